@@ -1,0 +1,79 @@
+"""Everything this package raises on purpose.
+
+TareError
+  ConfigError           the user's file is wrong; shown without a traceback
+  Unavailable           this host cannot do it, and what would mend that
+  LayerError            a layer did not start or stop; the trial failed
+  ResultsError          a results directory cannot be read, written or resumed
+  CommandFailed         a command ended with another status than 0
+    CommandTimedOut
+  OutputNotUnderstood   a tool printed something its parser does not know
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tare.machine import Completed
+
+
+class TareError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class ConfigError(TareError):
+    """The user's file is wrong.
+
+    The message begins with ``file:line`` where there is a file, names the key, and says what was
+    found and what is expected.
+    """
+
+
+class Unavailable(TareError):  # noqa: N818
+    """This host cannot do what was asked; ``mend`` is the command or step that changes that."""
+
+    def __init__(self, reason: str, mend: str = "") -> None:
+        self.reason = reason
+        self.mend = mend
+        super().__init__(f"{reason}; to mend it: {mend}" if mend else reason)
+
+
+class LayerError(TareError):
+    """A layer did not start or stop."""
+
+
+class ResultsError(TareError):
+    """A results directory cannot be read, written or resumed."""
+
+
+class CommandFailed(TareError):  # noqa: N818
+    """A command ended with another status than 0."""
+
+    def __init__(self, completed: Completed, machine: str) -> None:
+        self.completed = completed
+        self.machine = machine
+        tail = completed.stderr.decode(errors="replace").strip()[-400:]
+        super().__init__(
+            f"{completed.argv[0]} exited with {completed.returncode} on {machine}: "
+            f"{tail or 'nothing on stderr'}"
+        )
+
+
+class CommandTimedOut(CommandFailed):
+    """A command did not end in its time."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.completed.argv[0]} did not end within {self.completed.duration_s:.1f} s "
+            f"on {self.machine}"
+        )
+
+
+class OutputNotUnderstood(TareError):  # noqa: N818
+    """A tool printed something its parser does not know."""
+
+    def __init__(self, wanted: str, text: str) -> None:
+        self.wanted = wanted
+        self.text = text
+        super().__init__(f"no {wanted} in the output, which begins: {text.strip()[:200]!r}")

@@ -1,0 +1,134 @@
+"""What a layer has to say about itself, and how layers are found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar
+
+from tare import layers
+from tare.errors import ConfigError
+from tare.model import Limits, Scalar
+
+if TYPE_CHECKING:
+    from tare.ledger import Scope, Services
+    from tare.machine import Machine
+    from tare.userland import Userland
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What a layer is given besides the outer machine.
+
+    ``name`` is unique on the host and begins with ``tare-``: whatever is made bears it. ``folder``
+    is a directory below which files of that name may be made on the outer machine. ``cpuset`` lists
+    the CPUs of the outer machine that the workload may use (``"1"``, ``"0-3"``). What is made is
+    written in ``scope`` first, with what removes it; that is all the clean-up a layer has to do.
+    """
+
+    name: str
+    session: str
+    folder: str
+    limits: Limits
+    cpuset: str
+    scope: Scope
+    services: Services
+    userland: Userland
+    deadline_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threads:
+    """Which threads of the controlling host do an instance's work.
+
+    ``cgroup`` is a path below the root of every hierarchy, such as ``tare/x``; all processes in it
+    and below are the platform's. ``comm`` is a prefix of the names of those threads on the critical
+    path (QEMU's vCPUs are ``CPU 0/...``); empty means all.
+    """
+
+    cgroup: str
+    comm: str = ""
+
+
+class Instance(ABC):
+    """One made layer: verbs in the order of its life. Every verb raises LayerError on failure.
+
+    There is no verb to delete: closing its site's scope removes all that was made for it, at any
+    time, twice, and on a dead machine.
+    """
+
+    machine: Machine
+    """The machine inside; answers once ``ready`` has returned."""
+    cpuset: str
+    """The CPUs for the workload as they are numbered inside."""
+    workdir: str = "/data"
+    """An empty directory inside, on the storage that is to be measured."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start what was created; it may still be booting when this returns."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Wait until the machine inside answers a command, or raise LayerError at the deadline."""
+
+    def pause(self) -> None:  # noqa: B027 - a layer without processes of its own has nothing to do
+        """Take its CPU time away while others are measured."""
+
+    def resume(self) -> None:  # noqa: B027 - as pause
+        """Undo pause."""
+
+    def threads(self) -> Threads | None:
+        """Say which threads of the outer machine do the work, or None where that cannot be said."""
+        return None
+
+
+class Layer(ABC):
+    """One step of virtualization.
+
+    A concrete layer is a frozen dataclass named Layer in a module of its own under tare/layers; its
+    fields are its settings, all with defaults. The module's name is the layer's name, with ``-``
+    for ``_``. A layer talks to the outer machine only by running commands there.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ()
+    """The Debian packages that the outer machine must have."""
+
+    @property
+    def name(self) -> str:
+        """The name used in stacks, such as ``qemu-tcg``."""
+        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+
+    @abstractmethod
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """Say what would be used (versions, settings), or raise Unavailable.
+
+        Without a userland only what can be told without building one is told.
+        """
+
+    @abstractmethod
+    def create(self, outer: Machine, site: Site) -> Instance:
+        """Make an instance, not yet started; what it makes is in the ledger before it is made."""
+
+
+def names() -> list[str]:
+    """List every layer there is, without importing any of them."""
+    return sorted(module.name.replace("_", "-") for module in iter_modules(layers.__path__))
+
+
+def kind(name: str) -> type[Layer]:
+    """Find a layer's class by its name, or raise ConfigError."""
+    if name not in names():
+        raise ConfigError(f"no layer is called {name!r}; there are: {', '.join(names())}")
+    return import_module(f"tare.layers.{name.replace('-', '_')}").Layer  # type: ignore[no-any-return]
+
+
+def load(name: str, **settings: Scalar) -> Layer:
+    """Make a layer from its name and settings, or raise ConfigError."""
+    try:
+        return kind(name)(**settings)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"layer {name}: {error}") from None

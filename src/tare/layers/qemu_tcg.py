@@ -1,0 +1,15 @@
+"""QEMU without hardware virtualization: every guest instruction is translated (TCG)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tare.layers import qemu
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(qemu.Layer):
+    """The ``qemu`` layer with its accelerator fixed."""
+
+    accel: Literal["tcg"] = "tcg"

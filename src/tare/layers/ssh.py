@@ -1,0 +1,93 @@
+"""Any machine that runs sshd: bare metal, a cloud VM, a board. Its own system, not the userland."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tare import layer
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.machine import Inner, Machine, check, text
+from tare.ssh import Connection
+
+if TYPE_CHECKING:
+    from tare.userland import Userland
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(layer.Layer):
+    """A machine at an address; ``key`` is the path of a private key on the outer machine.
+
+    Nothing can hold the machine to a memory limit from outside; the CPUs are taken by affinity.
+    What it really gives is read back inside and printed where it differs.
+    """
+
+    address: str = ""
+    user: str = "root"
+    port: int = 22
+    key: str = ""
+
+    packages = ("openssh-client",)
+
+    def __post_init__(self) -> None:
+        """Refuse a machine without an address."""
+        if not self.address:
+            raise ValueError("address is missing; expected the name or address of a machine")
+
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """See Layer.probe."""
+        del userland
+        version = outer.run(["ssh", "-V"])
+        if version.returncode != 0:
+            raise Unavailable(f"no ssh client on {outer.name}", "apt-get install openssh-client")
+        return {"ssh.client": version.stderr.decode().strip(), "ssh.address": self.address}
+
+    def create(self, outer: Machine, site: layer.Site) -> Instance:
+        """See Layer.create."""
+        return Instance(outer, site, self)
+
+
+class Instance(layer.Instance):
+    """One connection, and a directory over there."""
+
+    def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:
+        self.outer, self.site = outer, site
+        control = f"{site.folder}/{site.name}.ssh"
+        self.connection = Connection(of.user, of.address, of.port, of.key, control)
+        self.bare = Inner(outer, "ssh", self.connection.wrap, ephemeral=outer.ephemeral)
+        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
+        self.cpuset = site.cpuset
+        self.machine = self.bare
+
+    def start(self) -> None:
+        """See Instance.start."""
+        hang_up = self.connection.hang_up_argv()
+        self.site.scope.about_to_make("connection", self.site.name, self.outer, hang_up)
+        self.connection.open(self.outer, self.site.deadline_s)
+
+    def ready(self) -> None:
+        """See Instance.ready."""
+        remove = ["rm", "-rf", "--one-file-system", self.workdir]
+        self.site.scope.about_to_make("folder", self.workdir, self.bare, remove)
+        try:
+            check(self.bare, ["mkdir", "-p", self.workdir])
+            allowed = text(self.bare, ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"])
+        except CommandFailed as error:
+            raise LayerError(f"{self.bare.name} does not answer: {error}") from error
+        self.cpuset = last_cpus(allowed.split()[1], self.site.limits.cpus)
+        pin = ["taskset", "--cpu-list", self.cpuset]
+        wrap = self.connection.wrap
+        self.machine = Inner(
+            self.outer, "ssh", lambda argv: wrap([*pin, *argv]), ephemeral=self.outer.ephemeral
+        )
+
+
+def last_cpus(allowed: str, count: int) -> str:
+    """Choose the last CPUs of a list such as ``0-3,8``; the first ones serve interrupts."""
+    cpus = [
+        cpu
+        for part in allowed.split(",")
+        for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)
+    ]
+    return ",".join(map(str, cpus[-count:]))

@@ -1,0 +1,236 @@
+"""What was made on which machine, written before it is made; clean-up works by it alone.
+
+A ledger is a file of JSON lines: ``{"id": 3, "what": "container", "name": ..., "on": ...,
+"undo": [argv], ...}`` when something is about to be made, ``{"gone": 3}`` when it was removed. The
+undo command is the one that runs on the controlling host, can be run at any time and again, and
+succeeds when the thing is not there. The file is locked as long as its session lives.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from tare.errors import LayerError
+from tare.machine import Host, Machine
+
+UNDO_S = 60.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was made, and the command that removes it on the machine it is on."""
+
+    id: int
+    what: str
+    name: str
+    machine: Machine
+    undo: tuple[str, ...]
+
+
+class Ledger:
+    """The ledger of one session, open for writing and locked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise LayerError(f"{path} is in use by a Tare session that is still running") from None
+        self._count = len(_lines(path))
+        self._lock = threading.Lock()
+
+    def about_to_make(self, what: str, name: str, machine: Machine, undo: Sequence[str]) -> Entry:
+        """Write down what is about to be made and how it is removed; returns once it is on disk."""
+        with self._lock:
+            self._count += 1
+            entry = Entry(self._count, what, name, machine, tuple(undo))
+        self._append(
+            {
+                "id": entry.id,
+                "what": what,
+                "name": name,
+                "on": machine.name,
+                "ephemeral": machine.ephemeral,
+                "undo": machine.host_argv(undo),
+            }
+        )
+        return entry
+
+    def remove(self, entry: Entry) -> None:
+        """Remove a thing and write that down, or raise LayerError with what stands in the way."""
+        done = entry.machine.run(entry.undo, timeout_s=UNDO_S)
+        if done.returncode != 0:
+            why = done.stderr.decode(errors="replace").strip()[-300:] or f"exit {done.returncode}"
+            raise LayerError(
+                f"could not remove {entry.what} {entry.name} on {entry.machine.name}: {why}"
+            )
+        self.forget(entry)
+
+    def forget(self, entry: Entry) -> None:
+        """Write down that a thing is gone, because what it was in is gone or it ended by itself."""
+        self._append({"gone": entry.id})
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        self._file.close()
+
+    def _append(self, line: dict[str, object]) -> None:
+        with self._lock:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+
+@dataclass
+class Scope:
+    """What one instance of one layer made, to be removed together, newest first."""
+
+    ledger: Ledger
+    entries: list[Entry] = field(default_factory=list)
+
+    def about_to_make(self, what: str, name: str, machine: Machine, undo: Sequence[str]) -> Entry:
+        """See Ledger.about_to_make."""
+        entry = self.ledger.about_to_make(what, name, machine, undo)
+        self.entries.append(entry)
+        return entry
+
+    def close(self) -> None:
+        """Remove everything; what fails stays in the ledger and does not keep the rest from it."""
+        failures = []
+        while self.entries:
+            try:
+                self.ledger.remove(self.entries.pop())
+            except LayerError as error:
+                failures.append(str(error))
+        if failures:
+            raise LayerError("; ".join(failures))
+
+    def forget(self) -> None:
+        """Note that everything is gone, because the machine it was on is gone."""
+        while self.entries:
+            self.ledger.forget(self.entries.pop())
+
+
+@dataclass
+class Service(Generic[T]):
+    """Something that instances on one machine share, such as a daemon."""
+
+    value: T
+    machine: Machine
+    scope: Scope
+
+
+class Services:
+    """What a session's instances share: made by the first that needs it, removed at the end."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._services: dict[tuple[str, int], Service[object]] = {}
+        self._lock = threading.Lock()
+
+    def once(
+        self,
+        what: str,
+        machine: Machine,
+        make: Callable[[Scope], T],
+        alive: Callable[[T], bool],
+    ) -> T:
+        """Give the machine's one service of this name; make it if there is none that is alive."""
+        key = (what, id(machine))
+        with self._lock:
+            known = self._services.get(key)
+            if known is not None:
+                if alive(known.value):  # type: ignore[arg-type]
+                    return known.value  # type: ignore[return-value]
+                del self._services[key]
+                known.scope.close()
+            scope = Scope(self._ledger)
+            try:
+                value = make(scope)
+            except BaseException:
+                scope.close()
+                raise
+            self._services[key] = Service(value, machine, scope)
+            return value
+
+    def close(self) -> None:
+        """Remove all services; those on machines that are gone by now are gone too."""
+        failures = []
+        for service in reversed(self._services.values()):
+            if service.machine.ephemeral:
+                service.scope.forget()
+                continue
+            try:
+                service.scope.close()
+            except LayerError as error:
+                failures.append(str(error))
+        self._services.clear()
+        if failures:
+            raise LayerError("; ".join(failures))
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Something a ledger says was made and does not say was removed."""
+
+    id: int
+    what: str
+    name: str
+    undo: tuple[str, ...]
+
+
+def leftovers(path: Path) -> list[Leftover]:
+    """Read what a session left, newest first; what lay inside a machine of its own is not listed.
+
+    A last line that was cut short by a kill was never acted upon, and is skipped.
+    """
+    made: dict[int, Leftover] = {}
+    for line in _lines(path):
+        if "gone" in line:
+            made.pop(int(str(line["gone"])), None)
+        elif not line["ephemeral"]:
+            undo = line["undo"]
+            assert isinstance(undo, list)  # noqa: S101 - written by about_to_make above
+            made[int(str(line["id"]))] = Leftover(
+                int(str(line["id"])), str(line["what"]), str(line["name"]), tuple(map(str, undo))
+            )
+    return sorted(made.values(), key=lambda left: -left.id)
+
+
+def clean(path: Path) -> Iterator[tuple[Leftover, str]]:
+    """Remove what a dead session left; yields each thing with "" or why it could not be removed.
+
+    Raises LayerError if the session still lives.
+    """
+    ledger = Ledger(path)
+    try:
+        for left in leftovers(path):
+            entry = Entry(left.id, left.what, left.name, Host(), left.undo)
+            try:
+                ledger.remove(entry)
+            except LayerError as error:
+                yield left, str(error)
+            else:
+                yield left, ""
+    finally:
+        ledger.close()
+
+
+def _lines(path: Path) -> list[dict[str, object]]:
+    lines = []
+    for text in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            continue
+    return lines

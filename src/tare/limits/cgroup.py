@@ -1,0 +1,145 @@
+"""Control groups of Tare's own, v1 and v2, on any machine that has a POSIX shell.
+
+A group is a path such as ``tare/t1a2b/host-0`` below the root of every hierarchy. The scripts are
+constant; what varies reaches them as arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tare.errors import CommandFailed, LayerError
+from tare.ledger import Scope
+from tare.machine import Machine, check, text
+from tare.model import Limits
+
+# In v1 every controller is a tree of its own; a new cpuset has no CPUs until they are written, and
+# takes no process before that. In v2 a controller must be handed down at each level above.
+MAKE = r"""
+set -eu
+path=$1 cpus=$2 memory=$3
+root=/sys/fs/cgroup
+if [ -f $root/cgroup.controllers ]; then
+    at=$root
+    for part in $(echo "$path" | tr / ' '); do
+        for controller in cpuset cpu memory pids io; do
+            grep -qw $controller "$at/cgroup.controllers" || continue
+            grep -qw $controller "$at/cgroup.subtree_control" ||
+                echo +$controller > "$at/cgroup.subtree_control"
+        done
+        at=$at/$part
+        mkdir -p "$at"
+    done
+    [ -z "$cpus" ] || echo "$cpus" > "$at/cpuset.cpus"
+    [ -z "$memory" ] || echo "$memory" > "$at/memory.max"
+    [ -z "$memory" ] || [ ! -f "$at/memory.swap.max" ] || echo 0 > "$at/memory.swap.max"
+    exit 0
+fi
+for controller in cpuset memory cpuacct freezer pids; do
+    [ -d $root/$controller ] || { echo "no cgroup controller $controller" >&2; exit 1; }
+    at=$root/$controller
+    for part in $(echo "$path" | tr / ' '); do
+        mkdir -p "$at/$part"
+        if [ $controller = cpuset ]; then
+            for file in cpuset.cpus cpuset.mems; do
+                [ -n "$(cat "$at/$part/$file")" ] || cat "$at/$file" > "$at/$part/$file"
+            done
+        fi
+        at=$at/$part
+    done
+    case $controller in
+    cpuset) [ -z "$cpus" ] || echo "$cpus" > "$at/cpuset.cpus" ;;
+    memory)
+        if [ -n "$memory" ]; then
+            echo "$memory" > "$at/memory.limit_in_bytes"
+            [ ! -f "$at/memory.memsw.limit_in_bytes" ] ||
+                echo "$memory" > "$at/memory.memsw.limit_in_bytes"
+        fi ;;
+    esac
+done
+"""
+
+# exec, so that the command is the very process that entered.
+ENTER = r"""
+path=$0
+root=/sys/fs/cgroup
+if [ -f $root/cgroup.controllers ]; then
+    echo $$ > "$root/$path/cgroup.procs" || exit 125
+else
+    for controller in cpuset memory cpuacct freezer pids; do
+        echo $$ > "$root/$controller/$path/cgroup.procs" || exit 125
+    done
+fi
+exec "$@"
+"""
+
+# A frozen process does not die of a signal before it is thawed. The kernel gives no event for a v1
+# group that has become empty, hence the short sleeps; 20 s is far more than a kill takes.
+REMOVE = r"""
+path=$0
+root=/sys/fs/cgroup
+groups() { find "$root"/$1/"$path" -depth -type d 2>/dev/null; }
+trees=.
+[ -f $root/cgroup.controllers ] || trees=$(cd $root && ls)
+tries=0
+while :; do
+    left=
+    for tree in $trees; do
+        for group in $(groups $tree); do
+            [ ! -f "$group/freezer.state" ] || echo THAWED > "$group/freezer.state" 2>/dev/null
+            [ ! -f "$group/cgroup.freeze" ] || echo 0 > "$group/cgroup.freeze" 2>/dev/null
+            for pid in $(cat "$group/cgroup.procs" 2>/dev/null); do
+                kill -KILL "$pid" 2>/dev/null
+            done
+            rmdir "$group" 2>/dev/null || left=$group
+        done
+    done
+    [ -n "$left" ] || break
+    tries=$((tries + 1))
+    [ $tries -lt 400 ] || { echo "cannot remove cgroup $left" >&2; exit 1; }
+    sleep 0.05
+done
+# The groups above go too once nothing else is in them.
+while path=${path%/*} && [ "$path" != "${path#tare}" ]; do
+    for tree in $trees; do rmdir "$root/$tree/$path" 2>/dev/null; done
+    [ "$path" != tare ] || break
+done
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A control group on a machine; removing it kills all processes in it and below."""
+
+    machine: Machine
+    path: str
+
+    def enter_argv(self, argv: Sequence[str]) -> list[str]:
+        """Build the command that runs argv inside the group."""
+        return ["sh", "-c", ENTER, self.path, *argv]
+
+
+def make(
+    machine: Machine, path: str, scope: Scope, *, cpuset: str = "", limits: Limits | None = None
+) -> Group:
+    """Make a group, with limits where they are given, or raise LayerError."""
+    scope.about_to_make("cgroup", path, machine, ["sh", "-c", REMOVE, path])
+    memory = str(limits.memory_bytes) if limits else ""
+    try:
+        check(machine, ["sh", "-c", MAKE, "make-cgroup", path, cpuset, memory])
+    except CommandFailed as error:
+        raise LayerError(f"could not make the cgroup {path} on {machine.name}: {error}") from error
+    return Group(machine, path)
+
+
+def of_process(machine: Machine, pid: str) -> str:
+    """Find the group of a process, in the hierarchy that counts CPU time."""
+    lines = text(machine, ["cat", f"/proc/{pid}/cgroup"]).splitlines()
+    found = {}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            found[controller] = path
+    return found.get("cpuacct", found.get("", "/")).strip("/")

@@ -1,0 +1,169 @@
+"""Where commands run: the host, and machines reached through other machines."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from tare.errors import CommandFailed, CommandTimedOut
+
+log = logging.getLogger(__name__)
+
+NOT_FOUND = 127
+GRACE_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that has ended, as it was really run on the host."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    duration_s: float
+    timed_out: bool = False
+
+
+class Machine(Protocol):
+    """A place where a command can be run."""
+
+    @property
+    def name(self) -> str:
+        """The stack that leads here, such as ``host/qemu/docker``."""
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether all that is made here is gone when the layer that made the machine is deleted."""
+
+    def host_argv(self, argv: Sequence[str]) -> list[str]:
+        """Build the command that runs argv here when it is run on the controlling host."""
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
+        """Run a command to its end; a status other than 0 is a result, not an error."""
+
+
+class Host:
+    """The machine the harness itself runs on."""
+
+    name = "host"
+    ephemeral = False
+
+    def host_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.host_argv."""
+        return list(argv)
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
+        """See Machine.run."""
+        start = time.perf_counter()
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # so that a timeout reaches grandchildren too
+            )
+        except OSError as error:
+            return Completed(tuple(argv), NOT_FOUND, b"", str(error).encode(), 0.0)
+        timed_out = False
+        try:
+            out, err = process.communicate(stdin or None, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        except BaseException:  # an interrupt must not leave the command running
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+        took_s = time.perf_counter() - start
+        done = Completed(tuple(argv), process.returncode, out, err, took_s, timed_out)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%d after %.3f s: %s", done.returncode, took_s, shlex.join(argv))
+        return done
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A machine reached by rewriting the command and running it on the outer machine."""
+
+    outer: Machine
+    layer: str
+    wrap: Callable[[Sequence[str]], Sequence[str]]
+    ephemeral: bool = True
+
+    @property
+    def name(self) -> str:
+        """See Machine.name."""
+        return f"{self.outer.name}/{self.layer}"
+
+    def host_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.host_argv."""
+        return self.outer.host_argv(self.wrap(argv))
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
+        """See Machine.run.
+
+        The deadline is kept by ``timeout`` inside this machine: killing what we started on the
+        outer machine (an ssh or docker client) would leave the command itself running. Each
+        outer machine waits a little longer than the one inside it, so the innermost acts first.
+        """
+        limited = ["timeout", "-s", "KILL", str(math.ceil(timeout_s)), *argv]
+        done = self.outer.run(self.wrap(limited), stdin=stdin, timeout_s=timeout_s + GRACE_S)
+        late = done.returncode != 0 and done.duration_s >= timeout_s
+        return replace(done, timed_out=True) if late else done
+
+
+def check(
+    machine: Machine, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0
+) -> Completed:
+    """Run a command that has to succeed, or raise CommandFailed or CommandTimedOut."""
+    done = machine.run(argv, stdin=stdin, timeout_s=timeout_s)
+    if done.timed_out:
+        raise CommandTimedOut(done, machine.name)
+    if done.returncode != 0:
+        raise CommandFailed(done, machine.name)
+    return done
+
+
+def text(machine: Machine, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
+    """Run a command that has to succeed and give what it printed, without the last line end."""
+    return check(machine, argv, timeout_s=timeout_s).stdout.decode(errors="replace").rstrip("\n")
+
+
+def put(machine: Machine, content: bytes, path: str) -> None:
+    """Write a file in a machine; needs nothing but a POSIX shell there."""
+    check(machine, ["sh", "-c", 'cat > "$0"', path], stdin=content)
+
+
+def get(machine: Machine, path: str) -> bytes:
+    """Read a file from a machine."""
+    return check(machine, ["cat", path]).stdout
+
+
+def await_true(
+    condition: Callable[[], bool],
+    *,
+    timeout_s: float,
+    every_s: float = 0.1,
+    alive: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Ask again and again until it is true; False at the deadline or once nothing is alive.
+
+    For what gives no event to wait on: a guest that boots, a daemon that opens its socket.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline or not alive():
+            return False
+        time.sleep(every_s)
+    return True

@@ -1,0 +1,75 @@
+"""Stacks: layers entered from the outside in, and left from the inside out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tare.errors import LayerError
+from tare.layer import Instance, Layer, Site, Threads
+from tare.ledger import Scope
+from tare.machine import Machine
+
+
+@dataclass
+class Stack:
+    """The started layers of one instance of a platform."""
+
+    machine: Machine
+    workdir: str = "/data"
+    instances: list[Instance] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+
+    def pause(self) -> None:
+        """Take the CPU time of the whole stack away; the outermost layer holds all the others."""
+        if self.instances:
+            self.instances[0].pause()
+
+    def resume(self) -> None:
+        """Undo pause."""
+        if self.instances:
+            self.instances[0].resume()
+
+    def threads(self) -> Threads | None:
+        """Say which threads of the controlling host do the work."""
+        return self.instances[0].threads() if self.instances else None
+
+    def close(self) -> None:
+        """Remove the layers, from the inside out.
+
+        What lies in a machine that is itself removed here is not removed on its own: a guest that
+        is killed takes its containers with it, and a dead guest could not be asked.
+        """
+        failures = []
+        for depth, scope in reversed(list(enumerate(self.scopes))):
+            if any(entry.machine.ephemeral for entry in scope.entries) and depth > 0:
+                scope.forget()
+                continue
+            try:
+                scope.close()
+            except LayerError as error:
+                failures.append(str(error))
+        self.scopes.clear()
+        self.instances.clear()
+        if failures:
+            raise LayerError("; ".join(failures))
+
+
+def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
+    """Create, start and await each layer in the one before; on failure nothing stays behind."""
+    stack = Stack(host)
+    try:
+        for depth, layer in enumerate(layers):
+            scope = Scope(site.scope.ledger)
+            stack.scopes.append(scope)
+            at = replace(site, name=f"{site.name}-{depth}", scope=scope)
+            instance = layer.create(stack.machine, at)
+            stack.instances.append(instance)
+            instance.start()
+            instance.ready()
+            stack.machine, stack.workdir = instance.machine, instance.workdir
+            site = replace(site, cpuset=instance.cpuset)
+    except BaseException:
+        stack.close()
+        raise
+    return stack

@@ -1,0 +1,44 @@
+"""What a set of values looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A set of values in their own unit; ``sd`` and ``spread`` need two values."""
+
+    n: int
+    median: float
+    mean: float
+    sd: float | None
+    spread: float | None
+    minimum: float
+    maximum: float
+
+
+def describe(values: Sequence[float] | NDArray[np.float64]) -> Description | None:
+    """Describe finite values; None if there are none."""
+    array = np.asarray(values, dtype=np.float64)
+    n = len(array)
+    if n == 0:
+        return None
+    return Description(
+        n=n,
+        median=float(np.median(array)),
+        mean=float(array.mean()),
+        sd=float(array.std(ddof=1)) if n > 1 else None,
+        spread=spread(array) if n > 1 else None,
+        minimum=float(array.min()),
+        maximum=float(array.max()),
+    )
+
+
+def spread(values: NDArray[np.float64]) -> float:
+    """Give the median absolute deviation, scaled to be the standard deviation of normal values."""
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))

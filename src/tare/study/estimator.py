@@ -1,0 +1,77 @@
+"""What a plan will take: an estimate from nominal figures, made before anything is run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tare.model import Plan
+from tare.study.declaration import Study
+
+# From create to ready on a laptop of today. A nested layer is slower than these say.
+_START_S = {"host": 0.0, "sim": 0.0, "docker": 1.0, "ssh": 1.0, "kvm": 10.0, "qemu-tcg": 40.0}
+_OTHER_START_S = 10.0
+# Around one command: entering the stack, reading the host's counters, writing the trial.
+_AROUND_TRIAL_S = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a plan will take, roughly; to be shown as an estimate.
+
+    It assumes that a trial takes what its workload expects on every platform, plus 0.15 s; that
+    each cell has one warm-up trial more in each instance; that every instance of every platform
+    (once for each set of limits, and again for the control) is started once, one after another, in
+    a nominal time for each layer (none for the host, 1 s for a container, 10 s for a virtual
+    machine, 40 s for an emulated one) and keeps its prepared files to the end; and that the budget
+    ends all trials but no start. Preparing files, and building the userland once, are not in it.
+
+    ``min`` is every cell decided at the first look, ``max`` none before the last block. Trials
+    count warm-ups; ``max`` trials do not regard the budget, seconds do. ``starts`` and
+    ``disk_bytes`` are by platform, the control's with the baseline's.
+    """
+
+    cells: int
+    trials_min: int
+    trials_max: int
+    duration_min_s: float
+    duration_max_s: float
+    starts: Mapping[str, int]
+    disk_bytes: Mapping[str, int]
+
+
+def estimate(plan: Plan, study: Study) -> Estimate:
+    """Estimate what a plan of a study will take."""
+    repetition = plan.repetition
+    made = {(chosen.name, chosen.params): chosen.made for chosen in study.workloads}
+    workloads = [made[cell.workload, cell.params] for cell in plan.cells]
+    instances = min(repetition.instances, repetition.max_blocks)
+
+    starts: Counter[str] = Counter()
+    for platform, _, _ in {(cell.platform, cell.control, cell.limits) for cell in plan.cells}:
+        starts[platform] += instances
+    disk_bytes: Counter[str] = Counter()
+    for cell, workload in zip(plan.cells, workloads, strict=True):
+        disk_bytes[cell.platform] += instances * workload.disk_bytes()
+
+    start_s = sum(
+        starts[platform.name]
+        * sum(_START_S.get(name, _OTHER_START_S) for name, _ in platform.layers)
+        for platform in study.platforms
+    )
+    pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
+    budget_s = float("inf") if repetition.budget_s is None else repetition.budget_s
+
+    def passes(blocks: int) -> int:
+        return blocks + min(instances, blocks)
+
+    return Estimate(
+        cells=len(plan.cells),
+        trials_min=len(plan.cells) * passes(repetition.min_blocks),
+        trials_max=len(plan.cells) * passes(repetition.max_blocks),
+        duration_min_s=start_s + min(budget_s, pass_s * passes(repetition.min_blocks)),
+        duration_max_s=start_s + min(budget_s, pass_s * passes(repetition.max_blocks)),
+        starts={platform.name: starts[platform.name] for platform in study.platforms},
+        disk_bytes={platform.name: disk_bytes[platform.name] for platform in study.platforms},
+    )

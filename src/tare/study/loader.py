@@ -1,0 +1,255 @@
+"""Studies read from their files; whatever is wrong in one is told with its line and key."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from tare import layer, workload
+from tare.errors import ConfigError
+from tare.model import Limits, Repetition
+from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
+from tare.study.item import Item, compose, one_of, refuse_unknown
+from tare.study.variant import Variant, params_of, variants
+
+MAX_SLOTS = 1_000_000
+"""A plan with more places than this is a mistake: it would take weeks and fill the memory."""
+
+_PRESETS = files("tare.study") / "presets"
+# A study's name begins the name of a directory; a platform's stands in tables and messages.
+_STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PLATFORM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/+=,-]{0,99}")
+
+
+class Catalogue(Protocol):
+    """Where dataclasses are found by name: the modules ``tare.layer`` and ``tare.workload``."""
+
+    def names(self) -> list[str]:
+        """List what there is."""
+
+    def kind(self, name: str) -> type[Any]:
+        """Find one."""
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The keys of a study that hold a single value."""
+
+    name: str
+    question: str = ""
+    scenario: Literal["solo"] = "solo"
+    baseline: str = "host"
+    seed: int | None = None
+
+
+_HEAD = [field.name for field in fields(_Head)]
+_SECTIONS = ["platforms", "limits", "workloads", "repetition", "deadlines"]
+
+
+def preset_names() -> list[str]:
+    """List the studies that come with Tare."""
+    names = (preset.name for preset in _PRESETS.iterdir())
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+def load_study(path: Path | str) -> Study:
+    """Read a preset by its bare name, or else a study file; raise ConfigError if it is wrong."""
+    presets = preset_names()
+    source = _PRESETS / f"{path}.yaml" if str(path) in presets else Path(path)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 text; expected a YAML file") from None
+    except OSError as error:
+        known = one_of(presets, str(path))
+        raise ConfigError(f"{path}: {error.strerror}; expected a study file or {known}") from None
+    return read_study(text, str(source))
+
+
+def read_study(
+    text: str, file: str, layers: Catalogue = layer, workloads: Catalogue = workload
+) -> Study:
+    """Read a study from text; ``file`` is what errors call it. ConfigError tells all problems."""
+    root = compose(text, file)
+    entries = root.entries()
+    refuse_unknown(entries, [*_HEAD, *_SECTIONS])
+    single = {key: entry for key, entry in entries.items() if key in _HEAD}
+    part = {name: entries.get(name) or root.without(name) for name in _SECTIONS}
+
+    heads = variants(_Head, root, single, factors=False, check=_check_head)
+    platforms = _platforms(part["platforms"], layers)
+    limits = variants(Limits, part["limits"], check=_check_limits)
+    chosen = _workloads(part["workloads"], workloads)
+    repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
+    deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
+    if heads and platforms:
+        names, baseline = [platform.name for platform in platforms], heads[0].made.baseline
+        if baseline not in names:
+            at = entries.get("baseline") or root.without("baseline")
+            at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
+    blocks = repetitions[0].made.max_blocks if repetitions else 0
+    slots = (len(platforms) + 1) * len(chosen) * len(limits) * blocks
+    if slots > MAX_SLOTS:
+        root.wrong(f"the plan has {slots} trials; expected at most {MAX_SLOTS}; shorten the lists")
+
+    root.problems.end()
+    head = heads[0].made
+    return Study(
+        name=head.name,
+        question=head.question,
+        scenario=head.scenario,
+        platforms=tuple(platforms),
+        baseline=head.baseline,
+        limits=tuple(variant.made for variant in limits),
+        workloads=tuple(chosen),
+        repetition=repetitions[0].made,
+        deadlines=deadlines[0].made,
+        seed=head.seed,
+        source=text,
+    )
+
+
+def _platforms(item: Item, layers: Catalogue) -> list[Platform]:
+    platforms: list[Platform] = []
+    for element in item.elements():
+        for platform in _expand(element, layers):
+            if any(platform.name == other.name for other in platforms):
+                element.wrong(
+                    f"two platforms are called {platform.name!r}; expected each name once; "
+                    "add a 'name' of its own"
+                )
+            platforms.append(platform)
+    return platforms
+
+
+def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
+    """Read one platform: a stack, or a mapping with the settings of the stack's layers."""
+    entries = item.entries() if item.is_mapping else {"stack": item}
+    where = entries.get("stack") or item.without("stack")
+    stack = where.text()
+    names = _layer_names(where, stack, layers) if stack else []
+    if not stack or not names:
+        return
+    refuse_unknown(entries, ["stack", "name", *dict.fromkeys(names)])
+    base = stack
+    if "name" in entries:
+        base = entries["name"].text() or stack
+        if not _PLATFORM_NAME.fullmatch(base):
+            entries["name"].wrong(
+                f"{base!r} is not a name; expected letters, digits and ./+=,- (at most 100)"
+            )
+    # A layer that stands in a stack twice has the same settings in both places.
+    by_layer = {
+        name: variants(layers.kind(name), entries.get(name) or item.without(name))
+        for name in dict.fromkeys(names)
+    }
+    for combination in product(*by_layer.values()):
+        chosen = dict(zip(by_layer, combination, strict=True))
+        yield Platform(
+            name=base + _suffix(chosen),
+            stack=stack,
+            layers=tuple((name, params_of(chosen[name].made)) for name in names),
+        )
+
+
+def _layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
+    """Name the layers of a stack, or note what is wrong with it and name none."""
+    first, *rest = stack.split("/")
+    if first != "host":
+        item.wrong(f"the stack {stack!r} begins with {first!r}; expected 'host', as in host/docker")
+        return []
+    unknown = [name for name in rest if name not in layers.names()]
+    for name in unknown:
+        item.wrong(f"no layer is called {name!r}; expected {one_of(layers.names(), name)}")
+    return [] if unknown else rest or [first]
+
+
+def _suffix(chosen: dict[str, Variant[Any]]) -> str:
+    """Write the settings that vary, with the layer's name where the key alone is ambiguous."""
+    keys = Counter(key for variant in chosen.values() for key in variant.varying)
+    words = [
+        f"{key if keys[key] == 1 else f'{name}.{key}'}={text}"
+        for name, variant in chosen.items()
+        for key, text in variant.varying.items()
+    ]
+    return f"[{','.join(words)}]" if words else ""
+
+
+def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
+    chosen: list[FixedWorkload] = []
+    for element in item.elements():
+        for one in _fix(element, workloads):
+            if one in chosen:
+                element.wrong(f"the same {one.name} stands above; expected each once; remove one")
+            chosen.append(one)
+    return chosen
+
+
+def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
+    """Read one workload: its name, or a mapping of its name to its parameters."""
+    if item.is_mapping:
+        entries = item.entries()
+        if len(entries) != 1:
+            item.wrong(
+                f"found the keys {', '.join(entries)}; expected one workload; "
+                "indent its parameters below its name"
+            )
+            return
+        ((name, params),) = entries.items()
+    else:
+        name = item.text() or ""
+        params = item.without(name)
+    if not name:
+        return
+    if name not in workloads.names():
+        item.wrong(f"no workload is called {name!r}; expected {one_of(workloads.names(), name)}")
+        return
+    for variant in variants(workloads.kind(name), params):
+        yield FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
+
+
+def _check_head(head: _Head) -> None:
+    if not _STUDY_NAME.fullmatch(head.name):
+        raise ValueError(
+            f"name: {head.name!r} was given; expected letters, digits and ._- (at most 64), "
+            "for it begins a directory's name"
+        )
+    if head.seed is not None:
+        _least("seed", head.seed, 0)
+
+
+def _check_limits(limits: Limits) -> None:
+    _least("cpus", limits.cpus, 1)
+    _least("memory", limits.memory_bytes, 1)
+
+
+def _check_repetition(repetition: Repetition) -> None:
+    _least("min_blocks", repetition.min_blocks, 1)
+    _least("max_blocks", repetition.max_blocks, repetition.min_blocks)
+    _least("instances", repetition.instances, 1)
+    for key, part in (("margin", repetition.margin), ("precision", repetition.precision)):
+        if part is not None and not 0 < part < 1:
+            raise ValueError(f"{key}: {part:g} was given; expected between 0 and 1, such as 2%")
+    _positive("budget", repetition.budget_s)
+
+
+def _check_deadlines(deadlines: Deadlines) -> None:
+    _positive("start", deadlines.start_s)
+    _positive("trial", deadlines.trial_s)
+
+
+def _least(key: str, number: int, least: int) -> None:
+    if number < least:
+        raise ValueError(f"{key}: {number} was given; expected {least} or more")
+
+
+def _positive(key: str, seconds: float | None) -> None:
+    if seconds is not None and seconds <= 0:
+        raise ValueError(f"{key}: {seconds:g} s was given; expected more than 0 s")

@@ -1,0 +1,71 @@
+"""The order of all trials: randomized complete blocks, made before the first trial is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import TypeVar
+
+from tare.model import Cell, Plan, Slot
+from tare.study.declaration import Study
+
+T = TypeVar("T")
+
+
+def make_plan(study: Study, seed: int) -> Plan:
+    """Cross the factors into cells and order them; the same seed gives the same plan anywhere.
+
+    Every block has every cell once. Cells that are compared with each other (one workload, one set
+    of limits) stand back to back, so that what disturbs the host falls on both halves of a pair.
+    """
+    groups = _groups(study)
+    # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
+    ids = [[cell.id for cell in group] for group in groups]
+    random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
+    slots = []
+    for block in range(study.repetition.max_blocks):
+        order = [cell for group in _shuffled(ids, random) for cell in _shuffled(group, random)]
+        instance = block % study.repetition.instances
+        slots += [
+            Slot(block=block, slot=place, cell=cell, instance=instance)
+            for place, cell in enumerate(order)
+        ]
+    return Plan(
+        study=study.name,
+        seed=seed,
+        baseline=study.baseline,
+        cells=tuple(cell for group in groups for cell in group),
+        metrics={chosen.name: type(chosen.made).metrics for chosen in study.workloads},
+        repetition=study.repetition,
+        slots=tuple(slots),
+    )
+
+
+def _groups(study: Study) -> list[list[Cell]]:
+    """Make the cells, those of one workload under one set of limits together, control last."""
+    groups = []
+    for chosen in study.workloads:
+        for limits in study.limits:
+            cells = [
+                Cell(
+                    platform=platform.name,
+                    stack=platform.stack,
+                    settings=platform.settings,
+                    workload=chosen.name,
+                    params=chosen.params,
+                    limits=limits,
+                )
+                for platform in study.platforms
+            ]
+            baseline = next(cell for cell in cells if cell.platform == study.baseline)
+            groups.append([*cells, replace(baseline, control=True)])
+    return groups
+
+
+def _shuffled(items: Sequence[T], random: Random) -> list[T]:
+    """Shuffle by sorting on random keys.
+
+    Of all that ``random`` offers, Python promises the same sequence for ever only for ``random()``.
+    """
+    return sorted(items, key=lambda _: random.random())

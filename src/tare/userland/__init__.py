@@ -1,0 +1,13 @@
+"""The shared root filesystem, and the forms in which layers take it.
+
+The same tree, built once from Debian packages, is what every stack runs: a directory for chroots, a
+tar for container engines, a disk for guests. Versions that differ between stacks are the classic
+confound; here they cannot.
+"""
+
+from tare.userland.cache import REMOVE_FOLDER
+from tare.userland.guest import DOCKER_ROOT as PREPARED_DOCKER
+from tare.userland.guest import Guest
+from tare.userland.tree import Userland, build_userland
+
+__all__ = ["PREPARED_DOCKER", "REMOVE_FOLDER", "Guest", "Userland", "build_userland"]

@@ -1,0 +1,213 @@
+"""The userland as a bootable guest: a disk that holds it and what a container host needs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.home import ON_OTHER_MACHINES, home
+from tare.ledger import Ledger, Scope
+from tare.limits import cgroup
+from tare.machine import Host, await_true, check, text
+from tare.userland import cache
+from tare.userland.cpio import archive
+from tare.userland.dpkg import installed
+
+RECIPE_VERSION = 1
+PACKAGES = ("openssh-server", "docker.io", "iptables", "iproute2", "kmod", "busybox-static")
+KERNEL = "linux-image-cloud-amd64"
+DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net")
+DISK_BYTES = 8 * 2**30
+NEEDS_BYTES = 5_000_000_000
+BUILD_S = 900.0
+DOCKER_ROOT = f"{ON_OTHER_MACHINES}/docker"
+
+# In a mount namespace of its own, so that no mount outlives the command. The tree gets the host's
+# resolver for as long as apt runs.
+IN_TREE = r"""
+set -eu
+tree=$0
+mount --bind "$tree" "$tree"
+mount --rbind /proc "$tree/proc"
+mount --rbind /sys "$tree/sys"
+mount --rbind /dev "$tree/dev"
+cp -L /etc/resolv.conf "$tree/etc/resolv.conf"
+exec chroot "$tree" "$@"
+"""
+# No postinst may start a daemon in the tree.
+INSTALL = r"""
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
+chmod 755 /usr/sbin/policy-rc.d
+apt-get update -qq
+kernel=$1
+shift
+apt-get install -y -qq --no-install-recommends "$@"
+cd /var/cache/apt/archives
+image=$(apt-cache depends --important "$kernel" | awk '/Depends:/ { print $2; exit }')
+apt-get download -qq -o APT::Sandbox::User=root "$image"
+dpkg-deb -x "$image"_*.deb /var/lib/tare-kernel
+echo "$image" > /var/lib/tare-kernel/name
+dpkg-deb -f "$image"_*.deb Version > /var/lib/tare-kernel/version
+rm -rf /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/lib/apt/lists/* \
+    /usr/sbin/policy-rc.d
+"""
+
+
+FILES = ("disk.img", "vmlinuz", "initrd", "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """What boots a guest, in a folder of the machine that will run it."""
+
+    folder: Path
+    kernel_version: str
+
+    @property
+    def id(self) -> str:
+        """The content address."""
+        return self.folder.name
+
+    @property
+    def disk(self) -> Path:
+        """The disk, a raw image that guests only read: each writes to a layer of its own above."""
+        return self.folder / "disk.img"
+
+    @property
+    def kernel(self) -> Path:
+        """The kernel."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        """The initial RAM disk."""
+        return self.folder / "initrd"
+
+    @property
+    def key(self) -> Path:
+        """The private key that lets root in by ssh."""
+        return self.folder / "key"
+
+
+def build_guest(userland: str, tar: Path, versions: Mapping[str, str], ledger: Ledger) -> Guest:
+    """Find or build the guest of a userland, or raise Unavailable or LayerError."""
+    recipe = {
+        "version": RECIPE_VERSION,
+        "userland": userland,
+        "packages": PACKAGES,
+        "kernel": KERNEL,
+        "disk_bytes": DISK_BYTES,
+        "files": {
+            file.name: file.read_text()
+            for file in files("tare.userland").joinpath("files").iterdir()
+        },
+    }
+
+    def make(folder: Path, scope: Scope) -> Mapping[str, object]:
+        try:
+            return {**recipe, **_make(folder, tar, userland, versions, scope)}
+        except CommandFailed as error:
+            raise LayerError(f"the guest could not be built: {error}") from error
+
+    folder = cache.build(home() / "guest", recipe, ledger, NEEDS_BYTES, make)
+    manifest = json.loads((folder / cache.MANIFEST).read_text())
+    return Guest(folder, manifest["kernel_version"])
+
+
+def _make(
+    folder: Path, tar: Path, userland: str, versions: Mapping[str, str], scope: Scope
+) -> Mapping[str, object]:
+    host = Host()
+    for tool in ("mke2fs", "ssh-keygen"):
+        if shutil.which(tool) is None:
+            raise Unavailable(
+                f"{tool} is not installed", "apt-get install e2fsprogs openssh-client"
+            )
+    tree = folder / "tree"
+    tree.mkdir()
+    check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
+    inside = ["unshare", "--mount", "sh", "-c", IN_TREE, str(tree)]
+    check(host, [*inside, "sh", "-c", INSTALL, "install", KERNEL, *PACKAGES], timeout_s=BUILD_S)
+    _refuse_changed(tree, versions)
+    kernel = _place_kernel(folder, tree, inside)
+    _place_image(tree, tar, userland, inside, scope)
+    check(host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
+    authorized = tree / "root/.ssh/authorized_keys"
+    authorized.parent.mkdir(mode=0o700, exist_ok=True)
+    authorized.write_text((folder / "key.pub").read_text())
+    init = tree / "sbin/tare-init"
+    init.write_text(files("tare.userland").joinpath("files/tare-init").read_text())
+    init.chmod(0o755)
+    disk = ["mke2fs", "-q", "-t", "ext4", "-d", str(tree), "-E", "lazy_itable_init=1",
+            str(folder / "disk.img"), f"{DISK_BYTES // 1024}k"]  # fmt: skip
+    check(host, disk, timeout_s=BUILD_S)
+    shutil.rmtree(tree)
+    return kernel
+
+
+def _refuse_changed(tree: Path, versions: Mapping[str, str]) -> None:
+    now = installed(tree)
+    changed = [name for name, version in versions.items() if now.get(name) != version]
+    if changed:
+        raise LayerError(
+            f"the guest would have other versions than the userland of {', '.join(changed)}; "
+            "the archive has moved on: remove the cached userland with `tare clean --cache`"
+        )
+
+
+def _place_kernel(folder: Path, tree: Path, inside: list[str]) -> Mapping[str, object]:
+    host = Host()
+    unpacked = tree / "var/lib/tare-kernel"
+    (image,) = (unpacked / "boot").glob("vmlinuz-*")
+    release = image.name.removeprefix("vmlinuz-")
+    (tree / "lib/modules").mkdir(exist_ok=True)
+    shutil.move(unpacked / "lib/modules" / release, tree / "lib/modules" / release)
+    check(host, [*inside, "depmod", release])
+    shown = [text(host, [*inside, "modprobe", "-S", release, "--show-depends", driver])
+             for driver in DRIVERS]  # fmt: skip
+    modules = dict.fromkeys(
+        line.split()[1] for lines in shown for line in lines.splitlines()
+        if line.startswith("insmod ")
+    )  # fmt: skip
+    init = files("tare.userland").joinpath("files/initramfs-init").read_bytes()
+    content = {"init": init, "bin/busybox": (tree / "bin/busybox").read_bytes()}
+    for order, module in enumerate(modules):
+        content[f"modules/{order:02d}.ko"] = (tree / module.lstrip("/")).read_bytes()
+    (folder / "initrd").write_bytes(archive(content))
+    shutil.copy(image, folder / "vmlinuz")
+    version = (unpacked / "version").read_text().strip()
+    shutil.rmtree(unpacked)
+    return {"kernel_release": release, "kernel_version": version}
+
+
+def _place_image(tree: Path, tar: Path, userland: str, inside: list[str], scope: Scope) -> None:
+    """Put the userland into the guest's Docker, by the guest's own dockerd.
+
+    Importing it inside a guest under emulation takes minutes; here it takes seconds, and the
+    version that wrote the files is the one that will read them.
+    """
+    host = Host()
+    group = cgroup.make(host, f"tare/{tree.parent.name}", scope)
+    shutil.copy(tar, tree / "tree.tar")
+    socket = "unix:///run/tare-build.sock"
+    daemon = ["dockerd", "--host", socket, "--data-root", DOCKER_ROOT, "--exec-root",
+              "/run/tare-build", "--pidfile", "/run/tare-build.pid", "--bridge", "none",
+              "--iptables=false", "--ip-forward=false"]  # fmt: skip
+    client = [*inside, "docker", "--host", socket]
+    serve = 'setsid "$@" > "$0" 2>&1 < /dev/null &'
+    log = tree.parent / "dockerd.log"
+    check(host, group.enter_argv(["sh", "-c", serve, str(log), *inside, *daemon]))
+    answers = await_true(lambda: host.run([*client, "version"]).returncode == 0, timeout_s=60)
+    if not answers:
+        raise LayerError(f"the guest's dockerd does not start here: {log.read_text()[-600:]}")
+    check(host, [*client, "import", "/tree.tar", f"tare-userland:{userland}"], timeout_s=BUILD_S)
+    scope.ledger.remove(scope.entries.pop())
+    (tree / "tree.tar").unlink()
+    log.unlink()

@@ -1,0 +1,137 @@
+"""The root filesystem as a directory and as a tar, built by mmdebstrap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.home import ON_OTHER_MACHINES, home
+from tare.ledger import Ledger, Scope
+from tare.machine import Host, Machine, check
+from tare.userland import cache
+from tare.userland.dpkg import installed
+from tare.userland.guest import FILES as GUEST_FILES
+from tare.userland.guest import Guest, build_guest
+
+RECIPE_VERSION = 1
+BUILD_S = 900.0
+# Documentation and translations are a fifth of the tree and nothing that is measured reads them.
+LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
+NEEDS_BYTES = 2_000_000_000
+CHUNK_BYTES = 64 * 2**20
+
+
+@dataclass
+class Userland:
+    """A built userland on the controlling host, and its forms on any machine.
+
+    ``versions`` maps Debian package names to the versions inside.
+    """
+
+    folder: Path
+    versions: Mapping[str, str]
+    ledger: Ledger
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def id(self) -> str:
+        """The content address: suite, package versions and recipe."""
+        return self.folder.name
+
+    def tree(self, machine: Machine) -> str:
+        """Give the path of the directory on a machine, bringing it there if need be."""
+        if isinstance(machine, Host):
+            return str(self.folder / "tree")
+        there = f"{ON_OTHER_MACHINES}/userland/{self.id}/tree"
+        script = (
+            'test -d "$1" || { mkdir -p "$1.new" && tar -xf "$0" -C "$1.new" && mv "$1.new" "$1"; }'
+        )
+        check(machine, ["sh", "-c", script, self.tar(machine), there], timeout_s=BUILD_S)
+        return there
+
+    def tar(self, machine: Machine) -> str:
+        """Give the path of the tar on a machine, bringing it there if need be."""
+        here = self.folder / "tree.tar"
+        if isinstance(machine, Host):
+            return str(here)
+        there = f"{ON_OTHER_MACHINES}/userland/{self.id}/tree.tar"
+        deliver(here, machine, there)
+        return there
+
+    def guest(self, machine: Machine) -> Guest:
+        """Give the guest with this userland on its disk, building and bringing it if need be."""
+        with self._lock:
+            guest = build_guest(self.id, self.folder / "tree.tar", self.versions, self.ledger)
+        if isinstance(machine, Host):
+            return guest
+        folder = Path(ON_OTHER_MACHINES) / "guest" / guest.id
+        for name in GUEST_FILES:
+            deliver(guest.folder / name, machine, str(folder / name))
+        check(machine, ["chmod", "600", str(folder / "key")])
+        return replace(guest, folder=folder)
+
+
+def deliver(here: Path, machine: Machine, there: str) -> None:
+    """Copy a file of any size to a machine, once, in pieces; a copy cut short is not taken."""
+    if machine.run(["test", "-e", there]).returncode == 0:
+        return
+    start = 'mkdir -p "$(dirname "$0")" && : > "$0.part"'
+    check(machine, ["sh", "-c", start, there])
+    with here.open("rb") as file:
+        while piece := file.read(CHUNK_BYTES):
+            append = ["sh", "-c", 'cat >> "$0.part"', there]
+            check(machine, append, stdin=piece, timeout_s=BUILD_S)
+    check(machine, ["mv", f"{there}.part", there])
+
+
+def build_userland(suite: str, packages: Sequence[str], ledger: Ledger) -> Userland:
+    """Find or build the userland of a Debian suite that holds the packages.
+
+    Raises Unavailable where mmdebstrap or room is missing, LayerError where the build fails.
+    """
+    recipe = {
+        "version": RECIPE_VERSION,
+        "suite": suite,
+        "packages": sorted(set(packages)),
+        "left_out": LEFT_OUT,
+    }
+
+    def make(folder: Path, scope: Scope) -> Mapping[str, object]:
+        del scope
+        host = Host()
+        if host.run(["mmdebstrap", "--version"]).returncode != 0:
+            raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
+        tree, tar = folder / "tree", folder / "tree.tar"
+        try:
+            # As `unshare` so that its mounts end with it, whatever ends it.
+            check(host, ["unshare", "--mount", *bootstrap_argv(recipe, tar)], timeout_s=BUILD_S)
+            tree.mkdir()
+            check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
+        except CommandFailed as error:
+            raise LayerError(f"the userland could not be built: {error}") from error
+        return {**recipe, "versions": installed(tree)}
+
+    folder = cache.build(home() / "userland", recipe, ledger, NEEDS_BYTES, make)
+    manifest = json.loads((folder / cache.MANIFEST).read_text())
+    return Userland(folder, manifest["versions"], ledger)
+
+
+def bootstrap_argv(recipe: Mapping[str, object], tar: Path) -> list[str]:
+    """Build the command that makes the tar."""
+    packages = recipe["packages"]
+    assert isinstance(packages, list)  # noqa: S101 - made in build_userland
+    return [
+        "mmdebstrap",
+        "--quiet",
+        "--variant=minbase",
+        "--mode=root",
+        "--skip=output/mknod",
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        f"--include={','.join(packages)}",
+        str(recipe["suite"]),
+        str(tar),
+    ]

@@ -1,0 +1,70 @@
+"""mbw: copies one array to another, both larger than any cache.
+
+Defined by mbw 1.2.2: bytes copied over the time it took, so that the memory moves at least twice
+that. ``memcpy`` is libc's, ``dumb`` a loop over words, ``mcblock`` libc's in blocks of 256 KiB.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isclose
+from statistics import harmonic_mean
+from typing import Literal, get_args
+
+from tare import workload
+from tare.errors import OutputNotUnderstood
+from tare.model import Better, Metric, Sample, Unit
+from tare.workload import number
+from tare.workloads import at_least, one_of
+
+Method = Literal["memcpy", "dumb", "mcblock"]
+
+BANDWIDTH = Metric("bandwidth", Unit.BYTE_PER_SECOND, Better.HIGHER)
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(workload.Workload):
+    """Copy an array of ``size_bytes`` a number of times; it takes twice that in memory.
+
+    The methods are those of laine2017, which does not give the size; 256 MiB is ours, and should
+    be four times the largest cache. 10 runs are mbw's own default.
+    """
+
+    method: Method = "memcpy"
+    size_bytes: int = 256 * MIB
+    runs: int = 10
+
+    metrics = (BANDWIDTH,)
+    packages = ("mbw",)
+
+    def __post_init__(self) -> None:
+        one_of(self, method=Method)
+        at_least(self, size_bytes=MIB, runs=1)
+        if self.size_bytes % MIB:
+            raise ValueError(f"size_bytes: {self.size_bytes} was given; expected whole MiB")
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        # One method a trial: mbw would run all three, and share the trial's host cost among them.
+        method = f"-t{get_args(Method).index(self.method)}"
+        return ["mbw", "-q", "-n", str(self.runs), method, str(self.size_bytes // MIB)]
+
+    def parse(self, output: workload.Output) -> Iterator[Sample]:
+        """See Workload.parse."""
+        text = output.stdout
+        label = rf"Method: {self.method.upper()}\s.*Copy: ([\d.]+) MiB/s$"
+        runs = [float(rate) for rate in re.findall(rf"^\d+\s+{label}", text, re.MULTILINE)]
+        average = number(rf"^AVG\s+{label}", text)
+        # The average is over time, hence the harmonic mean of the runs' rates.
+        if len(runs) != self.runs or not isclose(average, harmonic_mean(runs), rel_tol=0.001):
+            raise OutputNotUnderstood(f"average of {self.runs} runs", text)
+        yield Sample(BANDWIDTH, average * MIB)
+
+    def expected_s(self) -> float:
+        """See Workload.expected_s."""
+        slow_bytes_per_s = 2**32
+        return 1.0 + self.size_bytes * (self.runs + 2) / slow_bytes_per_s
