@@ -4,6 +4,7 @@ TareError
   ConfigError           the user's file is wrong; shown without a traceback
   Unavailable           this host cannot do it, and what would mend that
   LayerError            a layer did not start or stop; the trial failed
+    LayerTimedOut       it did not come up within its deadline
   ResultsError          a results directory cannot be read, written or resumed
   CommandFailed         a command ended with another status than 0
     CommandTimedOut
@@ -41,6 +42,10 @@ class Unavailable(TareError):  # noqa: N818
 
 class LayerError(TareError):
     """A layer did not start or stop."""
+
+
+class LayerTimedOut(LayerError):  # noqa: N818
+    """A layer did not come up within its deadline."""
 
 
 class ResultsError(TareError):

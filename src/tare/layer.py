@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tare import layers
 from tare.errors import ConfigError
-from tare.model import Limits, Scalar
+from tare.limits import readback
+from tare.limits.readback import Inside
+from tare.model import DiskCache, Limits, Scalar
 
 if TYPE_CHECKING:
     from tare.ledger import Scope, Services
@@ -75,11 +77,22 @@ class Instance(ABC):
     def ready(self) -> None:
         """Wait until the machine inside answers a command, or raise LayerError at the deadline."""
 
+    def hold(self) -> None:  # noqa: B027 - most layers hold what they start from the start
+        """Hold it to its CPUs; what takes long to boot may use all of them until then."""
+
     def pause(self) -> None:  # noqa: B027 - a layer without processes of its own has nothing to do
         """Take its CPU time away while others are measured."""
 
     def resume(self) -> None:  # noqa: B027 - as pause
         """Undo pause."""
+
+    def disk_cache(self) -> DiskCache | None:
+        """Read back how the host caches this layer's disk; None where it has no disk of its own."""
+        return None
+
+    def inside(self) -> Inside:
+        """Read back what a command inside really gets, or raise CommandFailed."""
+        return readback.read(self.machine)
 
     def threads(self) -> Threads | None:
         """Say which threads of the outer machine do the work, or None where that cannot be said."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -19,6 +20,10 @@ log = logging.getLogger(__name__)
 
 NOT_FOUND = 127
 GRACE_S = 5
+
+
+class Cancelled(BaseException):
+    """The session is being ended; like KeyboardInterrupt, no handler of errors may swallow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,27 @@ class Machine(Protocol):
 
 
 class Host:
-    """The machine the harness itself runs on."""
+    """The machine the harness itself runs on.
+
+    ``cancel`` ends what runs here on any thread and lets nothing new begin, until ``restore``.
+    """
 
     name = "host"
     ephemeral = False
+
+    def __init__(self) -> None:
+        self._active: set[subprocess.Popen[bytes]] = set()
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """Kill every command that runs, and raise Cancelled in whoever waits for it."""
+        self._cancelled = True
+        for process in tuple(self._active):
+            _kill(process)
+
+    def restore(self) -> None:
+        """Let commands run again, to clean up."""
+        self._cancelled = False
 
     def host_argv(self, argv: Sequence[str]) -> list[str]:
         """See Machine.host_argv."""
@@ -63,6 +85,8 @@ class Host:
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run."""
+        if self._cancelled:
+            raise Cancelled
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
@@ -75,21 +99,31 @@ class Host:
         except OSError as error:
             return Completed(tuple(argv), NOT_FOUND, b"", str(error).encode(), 0.0)
         timed_out = False
+        self._active.add(process)
         try:
             out, err = process.communicate(stdin or None, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             timed_out = True
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             out, err = process.communicate()
         except BaseException:  # an interrupt must not leave the command running
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             process.communicate()
             raise
+        finally:
+            self._active.discard(process)
+        if self._cancelled:
+            raise Cancelled
         took_s = time.perf_counter() - start
         done = Completed(tuple(argv), process.returncode, out, err, took_s, timed_out)
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%d after %.3f s: %s", done.returncode, took_s, shlex.join(argv))
         return done
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tare.errors import LayerError
 from tare.layer import Instance, Layer, Site, Threads
 from tare.ledger import Scope
+from tare.limits.readback import Inside
 from tare.machine import Machine
 
 
@@ -29,6 +30,12 @@ class Stack:
         """Undo pause."""
         if self.instances:
             self.instances[0].resume()
+
+    def inside(self) -> Inside:
+        """Read back what a command in the innermost machine really gets."""
+        modes = [instance.disk_cache() for instance in self.instances]
+        innermost = next((mode for mode in reversed(modes) if mode is not None), None)
+        return replace(self.instances[-1].inside(), disk_cache=innermost)
 
     def threads(self) -> Threads | None:
         """Say which threads of the controlling host do the work."""
@@ -69,6 +76,8 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             instance.ready()
             stack.machine, stack.workdir = instance.machine, instance.workdir
             site = replace(site, cpuset=instance.cpuset)
+        for instance in stack.instances:
+            instance.hold()
     except BaseException:
         stack.close()
         raise

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
 
@@ -242,7 +243,7 @@ MISTAKES = {
     "bad platform name": (
         "- host/docker",
         '- {stack: host/docker, name: "a\\tb"}',
-        "small.yaml:4:26: platforms[1].name: 'a\\tb' is not a name; expected letters, digits",
+        "small.yaml:4:26: platforms[1].name: found 'a\\tb'; expected letters, digits",
     ),
     "wrong unit": (
         "threads: 2",
@@ -326,6 +327,31 @@ MISTAKES = {
         "host/docker",
         "host",
         "small.yaml:4:5: platforms[1]: two platforms are called 'host'; expected each name once",
+    ),
+    "platform without name": (
+        "- host/docker",
+        "- {stack: host/docker, name: ''}",
+        "small.yaml:4:26: platforms[1].name: found ''; expected letters, digits",
+    ),
+    "empty stack": (
+        "- host/docker",
+        "- ''",
+        "small.yaml:4:5: platforms[1]: the stack '' begins with ''; expected 'host'",
+    ),
+    "workload without name": (
+        "spin: {threads: 2}",
+        "'': {threads: 2}",
+        "small.yaml:8:5: workloads[0]: no workload is called ''; expected one of copy, spin",
+    ),
+    "workload that is a list": (
+        "spin: {threads: 2}",
+        "[spin]",
+        "small.yaml:8:5: workloads[0]: found a list; expected a single value",
+    ),
+    "empty mapping": (
+        "spin: {threads: 2}",
+        "{}",
+        "small.yaml:8:5: workloads[0]: found the keys (none); expected one workload",
     ),
     "duplicate workload": (
         "  - spin: {threads: 2}",
@@ -501,3 +527,16 @@ def test_every_preset_can_be_read(name):
     study = load_study(name)
     assert study.name == name
     assert study.question
+
+
+def test_the_example_of_the_reference_is_what_the_reference_says():
+    reference = Path(__file__).parents[2] / "docs/reference/study-file.md"
+    example = reference.read_text().split("```yaml\n")[1].split("```")[0]
+    study = read_study(example, "example")
+    assert [platform.name for platform in study.platforms] == [
+        "host",
+        "host/docker[network=bridge]",
+        "host/docker[network=none]",
+        "nested",
+    ]
+    assert len(study.workloads) == 3

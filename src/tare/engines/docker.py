@@ -22,6 +22,12 @@ BRIDGE_ADDRESS = "198.18.0.1/24"
 # setsid and no open streams: the daemon must outlive the command that starts it.
 SERVE = 'setsid "$@" > "$0" 2>&1 < /dev/null &'
 REMOVE_BRIDGE = '! ip link show "$0" > /dev/null 2>&1 || ip link delete "$0"'
+REMOVE_IMAGE = r"""
+why=$("$@" image rm "$0" 2>&1) && exit 0
+case $why in *"No such image"*) exit 0 ;; esac
+echo "$why" >&2
+exit 1
+"""
 MAKE_BRIDGE = 'ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up'
 
 
@@ -79,13 +85,12 @@ def serving(machine: Machine, site: Site) -> Daemon:
 
 def _record_image(daemon: Daemon, site: Site) -> None:
     """Have the image removed from a daemon that is not ours when the session ends."""
-    remove = 'why=$("$@" image rm "$0" 2>&1) || case $why in *"No such image"*) ;; *) echo "$why" >&2; exit 1 ;; esac'
     name = f"tare-userland:{site.userland.id}"
 
     def make(scope: Scope) -> str:
         if daemon.machine.run([*daemon.client, "image", "inspect", name]).returncode != 0:
             scope.about_to_make(
-                "image", name, daemon.machine, ["sh", "-c", remove, name, *daemon.client]
+                "image", name, daemon.machine, ["sh", "-c", REMOVE_IMAGE, name, *daemon.client]
             )
         return name
 

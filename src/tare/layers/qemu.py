@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.limits import cgroup
-from tare.machine import Inner, Machine, await_true, check
-from tare.model import Limits
+from tare.machine import Inner, Machine, await_true, check, text
+from tare.model import DiskCache, Limits
 from tare.ssh import Connection
 from tare.userland import REMOVE_FOLDER, Guest, kvm
 
@@ -23,6 +23,19 @@ BINARY = "qemu-system-x86_64"
 KERNEL_ARGUMENTS = "console=ttyS0 quiet net.ifnames=0 nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 PORTS = (20000, 32000)
 PORT_TRIES = 5
+# O_DIRECT is 040000 (octal) in the flags that the kernel shows for an open file.
+DISK_IS_DIRECT = r"""
+pid=$(cat "$0/pid")
+for file in /proc/"$pid"/fd/*; do
+    [ "$(readlink "$file")" = "$0/disk" ] || continue
+    flags=$(awk '/^flags:/ { print $2 }' "/proc/$pid/fdinfo/${file##*/}")
+    [ $((flags & 040000)) -ne 0 ] || { echo no; exit; }
+    echo yes
+    exit
+done
+echo "QEMU does not hold $0/disk open" >&2
+exit 1
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +72,7 @@ class Layer(layer.Layer):
         guest = site.userland.guest(outer)
         folder = f"{site.folder}/{site.name}"
         site.scope.about_to_make("folder", folder, outer, ["sh", "-c", REMOVE_FOLDER, folder])
-        group = cgroup.make(outer, f"tare/{site.name}", site.scope, cpuset=site.cpuset)
+        group = cgroup.make(outer, f"tare/{site.name}", site.scope)
         disk = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(guest.disk),
                 f"{folder}/disk"]  # fmt: skip
         try:
@@ -112,12 +125,16 @@ class Instance(layer.Instance):
             alive=lambda: self.outer.run(lives).returncode == 0,
         ):
             tail = self.outer.run(["tail", "-n", "5", console]).stdout.decode(errors="replace")
-            raise LayerError(
+            raise LayerTimedOut(
                 f"the guest {self.site.name} did not come up within {self.site.deadline_s:.0f} s; "
                 f"its console ends: {tail.strip()[-400:] or '(nothing was printed)'}"
             )
         self.connection.open(self.outer, self.site.deadline_s)
         check(self.machine, ["mkdir", "-p", self.workdir])
+
+    def hold(self) -> None:
+        """See Instance.hold."""
+        self.group.hold(self.site.cpuset)
 
     def pause(self) -> None:
         """See Instance.pause. The guest's clock stands still too, so that no timer is late."""
@@ -126,6 +143,11 @@ class Instance(layer.Instance):
     def resume(self) -> None:
         """See Instance.resume."""
         self._monitor("cont")
+
+    def disk_cache(self) -> DiskCache:
+        """See Instance.disk_cache: whether QEMU really holds the disk open with O_DIRECT."""
+        direct = text(self.outer, ["sh", "-c", DISK_IS_DIRECT, self.folder])
+        return DiskCache.NONE if direct == "yes" else DiskCache.WRITEBACK
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: the virtual CPUs are the critical path, the group is the bill."""

@@ -120,6 +120,10 @@ class Group:
         """Build the command that runs argv inside the group."""
         return ["sh", "-c", ENTER, self.path, *argv]
 
+    def hold(self, cpuset: str) -> None:
+        """Hold what runs in the group to some CPUs from now on."""
+        check(self.machine, ["sh", "-c", MAKE, "make-cgroup", self.path, cpuset, ""])
+
 
 def make(
     machine: Machine, path: str, scope: Scope, *, cpuset: str = "", limits: Limits | None = None

@@ -1,7 +1,7 @@
 """Pure functions on numbers: what a set of paired log ratios says, and when it may be asked.
 
-A *log ratio* is ln(value / baseline) of one block, turned so that positive is worse. The formulas
-and their checks are in docs/explanation; each function names its source.
+A *log ratio* is ln(value / baseline) of one block, turned so that positive is worse. Nothing
+here knows of trials, files or clocks.
 """
 
 from tare.stats.schedule import level, looks

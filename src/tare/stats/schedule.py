@@ -43,7 +43,7 @@ def level(cap: int) -> float:
     It is that of the smallest simulated cap not below this one. Beyond 400 nothing was simulated:
     there it is Bonferroni's 0.05 / looks, which always holds and costs some width.
     """
-    known = (level for simulated, level in LEVELS if cap <= simulated)
+    known = (strict for simulated, strict in LEVELS if cap <= simulated)
     return next(known, 0.05 / max(1, len(looks(cap))))
 
 

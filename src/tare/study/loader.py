@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,10 +14,10 @@ from typing import Any, Literal, Protocol
 
 from tare import layer, workload
 from tare.errors import ConfigError
-from tare.model import Limits, Repetition
+from tare.model import Limits, Params, Repetition
 from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
-from tare.study.variant import Variant, params_of, variants
+from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
 
 MAX_SLOTS = 1_000_000
 """A plan with more places than this is a mistake: it would take weeks and fill the memory."""
@@ -85,15 +86,16 @@ def read_study(
 
     heads = variants(_Head, root, single, factors=False, check=_check_head)
     platforms = _platforms(part["platforms"], layers)
-    limits = variants(Limits, part["limits"], check=_check_limits)
-    chosen = _workloads(part["workloads"], workloads)
-    repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
-    deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
-    if heads and platforms:
+    # A platform that could not be read may be the baseline: then there is nothing more to say.
+    if heads and not root.problems.found:
         names, baseline = [platform.name for platform in platforms], heads[0].made.baseline
         if baseline not in names:
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
+    limits = variants(Limits, part["limits"], check=_check_limits)
+    chosen = _workloads(part["workloads"], workloads)
+    repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
+    deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     blocks = repetitions[0].made.max_blocks if repetitions else 0
     slots = (len(platforms) + 1) * len(chosen) * len(limits) * blocks
     if slots > MAX_SLOTS:
@@ -117,16 +119,16 @@ def read_study(
 
 
 def _platforms(item: Item, layers: Catalogue) -> list[Platform]:
-    platforms: list[Platform] = []
+    platforms: dict[str, Platform] = {}
     for element in item.elements():
         for platform in _expand(element, layers):
-            if any(platform.name == other.name for other in platforms):
+            if platform.name in platforms:
                 element.wrong(
                     f"two platforms are called {platform.name!r}; expected each name once; "
                     "add a 'name' of its own"
                 )
-            platforms.append(platform)
-    return platforms
+            platforms[platform.name] = platform
+    return list(platforms.values())
 
 
 def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
@@ -134,22 +136,25 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
     entries = item.entries() if item.is_mapping else {"stack": item}
     where = entries.get("stack") or item.without("stack")
     stack = where.text()
-    names = _layer_names(where, stack, layers) if stack else []
-    if not stack or not names:
+    names = [] if stack is None else _layer_names(where, stack, layers)
+    if stack is None or not names:
         return
     refuse_unknown(entries, ["stack", "name", *dict.fromkeys(names)])
-    base = stack
-    if "name" in entries:
-        base = entries["name"].text() or stack
-        if not _PLATFORM_NAME.fullmatch(base):
-            entries["name"].wrong(
-                f"{base!r} is not a name; expected letters, digits and ./+=,- (at most 100)"
-            )
+    called = entries.get("name", where)
+    base = called.text()
+    if base is None or not _PLATFORM_NAME.fullmatch(base):
+        expected = "letters, digits, spaces and ._/+=,- (at most 100)"
+        called.wrong(f"found {called.found()}; expected {expected}")
+        return
     # A layer that stands in a stack twice has the same settings in both places.
     by_layer = {
         name: variants(layers.kind(name), entries.get(name) or item.without(name))
         for name in dict.fromkeys(names)
     }
+    count = math.prod(map(len, by_layer.values()))
+    if count > MAX_VARIANTS:
+        item.wrong(f"the lists make {count} platforms; expected at most {MAX_VARIANTS}")
+        return
     for combination in product(*by_layer.values()):
         chosen = dict(zip(by_layer, combination, strict=True))
         yield Platform(
@@ -183,13 +188,13 @@ def _suffix(chosen: dict[str, Variant[Any]]) -> str:
 
 
 def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
-    chosen: list[FixedWorkload] = []
+    chosen: dict[tuple[str, Params], FixedWorkload] = {}
     for element in item.elements():
         for one in _fix(element, workloads):
-            if one in chosen:
+            if (one.name, one.params) in chosen:
                 element.wrong(f"the same {one.name} stands above; expected each once; remove one")
-            chosen.append(one)
-    return chosen
+            chosen[one.name, one.params] = one
+    return list(chosen.values())
 
 
 def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
@@ -198,21 +203,20 @@ def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
         entries = item.entries()
         if len(entries) != 1:
             item.wrong(
-                f"found the keys {', '.join(entries)}; expected one workload; "
+                f"found the keys {', '.join(entries) or '(none)'}; expected one workload; "
                 "indent its parameters below its name"
             )
             return
-        ((name, params),) = entries.items()
     else:
-        name = item.text() or ""
-        params = item.without(name)
-    if not name:
-        return
-    if name not in workloads.names():
-        item.wrong(f"no workload is called {name!r}; expected {one_of(workloads.names(), name)}")
-        return
-    for variant in variants(workloads.kind(name), params):
-        yield FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
+        name = item.text()
+        entries = {} if name is None else {name: item.without(name)}
+    for name, params in entries.items():
+        if name in workloads.names():
+            for variant in variants(workloads.kind(name), params):
+                yield FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
+        else:
+            known = one_of(workloads.names(), name)
+            item.wrong(f"no workload is called {name!r}; expected {known}")
 
 
 def _check_head(head: _Head) -> None:

@@ -104,7 +104,8 @@ def _keys(kind: type) -> dict[str, str]:
 def _given(kind: type, entries: Mapping[str, Item]) -> dict[str, Item]:
     """Sort the entries by the fields they mean; note those that mean none, or one twice."""
     by_key = _keys(kind)
-    refuse_unknown(entries, by_key)
+    unknown = {key: entry for key, entry in entries.items() if key not in by_key}
+    refuse_unknown(unknown, dict.fromkeys(map(_key, by_key)))
     given: dict[str, Item] = {}
     for key in (key for key in entries if key in by_key):
         name, entry = by_key[key], entries[key]

@@ -98,27 +98,33 @@ class Guest:
 
 def build_guest(userland: str, tar: Path, versions: Mapping[str, str], ledger: Ledger) -> Guest:
     """Find or build the guest of a userland, or raise Unavailable or LayerError."""
-    recipe = {
+
+    def make(folder: Path, scope: Scope) -> Mapping[str, object]:
+        try:
+            return {**_recipe(userland), **_make(folder, tar, userland, versions, scope)}
+        except CommandFailed as error:
+            raise LayerError(f"the guest could not be built: {error}") from error
+
+    folder = cache.build(home() / "guest", _recipe(userland), ledger, NEEDS_BYTES, make)
+    manifest = json.loads((folder / cache.MANIFEST).read_text())
+    return Guest(folder, manifest["kernel_version"])
+
+
+def guest_is_built(userland: str) -> bool:
+    """Say whether the guest of a userland is there."""
+    return cache.find(home() / "guest", _recipe(userland)) is not None
+
+
+def _recipe(userland: str) -> Mapping[str, object]:
+    scripts = files("tare.userland").joinpath("files")
+    return {
         "version": RECIPE_VERSION,
         "userland": userland,
         "packages": PACKAGES,
         "kernel": KERNEL,
         "disk_bytes": DISK_BYTES,
-        "files": {
-            file.name: file.read_text()
-            for file in files("tare.userland").joinpath("files").iterdir()
-        },
+        "files": {script.name: script.read_text() for script in scripts.iterdir()},
     }
-
-    def make(folder: Path, scope: Scope) -> Mapping[str, object]:
-        try:
-            return {**recipe, **_make(folder, tar, userland, versions, scope)}
-        except CommandFailed as error:
-            raise LayerError(f"the guest could not be built: {error}") from error
-
-    folder = cache.build(home() / "guest", recipe, ledger, NEEDS_BYTES, make)
-    manifest = json.loads((folder / cache.MANIFEST).read_text())
-    return Guest(folder, manifest["kernel_version"])
 
 
 def _make(

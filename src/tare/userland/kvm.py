@@ -46,8 +46,9 @@ def usable(outer: Machine, userland: Userland | None) -> tuple[str, str] | None:
         if b"tare: probe ok" not in done.stdout:
             said = done.stderr.decode(errors="replace").strip().splitlines()
             answer = [
-                f"/dev/kvm is there on {outer.name}, but no guest came up within {PROBE_S:.0f} s"
-                + (f" (QEMU: {said[0][:120]})" if said else ""),
+                f"/dev/kvm is there on {outer.name}, but no guest came up"
+                + (f" within {PROBE_S:.0f} s" if done.timed_out else "")
+                + (f" (QEMU said: {said[0][:120]})" if said else ""),
                 "use a host whose KVM boots stock kernels; qemu-tcg works here",
             ]
         if isinstance(outer, Host):

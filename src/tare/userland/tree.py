@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
@@ -15,7 +16,7 @@ from tare.machine import Host, Machine, check
 from tare.userland import cache
 from tare.userland.dpkg import installed
 from tare.userland.guest import FILES as GUEST_FILES
-from tare.userland.guest import Guest, build_guest
+from tare.userland.guest import Guest, build_guest, guest_is_built
 
 RECIPE_VERSION = 1
 BUILD_S = 900.0
@@ -27,20 +28,39 @@ CHUNK_BYTES = 64 * 2**20
 
 @dataclass
 class Userland:
-    """A built userland on the controlling host, and its forms on any machine.
+    """The userland of a Debian suite with some packages, built when it is first needed.
 
-    ``versions`` maps Debian package names to the versions inside.
+    Its methods raise Unavailable where a tool or room is missing, LayerError where a build fails.
     """
 
-    folder: Path
-    versions: Mapping[str, str]
+    suite: str
+    packages: tuple[str, ...]
     ledger: Ledger
     _lock: Lock = field(default_factory=Lock)
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where it is on the controlling host; builds it if need be."""
+        with self._lock:
+            return cache.build(
+                home() / "userland", self._recipe(), self.ledger, NEEDS_BYTES, self._make
+            )
+
+    def is_built(self) -> bool:
+        """Say whether it, and its guest, are there without building anything."""
+        folder = cache.find(home() / "userland", self._recipe())
+        return folder is not None and guest_is_built(folder.name)
 
     @property
     def id(self) -> str:
         """The content address: suite, package versions and recipe."""
         return self.folder.name
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The Debian packages inside, with their versions."""
+        manifest = json.loads((self.folder / cache.MANIFEST).read_text())
+        return {str(name): str(version) for name, version in manifest["versions"].items()}
 
     def tree(self, machine: Machine) -> str:
         """Give the path of the directory on a machine, bringing it there if need be."""
@@ -64,8 +84,7 @@ class Userland:
 
     def guest(self, machine: Machine) -> Guest:
         """Give the guest with this userland on its disk, building and bringing it if need be."""
-        with self._lock:
-            guest = build_guest(self.id, self.folder / "tree.tar", self.versions, self.ledger)
+        guest = build_guest(self.id, self.folder / "tree.tar", self.versions, self.ledger)
         if isinstance(machine, Host):
             return guest
         folder = Path(ON_OTHER_MACHINES) / "guest" / guest.id
@@ -73,6 +92,29 @@ class Userland:
             deliver(guest.folder / name, machine, str(folder / name))
         check(machine, ["chmod", "600", str(folder / "key")])
         return replace(guest, folder=folder)
+
+    def _recipe(self) -> Mapping[str, object]:
+        return {
+            "version": RECIPE_VERSION,
+            "suite": self.suite,
+            "packages": sorted(set(self.packages)),
+            "left_out": LEFT_OUT,
+        }
+
+    def _make(self, folder: Path, scope: Scope) -> Mapping[str, object]:
+        del scope
+        host, recipe = Host(), self._recipe()
+        if host.run(["mmdebstrap", "--version"]).returncode != 0:
+            raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
+        tree, tar = folder / "tree", folder / "tree.tar"
+        try:
+            # In a mount namespace of its own, so that its mounts end with it, whatever ends it.
+            check(host, ["unshare", "--mount", *bootstrap_argv(recipe, tar)], timeout_s=BUILD_S)
+            tree.mkdir()
+            check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
+        except CommandFailed as error:
+            raise LayerError(f"the userland could not be built: {error}") from error
+        return {**recipe, "versions": installed(tree)}
 
 
 def deliver(here: Path, machine: Machine, there: str) -> None:
@@ -86,38 +128,6 @@ def deliver(here: Path, machine: Machine, there: str) -> None:
             append = ["sh", "-c", 'cat >> "$0.part"', there]
             check(machine, append, stdin=piece, timeout_s=BUILD_S)
     check(machine, ["mv", f"{there}.part", there])
-
-
-def build_userland(suite: str, packages: Sequence[str], ledger: Ledger) -> Userland:
-    """Find or build the userland of a Debian suite that holds the packages.
-
-    Raises Unavailable where mmdebstrap or room is missing, LayerError where the build fails.
-    """
-    recipe = {
-        "version": RECIPE_VERSION,
-        "suite": suite,
-        "packages": sorted(set(packages)),
-        "left_out": LEFT_OUT,
-    }
-
-    def make(folder: Path, scope: Scope) -> Mapping[str, object]:
-        del scope
-        host = Host()
-        if host.run(["mmdebstrap", "--version"]).returncode != 0:
-            raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
-        tree, tar = folder / "tree", folder / "tree.tar"
-        try:
-            # As `unshare` so that its mounts end with it, whatever ends it.
-            check(host, ["unshare", "--mount", *bootstrap_argv(recipe, tar)], timeout_s=BUILD_S)
-            tree.mkdir()
-            check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
-        except CommandFailed as error:
-            raise LayerError(f"the userland could not be built: {error}") from error
-        return {**recipe, "versions": installed(tree)}
-
-    folder = cache.build(home() / "userland", recipe, ledger, NEEDS_BYTES, make)
-    manifest = json.loads((folder / cache.MANIFEST).read_text())
-    return Userland(folder, manifest["versions"], ledger)
 
 
 def bootstrap_argv(recipe: Mapping[str, object], tar: Path) -> list[str]:

@@ -90,7 +90,7 @@ class Workload(workload.Workload):
         draw = "--randrepeat=0"
         # clat begins after submission, which is where a sandbox or a guest's driver may spend it.
         latency = ["--clat_percentiles=0", "--lat_percentiles=1", "--percentile_list=99"]
-        # Sandboxes have no disk statistics, and fio warns about them.
+        # How busy a disk seems from inside cannot be compared between stacks.
         report = ["--group_reporting", "--disk_util=0", "--eta=never", "--output-format=json"]
         return ["fio", *self._files(), *how, *queue, *bound, *files, draw, *latency, *report]
 

@@ -1,0 +1,40 @@
+"""``tare clean``: remove what dead sessions left on this host, by their ledgers alone."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+
+NAME = "clean"
+HELP = "remove whatever killed runs left on this host"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--cache", action="store_true", help="remove the built userlands and guests too"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from tare.home import home
+    from tare.runner import clean_all
+
+    removed = problems = 0
+    for found in clean_all():
+        if isinstance(found, str):
+            print(f"passed over: {found}", file=sys.stderr)
+        elif found.problem:
+            problems += 1
+            print(f"tare: {found.problem}", file=sys.stderr)
+        else:
+            removed += 1
+            print(f"removed {found.left.what} {found.left.name}")
+    if options.cache:
+        for shelf in ("userland", "guest", "probes"):
+            shutil.rmtree(home() / shelf, ignore_errors=True)
+        print(f"removed the cache in {home()}")
+    print(f"{removed} things removed" + (f", {problems} could not be" if problems else ""))
+    return 1 if problems else 0

@@ -1,0 +1,135 @@
+"""What a person sees while a study runs: a live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tare.model import Cell, Plan, Status, Trial
+from tare.runner.progress import Progress
+
+QUIET_S = 10.0
+"""Without a terminal a line about the current block appears no more often than this."""
+
+
+@contextmanager
+def watching(folder: Path) -> Iterator[Progress]:
+    """Show progress on standard error for as long as the block runs."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Lines(folder)
+        return
+    view = View(folder)
+    with Live(view, console=console, refresh_per_second=4, transient=True):
+        yield view
+
+
+class Tally:
+    """What any way of showing progress keeps count of."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.phase = "beginning"
+        self.number = self.decided = self.compared = 0
+        self.blocks = self.slots = self.trials = 0
+        self.bad: list[str] = []
+        self.began_s = time.monotonic()
+        self.budget_s: float | None = None
+        self.measuring_s: float | None = None
+
+    def begins(self, plan: Plan, trials_done: int) -> None:
+        """See Progress.begins."""
+        self.blocks, self.slots = plan.repetition.max_blocks, len(plan.slots)
+        self.trials, self.budget_s = trials_done, plan.repetition.budget_s
+
+    def says(self, text: str) -> None:
+        """See Progress.says."""
+        self.phase = text
+
+    def block(self, number: int, decided: int, of: int) -> None:
+        """See Progress.block."""
+        self.number, self.decided, self.compared = number, decided, of
+        if self.measuring_s is None:
+            self.measuring_s = time.monotonic()
+
+    def trial(self, cell: Cell) -> None:
+        """See Progress.trial."""
+        self.phase = f"{cell.platform}{' (A/A)' if cell.control else ''}: {cell.workload}"
+
+    def ended(self, cell: Cell, trial: Trial) -> None:
+        """See Progress.ended."""
+        self.trials += 1
+        if trial.status not in (Status.OK, Status.SUSPECT):
+            self.bad.append(f"{trial.status}: {cell.platform}, {cell.workload}: {trial.reason}")
+
+    def left(self) -> str:
+        """Say how long it can still take at the most, as far as that is known."""
+        if self.measuring_s is None:
+            return ""
+        spent = time.monotonic() - self.measuring_s
+        bounds = []
+        if self.number:
+            bounds.append(spent / self.number * (self.blocks - self.number))
+        if self.budget_s is not None:
+            bounds.append(max(0.0, self.budget_s - spent))
+        return f"at most {min(bounds):.0f} s left" if bounds else ""
+
+    def where(self) -> str:
+        """Say where the study is, in one line."""
+        parts = [f"block {self.number + 1} of at most {self.blocks}", f"{self.trials} trials",
+                 f"{self.decided} of {self.compared} comparisons decided", self.left()]  # fmt: skip
+        return ", ".join(part for part in parts if part)
+
+
+class Lines(Tally):
+    """Plain lines, for logs and pipes."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._said_s = float("-inf")
+        self._print(f"results go to {folder}")
+
+    def says(self, text: str) -> None:
+        """See Progress.says."""
+        super().says(text)
+        self._print(text)
+
+    def block(self, number: int, decided: int, of: int) -> None:
+        """See Progress.block."""
+        super().block(number, decided, of)
+        if time.monotonic() - self._said_s >= QUIET_S:
+            self._said_s = time.monotonic()
+            self._print(self.where())
+
+    def ended(self, cell: Cell, trial: Trial) -> None:
+        """See Progress.ended."""
+        known = len(self.bad)
+        super().ended(cell, trial)
+        for line in self.bad[known:]:
+            self._print(line)
+
+    def _print(self, text: str) -> None:
+        print(f"[{time.monotonic() - self.began_s:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+class View(Tally):
+    """A few lines that are drawn over again."""
+
+    def __rich__(self) -> Table:
+        """Draw what is known now."""
+        table = Table.grid(padding=(0, 2))
+        table.add_row(Text("results", style="dim"), Text(str(self.folder)))
+        table.add_row(Text("now", style="dim"), Text(self.phase, style="bold"))
+        if self.measuring_s is not None:
+            table.add_row(Text("progress", style="dim"), Text(self.where()))
+        for line in self.bad[-3:]:
+            table.add_row(Text("not ok", style="red"), Text(line[:200]))
+        return table

@@ -1,0 +1,90 @@
+"""``tare run``: measure a study, or go on with one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+NAME = "run"
+HELP = "measure a study and store its trials"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("study", nargs="?", help="a study file, or the name of a preset")
+    which.add_argument("--resume", type=Path, metavar="DIR", help="go on with these results")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="where the results go; new")
+    parser.add_argument("--seed", type=int, help="the seed of the random order; else drawn")
+    parser.add_argument("--report", action="store_true", help="write the report at the end")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from tare import runner
+    from tare.cli.progress import watching
+    from tare.errors import ResultsError
+    from tare.model import Status
+    from tare.store import Writer, load
+    from tare.study import load_study, make_plan, read_study
+
+    if options.resume:
+        folder = options.resume
+        stored = load(folder)
+        study, plan = read_study(stored.study, str(folder / "study.yaml")), stored.plan
+    else:
+        study = load_study(options.study)
+        drawn = (options.seed, study.seed, secrets.randbits(31))
+        plan = make_plan(study, next(seed for seed in drawn if seed is not None))
+        now = datetime.now().astimezone()
+        folder = options.into or Path("results") / f"{study.name}-{now:%Y%m%d-%H%M%S}"
+        if (folder / "plan.json").exists():
+            raise ResultsError(
+                f"{folder} has results already; go on with tare run --resume {folder}"
+            )
+        writer = Writer(folder)
+        writer.start(study.source, plan)
+        writer.close()
+    with watching(folder) as progress:
+        _second_interrupt_leaves()
+        try:
+            reason = runner.run(study, plan, folder, progress)
+        except KeyboardInterrupt:
+            print(f"tare: interrupted; go on with: tare run --resume {folder}", file=sys.stderr)
+            return 130
+    print(f"stopped: {reason}")
+    results = load(folder)
+    if options.report:
+        from tare.report import write_report
+
+        for path in write_report(results, folder)[:1]:
+            print(f"report:  {path}")
+    else:
+        print(f"results: {folder}   (tare show {folder}, tare report {folder})")
+    fine = all(t.status in (Status.OK, Status.SUSPECT, Status.UNAVAILABLE) for t in results.trials)
+    return 0 if fine else 1
+
+
+def _second_interrupt_leaves() -> None:
+    """The first interrupt ends the run and cleans up; a second one leaves that to `tare clean`."""
+    count = 0
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        nonlocal count
+        del number, frame
+        count += 1
+        if count == 1:
+            print("tare: ending; removing what was started (again to leave at once)",
+                  file=sys.stderr)  # fmt: skip
+            raise KeyboardInterrupt
+        print("tare: left at once; remove what was started with: tare clean", file=sys.stderr)
+        os._exit(130)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)

@@ -1,0 +1,31 @@
+"""``tare show``: the verdicts of a results directory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+NAME = "show"
+HELP = "print the verdicts of a results directory"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("results", type=Path, help="a results directory, finished or not")
+    parser.add_argument("--json", action="store_true", help="print facts for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from rich.console import Console
+
+    from tare.report import describe, show_json, show_table
+    from tare.store import load
+
+    described = describe(load(options.results))
+    if options.json:
+        print(json.dumps(show_json(described)))
+    else:
+        Console().print(show_table(described))
+    return 0

@@ -1,0 +1,73 @@
+"""A simulated layer of known cost, noise and drift: the truth to check statistics against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from tare import layer
+from tare.limits.readback import Inside
+from tare.machine import Machine
+from tare.simulation.world import SimulatedMachine, World
+
+if TYPE_CHECKING:
+    from tare.ledger import Scope
+    from tare.userland import Userland
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(layer.Layer):
+    """Work takes ``cost`` times as long; see SimulatedMachine for ``noise`` and ``drift``."""
+
+    cost: float = 1.0
+    noise: float = 0.01
+    drift: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be simulated."""
+        if self.cost <= 0:
+            raise ValueError(f"cost is {self.cost}; expected a number above 0")
+        if self.noise < 0:
+            raise ValueError(f"noise is {self.noise}; expected 0 or more")
+
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """See Layer.probe."""
+        del outer, userland
+        return {"sim.is": "simulated: no program is run and no time passes"}
+
+    def create(self, outer: Machine, site: layer.Site) -> Instance:
+        """See Layer.create."""
+        return Instance(outer, site, self)
+
+
+class Instance(layer.Instance):
+    """A simulated machine; there is nothing to start and nothing to remove."""
+
+    def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:
+        root = outer
+        while isinstance(root, SimulatedMachine):
+            root = root.outer
+        world = site.services.once("simulated world", root, _world, lambda _: True)
+        # The same study gives the same numbers again, whatever the session is called.
+        random = Random(f"{of.seed}{site.name.removeprefix(f'tare-{site.session}')}")  # noqa: S311
+        self.machine = SimulatedMachine(outer, world, random, of.cost, of.noise, of.drift)
+        self.site = site
+        self.cpuset = site.cpuset
+
+    def start(self) -> None:
+        """See Instance.start."""
+
+    def ready(self) -> None:
+        """See Instance.ready."""
+
+    def inside(self) -> Inside:
+        """See Instance.inside."""
+        return Inside(self.site.limits.cpus, self.site.limits.memory_bytes)
+
+
+def _world(scope: Scope) -> World:
+    del scope
+    return World()

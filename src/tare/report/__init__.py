@@ -1,0 +1,21 @@
+"""Tables, charts and the page made of a study's results; all of it can be remade from the trials.
+
+``describe`` compares once; ``show`` and ``as_json`` (for a terminal and for programs) and
+``write_report`` (files) only put into words, rows and pictures what it found.
+"""
+
+from pathlib import Path
+
+from tare.report.findings import Findings, describe
+from tare.report.tables import as_json, show
+from tare.store import Results
+
+__all__ = ["Findings", "as_json", "describe", "show", "write_report"]
+
+
+def write_report(results: Results, into: Path) -> list[Path]:
+    """Write report.html, results.csv and figures/*.svg and *.png into a folder; list the files."""
+    # Here, because templates and charts take longer to import than `tare show` has.
+    from tare.report.render import write
+
+    return write(describe(results), into)

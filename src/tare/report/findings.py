@@ -1,0 +1,224 @@
+"""What a study found, in the shape in which people ask for it; made once, shown in many ways."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from tare.compare import Comparison, Comparisons, Summary, Verdict, compare
+from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial
+from tare.report.numbers import bytes_text, plain
+from tare.store import Results
+
+OVERHEAD_PHASES = ("resume", "setup", "parse", "pause", "store")
+"""What Tare itself does around a command, in the order in which it does it."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells that are compared with each other: one workload, one set of limits.
+
+    ``name`` tells it from the other groups of the study, and is no longer than that takes.
+    """
+
+    name: str
+    workload: str
+    params: Params
+    limits: Limits
+    cells: tuple[Cell, ...]
+    metrics: tuple[Metric, ...]
+
+    @property
+    def details(self) -> str:
+        """Everything that is the same for all its cells."""
+        return ", ".join([params_text(self.params), limits_text(self.limits)])
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a cell's trials cost on the host: medians over its measured trials with numbers.
+
+    ``run_delay_share`` is the part of the time in which a thread wanted a CPU and had none.
+    """
+
+    cpu_s: float
+    run_delay_share: float
+    coverage: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A study's results with everything that was computed from them."""
+
+    results: Results
+    comparisons: Comparisons
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that was run."""
+        return self.results.plan
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The cells in groups, in the order of the plan."""
+        grouped: dict[tuple[str, Params, Limits], list[Cell]] = {}
+        for cell in self.plan.cells:
+            grouped.setdefault((cell.workload, cell.params, cell.limits), []).append(cell)
+        names = _names(list(grouped))
+        return tuple(
+            Group(name, *key, tuple(cells), self.plan.metrics[key[0]])
+            for name, (key, cells) in zip(names, grouped.items(), strict=True)
+        )
+
+    @cached_property
+    def group_names(self) -> Mapping[str, str]:
+        """The name of each cell's group, by the cell's id."""
+        return {cell.id: group.name for group in self.groups for cell in group.cells}
+
+    @cached_property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms, in the order of the plan, the baseline first."""
+        names = dict.fromkeys(cell.platform for cell in self.plan.cells)
+        return tuple(sorted(names, key=lambda name: name != self.plan.baseline))
+
+    @cached_property
+    def trials(self) -> Mapping[str, Sequence[Trial]]:
+        """The trials of each cell, by its id, in the order in which they ended."""
+        trials: dict[str, list[Trial]] = {cell.id: [] for cell in self.plan.cells}
+        for trial in self.results.trials:
+            trials.get(trial.cell, []).append(trial)
+        return trials
+
+    @cached_property
+    def headline(self) -> tuple[Comparison, ...]:
+        """The comparison of each cell by its workload's first metric, controls too."""
+        return tuple(row for row in self.comparisons.comparisons if row.primary)
+
+    @cached_property
+    def rows(self) -> Mapping[tuple[str, str], Comparison]:
+        """The comparisons by the id of the cell and the metric's name."""
+        return {(row.cell.id, row.metric.name): row for row in self.comparisons.comparisons}
+
+    @cached_property
+    def summaries(self) -> Mapping[tuple[str, str], Summary]:
+        """The summaries by the id of the cell and the metric's name."""
+        return {(one.cell.id, one.metric.name): one for one in self.comparisons.summaries}
+
+    @cached_property
+    def usage(self) -> Mapping[str, Usage]:
+        """What the cells cost on the host, by their ids, where it was read."""
+        found = {}
+        for cell, trials in self.trials.items():
+            costs = [one.host for one in trials if is_measured(one) and one.host is not None]
+            if costs:
+                wanted = [(one.run_delay_s, one.cpu_s + one.run_delay_s) for one in costs]
+                found[cell] = Usage(
+                    median(one.all_cpu_s for one in costs),
+                    median(delay / total if total > 0 else 0.0 for delay, total in wanted),
+                    median(one.coverage for one in costs),
+                )
+        return found
+
+    @cached_property
+    def notes(self) -> Mapping[str, tuple[str, ...]]:
+        """What trials of a cell warn of, by the cell's id; each warning once, with its number."""
+        notes = {}
+        for cell, trials in self.trials.items():
+            measured = [trial for trial in trials if trial.kind is Kind.MEASURED]
+            counts = Counter(warning for trial in measured for warning in trial.warnings)
+            notes[cell] = tuple(
+                f"{warning} ({count} of {len(measured)} trials)"
+                for warning, count in counts.most_common()
+            )
+        return notes
+
+    @cached_property
+    def statuses(self) -> Counter[Status]:
+        """How the trials ended, warm-ups left out."""
+        return Counter(one.status for one in self.results.trials if one.kind is Kind.MEASURED)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks were begun."""
+        return len({one.block for one in self.results.trials if one.kind is Kind.MEASURED})
+
+    @cached_property
+    def untrusted(self) -> tuple[Comparison, ...]:
+        """The A/A controls that differ from their baseline: what stands beside them is in doubt."""
+        claims = (Verdict.SLOWER, Verdict.FASTER)
+        return tuple(row for row in self.headline if row.cell.control and row.verdict in claims)
+
+    @cached_property
+    def overhead_s(self) -> Mapping[str, Mapping[str, float]]:
+        """Tare's own time around a trial by platform: median of each phase, and of their sum."""
+        by_platform: dict[str, list[Trial]] = {}
+        for cell in self.plan.cells:
+            trials = [one for one in self.trials[cell.id] if is_measured(one) and one.phases_s]
+            by_platform.setdefault(cell.platform, []).extend(trials)
+        return {name: _overhead(trials) for name, trials in by_platform.items() if trials}
+
+
+def describe(results: Results) -> Findings:
+    """Compare everything that was measured."""
+    return Findings(results, compare(results.plan, results.trials))
+
+
+def is_measured(trial: Trial) -> bool:
+    """Whether a trial has numbers that count."""
+    return trial.kind is Kind.MEASURED and trial.status in (Status.OK, Status.SUSPECT)
+
+
+def platform_text(cell: Cell) -> str:
+    """Name a cell's platform so that the control is told from the baseline."""
+    return f"{cell.platform} (A/A control)" if cell.control else cell.platform
+
+
+def params_text(params: Params) -> str:
+    """Write parameters as people read them."""
+    return ", ".join(f"{name.removesuffix('_bytes').removesuffix('_s')} {_value(name, value)}"
+                     for name, value in params)
+
+
+def limits_text(limits: Limits) -> str:
+    """Write limits as people read them."""
+    cpus = "1 CPU" if limits.cpus == 1 else f"{limits.cpus} CPUs"
+    return f"{cpus}, {bytes_text(limits.memory_bytes)}, disk cache {limits.disk_cache.value}"
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_bytes") and isinstance(value, int):
+        return bytes_text(value)
+    if isinstance(value, int | float):
+        return plain(value) + (" s" if name.endswith("_s") else "")
+    return str(value)
+
+
+def _names(keys: Sequence[tuple[str, Params, Limits]]) -> list[str]:
+    """Name each group by its workload and by what differs among the groups of that workload."""
+    many_limits = len({limits for _, _, limits in keys}) > 1
+    values: dict[tuple[str, str], set[object]] = {}
+    for workload, params, _ in keys:
+        for name, value in params:
+            values.setdefault((workload, name), set()).add(value)
+    names = []
+    for workload, params, limits in keys:
+        differing = tuple((k, v) for k, v in params if len(values[workload, k]) > 1)
+        parts = [params_text(differing)] if differing else []
+        parts += [limits_text(limits)] if many_limits else []
+        names.append(" · ".join([workload, *parts]))
+    return names
+
+
+def _overhead(trials: Sequence[Trial]) -> Mapping[str, float]:
+    present = [name for name in OVERHEAD_PHASES if any(name in one.phases_s for one in trials)]
+    medians = {
+        name: median(one.phases_s[name] for one in trials if name in one.phases_s)
+        for name in present
+    }
+    sums = [sum(s for name, s in one.phases_s.items() if name != "command") for one in trials]
+    return {**medians, "all": median(sums), "trials": len(trials)}

@@ -1,0 +1,45 @@
+"""What a runner tells whoever watches."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tare.model import Cell, Plan, Trial
+
+
+class Progress(Protocol):
+    """Told of everything as it happens; must not fail and must be quick."""
+
+    def begins(self, plan: Plan, trials_done: int) -> None:
+        """The plan that is run, and how many of its trials were stored by earlier sessions."""
+
+    def says(self, text: str) -> None:
+        """A sentence about what is done outside blocks: building, starting, stopping."""
+
+    def block(self, number: int, decided: int, of: int) -> None:
+        """A block begins (counted from 0); so many comparisons of so many are decided."""
+
+    def trial(self, cell: Cell) -> None:
+        """A trial begins."""
+
+    def ended(self, cell: Cell, trial: Trial) -> None:
+        """A trial ended and is stored."""
+
+
+class Silent:
+    """Watches nothing."""
+
+    def begins(self, plan: Plan, trials_done: int) -> None:
+        """See Progress.begins."""
+
+    def says(self, text: str) -> None:
+        """See Progress.says."""
+
+    def block(self, number: int, decided: int, of: int) -> None:
+        """See Progress.block."""
+
+    def trial(self, cell: Cell) -> None:
+        """See Progress.trial."""
+
+    def ended(self, cell: Cell, trial: Trial) -> None:
+        """See Progress.ended."""

@@ -1,0 +1,300 @@
+"""Runs a plan, block by block, until every comparison is decided or the repetition rule ends it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+
+from tare import compare
+from tare.errors import LayerError, ResultsError
+from tare.facts import host_facts, noise
+from tare.machine import Completed
+from tare.model import Cell, Kind, Plan, Slot, Status, Trial
+from tare.runner.pool import Fleet, Key, Member, Pool, key, running
+from tare.runner.progress import Progress
+from tare.runner.session import Session
+from tare.runner.trial import in_directory, measure
+from tare.stats import looks
+from tare.store import Writer
+from tare.store.reader import read_trials
+from tare.study import Platform, Study
+
+GIVE_UP_AFTER = 3
+"""Failures of a cell in a row after which it is left out: the next would fail too."""
+ALIVE_S = 20.0
+SAME_HOST = ("kernel", "cpu_model", "cpus")
+"""The facts that must not have changed for results to be continued."""
+
+
+def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
+    """Run what of the plan has no trial yet; returns the reason for stopping.
+
+    Raises ResultsError where results cannot be written or the host is not the one that began,
+    Unavailable where this host cannot run anything. Whatever is raised, nothing stays behind.
+    """
+    packages = tuple(sorted({name for w in study.workloads for name in w.made.packages}))
+    writer = Writer(folder)
+    try:
+        with Session(folder, "bookworm", packages) as session:
+            runner = _Runner(study, plan, writer, session, progress)
+            try:
+                return runner.run()
+            except BaseException:
+                session.host.cancel()
+                raise
+            finally:
+                session.host.restore()
+                progress.says("removing what was started")
+                runner.finish()
+    finally:
+        writer.close()
+
+
+class _Runner:
+    """The state of one session over a plan."""
+
+    def __init__(
+        self, study: Study, plan: Plan, writer: Writer, session: Session, progress: Progress
+    ) -> None:
+        self.study, self.plan, self.writer = study, plan, writer
+        self.session, self.progress = session, progress
+        self.pool = Pool(session, study.deadlines.start_s, progress)
+        self.workloads = {(w.name, w.params): w.made for w in study.workloads}
+        self.trials = list(read_trials(writer.folder / "trials.jsonl"))
+        self.done = {(t.block, t.cell) for t in self.trials if t.kind is Kind.MEASURED}
+        self.failures: Counter[str] = Counter()
+        self.given_up: set[str] = set()
+        self.decided: set[str] = set()
+        self.store_s = 0.0
+        self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.stop = "the session was ended before the study was"
+
+    def run(self) -> str:
+        """Open the platforms and run the blocks."""
+        facts = self._facts()
+        self.progress.begins(self.plan, len(self.done))
+        self.writer.facts(facts)
+        platforms = {platform.name: platform for platform in self.study.platforms}
+        wanted: dict[Key, Platform] = {
+            key(cell): platforms[cell.platform] for cell in self.plan.cells
+        }
+        self.session.step_aside(max(limits.cpus for limits in self.study.limits))
+        self.pool.open_all(wanted, self.plan.repetition.instances)
+        self.writer.facts(facts | self._platform_facts())
+        for cell in self.plan.cells:
+            fleet = self.pool.fleets[key(cell)]
+            if fleet.status is not Status.OK:
+                self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, instance=0), fleet)
+        self.stop = self._blocks()
+        self.writer.facts(facts | self._platform_facts())
+        return self.stop
+
+    def finish(self) -> None:
+        """Close the platforms and write down how the session ended."""
+        for fleet in self.pool.fleets.values():
+            if fleet.status is Status.OK:
+                fleet.close(Status.OK, "")
+        previous = _sessions(self.writer.folder)
+        session = {
+            "id": self.session.id,
+            "started": self.started_at,
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "reason": self.stop,
+        }
+        self.writer.run({"sessions": [*previous, session], "stop": self.stop})
+
+    def _blocks(self) -> str:
+        slots: dict[int, list[Slot]] = {}
+        for slot in self.plan.slots:
+            slots.setdefault(slot.block, []).append(slot)
+        rule = self.plan.repetition
+        begin = time.monotonic()
+        spent = sum(sum(trial.phases_s.values()) for trial in self.trials)
+        at_looks = set(looks(rule.max_blocks))
+        compared = {c.id for c in self.plan.cells if c.platform != self.plan.baseline}
+        for block in sorted(slots):
+            if block in at_looks:
+                self.decided = compare.decided(self.plan, self.trials)
+            closed = self.decided | self.given_up
+            if compared <= closed:
+                return "every comparison is decided" if compared else "nothing is left to compare"
+            if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
+                return f"the budget of {rule.budget_s:.0f} s was spent after {block} blocks"
+            self.progress.block(block, len(compared & closed), len(compared))
+            for slot in slots[block]:
+                if slot.cell not in closed and (block, slot.cell) not in self.done:
+                    self._slot(slot)
+        return f"the maximum of {rule.max_blocks} blocks was reached"
+
+    def _slot(self, slot: Slot) -> None:
+        cell = self.plan.cells_by_id[slot.cell]
+        fleet = self.pool.fleets[key(cell)]
+        if cell.id in self.given_up:
+            return
+        if fleet.status is not Status.OK:
+            self._give_up(cell, slot, fleet)
+            return
+        member = fleet.members[slot.instance % len(fleet.members)]
+        self.progress.trial(cell)
+        try:
+            begin = time.perf_counter()
+            with running(member):
+                resumed_s = time.perf_counter() - begin
+                if cell.id not in member.warmed:
+                    self._prepare(cell, member)
+                    self._trial(slot, cell, member, Kind.WARMUP, resumed_s)
+                    member.warmed.add(cell.id)
+                last = self._trial(slot, cell, member, Kind.MEASURED, resumed_s)
+        except LayerError as error:
+            last = self._store(self._lost(slot, cell, member, Status.FAILED, str(error)), None)
+        if last.status in (Status.OK, Status.SUSPECT):
+            self.failures[cell.id] = 0
+            return
+        self.failures[cell.id] += 1
+        if last.status is Status.UNAVAILABLE or self.failures[cell.id] >= GIVE_UP_AFTER:
+            self.given_up.add(cell.id)
+        self._replace_if_dead(fleet, member)
+
+    def _prepare(self, cell: Cell, member: Member) -> None:
+        workload = self.workloads[cell.workload, cell.params]
+        directory = f"{member.stack.workdir}/{cell.id}"
+        deadline_s = self.study.deadlines.for_trial(workload.expected_s())
+        commands = [["mkdir", "-p", directory]]
+        prepare = workload.prepare()
+        if prepare is not None:
+            commands.append(in_directory(directory, prepare))
+        for argv in commands:
+            done = member.stack.machine.run(argv, timeout_s=deadline_s)
+            if done.returncode != 0:
+                why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
+                late = f"did not end within {deadline_s:.0f} s" if done.timed_out else ""
+                raise LayerError(f"preparing {cell.workload} failed: {late or why}")
+
+    def _trial(self, slot: Slot, cell: Cell, member: Member, kind: Kind, resumed_s: float) -> Trial:
+        workload = self.workloads[cell.workload, cell.params]
+        outcome = measure(
+            member.stack,
+            workload,
+            f"{member.stack.workdir}/{cell.id}",
+            self.session.cpus(cell.limits.cpus),
+            self.study.deadlines.for_trial(workload.expected_s()),
+        )
+        trial = Trial(
+            cell=cell.id,
+            block=slot.block,
+            slot=slot.slot,
+            kind=kind,
+            instance=self._instance(member),
+            status=outcome.status,
+            reason=outcome.reason,
+            started_at=outcome.started_at,
+            duration_s=outcome.completed.duration_s,
+            samples=outcome.samples,
+            host=outcome.host,
+            phases_s={"resume": resumed_s, **outcome.phases_s, "store": self.store_s},
+            warnings=outcome.warnings,
+        )
+        return self._store(trial, outcome.completed)
+
+    def _store(self, trial: Trial, completed: Completed | None) -> Trial:
+        begin = time.perf_counter()
+        self.writer.trial(trial, completed)
+        self.trials.append(trial)
+        self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
+        self.store_s = time.perf_counter() - begin
+        return trial
+
+    def _lost(
+        self, slot: Slot, cell: Cell, member: Member | None, status: Status, reason: str
+    ) -> Trial:
+        return Trial(
+            cell=cell.id,
+            block=slot.block,
+            slot=slot.slot,
+            kind=Kind.MEASURED,
+            instance=self._instance(member) if member else "",
+            status=status,
+            reason=reason,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
+
+    def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:
+        """Leave out a cell whose platform is not there, with one trial that says why."""
+        self.given_up.add(cell.id)
+        known = any(t.cell == cell.id and t.reason == fleet.reason for t in self.trials)
+        if not known:
+            self._store(self._lost(slot, cell, None, fleet.status, fleet.reason), None)
+
+    def _replace_if_dead(self, fleet: Fleet, member: Member) -> None:
+        try:
+            with running(member):
+                answers = member.stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
+        except LayerError:
+            answers = False
+        if not answers:
+            self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
+            self.pool.reopen(fleet, member)
+
+    def _instance(self, member: Member) -> str:
+        return f"{self.session.id}-{member.label}"
+
+    def _facts(self) -> dict[str, object]:
+        host = host_facts(self.session.host)
+        known = _stored(self.writer.folder, "facts.json").get("host")
+        if self.done and isinstance(known, dict):
+            changed = [name for name in SAME_HOST if known.get(name) != host.get(name)]
+            if changed:
+                raise ResultsError(
+                    f"{self.writer.folder} was measured on another host or after a change of it: "
+                    f"{', '.join(changed)} differ; start a new study instead"
+                )
+        limits = max(self.study.limits, key=lambda each: each.cpus)
+        return {
+            "host": host,
+            "noise": [advice.what for advice in noise(host)],
+            "tare": {"version": version("tare"), "python": python_version()},
+            "session": {
+                "cpuset": ",".join(map(str, self.session.cpus(limits.cpus))),
+                "seed": self.plan.seed,
+                "disk_free_bytes": shutil.disk_usage(self.writer.folder).free,
+            },
+        }
+
+    def _platform_facts(self) -> dict[str, object]:
+        platforms: dict[str, object] = {}
+        for (name, control, _), fleet in self.pool.fleets.items():
+            if control:
+                continue
+            platforms[name] = {
+                "stack": fleet.platform.stack,
+                "settings": dict(fleet.platform.settings),
+                "probe": dict(fleet.probe),
+                "inside": asdict(fleet.inside) if fleet.inside else {},
+                "start_s": [round(member.start_s, 3) for member in fleet.members],
+                "warnings": fleet.warnings,
+                **({"unavailable": fleet.reason} if fleet.reason else {}),
+            }
+        userland: dict[str, object] = {}
+        if any(layer != "sim" for p in self.study.platforms for layer, _ in p.layers):
+            source = self.session.userland
+            userland = {"id": source.id, "suite": source.suite, "versions": dict(source.versions)}
+        return {"platforms": platforms, "userland": userland}
+
+
+def _sessions(folder: Path) -> list[object]:
+    sessions = _stored(folder, "run.json").get("sessions", [])
+    return list(sessions) if isinstance(sessions, list) else []
+
+
+def _stored(folder: Path, name: str) -> Mapping[str, object]:
+    path = folder / name
+    content: Mapping[str, object] = json.loads(path.read_text()) if path.exists() else {}
+    return content

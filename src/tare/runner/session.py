@@ -1,0 +1,143 @@
+"""One session on one host: its name, its lock, its ledger, its CPUs; and what dead ones left."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+from tare.errors import LayerError, ResultsError, Unavailable
+from tare.home import home
+from tare.layer import Site
+from tare.ledger import Ledger, Leftover, Scope, Services, clean, leftovers
+from tare.machine import Host
+from tare.model import Limits
+from tare.userland import REMOVE_FOLDER, Userland
+
+
+class Session:
+    """Owns all that a run makes; leaving it removes whatever the ledger still holds.
+
+    Only one session can measure on a host at a time: two would be each other's noise.
+    """
+
+    def __init__(self, ledger_folder: Path, suite: str, packages: tuple[str, ...]) -> None:
+        self.id = secrets.token_hex(3)
+        self.host = Host()
+        root = home()
+        try:
+            (root / "ledgers").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"cannot write to {root}: {error.strerror}", "run as root") from error
+        self._lock = _only_session(root / "lock")
+        path = ledger_folder / "ledger.jsonl"
+        path.touch()
+        left = leftovers(path)
+        if left:
+            raise ResultsError(
+                f"an earlier session left {len(left)} things on this host, such as the "
+                f"{left[0].what} {left[0].name}; remove them with: tare clean"
+            )
+        # Before anything is made, so that `tare clean` finds the ledger wherever it lies.
+        (root / "ledgers" / self.id).symlink_to(path.resolve())
+        self.ledger = Ledger(path)
+        self.services = Services(self.ledger)
+        self.userland = Userland(suite, packages, self.ledger)
+        self.folder = root / "run" / self.id
+        remove = ["sh", "-c", REMOVE_FOLDER, str(self.folder)]
+        self.ledger.about_to_make("folder", str(self.folder), self.host, remove)
+        self.folder.mkdir(parents=True)
+        self.everything = sorted(os.sched_getaffinity(0))
+
+    def cpus(self, count: int) -> list[int]:
+        """Choose the CPUs for a stack: the last ones, since the first serve most interrupts."""
+        if count > len(self.everything):
+            raise Unavailable(f"{count} CPUs are asked for, this host gives {len(self.everything)}")
+        return self.everything[-count:]
+
+    def step_aside(self, count: int) -> list[int]:
+        """Move this process off the CPUs that are measured, where any others are left."""
+        rest = self.everything[:-count] or self.everything
+        os.sched_setaffinity(0, rest)
+        return rest
+
+    def site(self, name: str, limits: Limits, deadline_s: float) -> Site:
+        """Give a layer what it needs besides its outer machine."""
+        return Site(
+            name=f"tare-{self.id}-{name}",
+            session=self.id,
+            folder=str(self.folder),
+            limits=limits,
+            cpuset=",".join(map(str, self.cpus(limits.cpus))),
+            scope=Scope(self.ledger),
+            services=self.services,
+            userland=self.userland,
+            deadline_s=deadline_s,
+        )
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.sched_setaffinity(0, self.everything)
+        with contextlib.suppress(LayerError):  # what failed is still in the ledger, and is next
+            self.services.close()
+        self.ledger.close()
+        problems = [why for _, why in clean(self.ledger.path) if why]
+        if not problems:
+            (home() / "ledgers" / self.id).unlink(missing_ok=True)
+        self._lock.close()
+        if problems and kind is None:
+            raise LayerError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What became of one thing that a dead session left: ``problem`` is empty if it is gone."""
+
+    session: str
+    left: Leftover
+    problem: str
+
+
+def clean_all() -> Iterator[Cleaned | str]:
+    """Remove what dead sessions left, by their ledgers alone; text is what was passed over."""
+    for link in sorted((home() / "ledgers").glob("*")):
+        if not link.exists():
+            yield f"the ledger of session {link.name} is gone ({link.readlink()})"
+            link.unlink()
+            continue
+        problems = 0
+        try:
+            for left, problem in clean(link):
+                problems += bool(problem)
+                yield Cleaned(link.name, left, problem)
+        except LayerError as error:
+            yield str(error)
+            continue
+        if not problems:
+            link.unlink()
+
+
+def _only_session(path: Path) -> TextIO:
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise Unavailable(
+            "another Tare session is running on this host, and two would disturb each other",
+            "wait for it to end",
+        ) from None
+    return file

@@ -1,0 +1,91 @@
+"""The rule that ends a comparison and says what it has shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tare.stats.schedule import level, looks, sequential_p
+from tare.stats.signed_rank import Array, Interval, interval, p_value
+
+
+class Verdict(StrEnum):
+    """What is known about a cost."""
+
+    SLOWER = "slower"
+    """Worse than the baseline, for a metric of any kind."""
+    FASTER = "faster"
+    SAME = "same"
+    """Any difference is smaller than the margin."""
+    UNDECIDED = "undecided"
+    NOT_MEASURED = "not measured"
+
+
+class Stop(StrEnum):
+    """Why a comparison needs no more blocks."""
+
+    EXCLUDES_ONE = "excludes 1"
+    INSIDE_MARGIN = "inside the margin"
+    PRECISE = "precise"
+    MAXIMUM = "maximum"
+    NOT_YET = "not yet"
+    NOTHING = "nothing to compare"
+    """This host cannot do it, there is no baseline, or every trial failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the looks taken so far say.
+
+    ``interval`` is that of ``look``, the last one; ``decided_at`` is the look that set ``stop``.
+    """
+
+    stop: Stop
+    verdict: Verdict
+    decided_at: int | None
+    look: int | None
+    interval: Interval | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """When to stop: numbers of pairs, and log ratios (0.02 is about 2 %)."""
+
+    cap: int
+    minimum: int
+    margin: float
+    precision: float | None = None
+
+    def judge(self, log_ratios: Array, *, ended: bool) -> Judgement:
+        """Take every look that so many pairs allow.
+
+        ``ended`` says that no block will follow: then all there is makes the last look, although
+        some blocks gave no pair.
+        """
+        n = len(log_ratios)
+        stop, verdict = Stop.NOT_YET, Verdict.UNDECIDED
+        decided_at, look, ends = None, None, None
+        p_values = []
+        schedule = looks(min(n, self.cap) if ended else self.cap, self.minimum)
+        for look in [look for look in schedule if look <= n]:
+            ends = interval(log_ratios[:look], level(self.cap))
+            p_values.append(p_value(log_ratios[:look]))
+            if verdict is Verdict.UNDECIDED and ends is not None:
+                met, verdict = self._criterion(ends)
+                if met not in (stop, Stop.NOT_YET):
+                    stop, decided_at = met, look
+        if stop is Stop.NOT_YET and ended:
+            stop = Stop.MAXIMUM
+        return Judgement(stop, verdict, decided_at, look, ends, sequential_p(p_values, self.cap))
+
+    def _criterion(self, ends: Interval) -> tuple[Stop, Verdict]:
+        if ends.low > 0:
+            return Stop.EXCLUDES_ONE, Verdict.SLOWER
+        if ends.high < 0:
+            return Stop.EXCLUDES_ONE, Verdict.FASTER
+        if -self.margin < ends.low and ends.high < self.margin:
+            return Stop.INSIDE_MARGIN, Verdict.SAME
+        if self.precision is not None and ends.high - ends.low <= 2 * self.precision:
+            return Stop.PRECISE, Verdict.UNDECIDED
+        return Stop.NOT_YET, Verdict.UNDECIDED

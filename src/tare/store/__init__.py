@@ -1,0 +1,11 @@
+"""Results on disk: written once, durably, as trials end; read back as they were.
+
+A results directory holds ``study.yaml`` (as run), ``plan.json`` (with the seed), ``facts.json``
+(what ran where), ``trials.jsonl`` (one line a trial), ``raw/<trial>/`` (command, stdout, stderr),
+``run.json`` (when it ran, why it stopped) and ``ledger.jsonl`` (what was made on which machine).
+"""
+
+from tare.store.reader import Results, load
+from tare.store.writer import Writer
+
+__all__ = ["Results", "Writer", "load"]

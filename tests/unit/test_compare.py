@@ -1,0 +1,456 @@
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tare.compare import Stop, Verdict, compare, decided
+from tare.model import (
+    Better,
+    Cell,
+    Kind,
+    Limits,
+    Metric,
+    Plan,
+    Repetition,
+    Status,
+    Trial,
+    Unit,
+)
+
+TIME = Metric("time", Unit.SECOND, Better.LOWER)
+RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
+LIMITS = Limits(cpus=1, memory_bytes=2**30)
+
+
+def cell(stack, *, settings=(), control=False, workload="spin"):
+    return Cell(
+        platform=stack,
+        stack=stack,
+        settings=settings,
+        workload=workload,
+        params=(("seconds", 1),),
+        limits=LIMITS,
+        control=control,
+    )
+
+
+HOST, CONTROL = cell("host"), cell("host", control=True)
+DOCKER, QEMU, BOTH = cell("host/docker"), cell("host/qemu"), cell("host/qemu/docker")
+
+
+def plan(*cells, metrics=(TIME,), baseline="host", **repetition):
+    return Plan(
+        study="test",
+        seed=1,
+        baseline=baseline,
+        cells=cells,
+        metrics={one.workload: metrics for one in cells},
+        repetition=Repetition(**repetition),
+        slots=(),
+    )
+
+
+def trial(of, block, status=Status.OK, **samples):
+    return Trial(
+        cell=of.id,
+        block=block,
+        slot=0,
+        kind=Kind.MEASURED,
+        instance="1",
+        status=status,
+        samples=samples,
+    )
+
+
+def series(of, factor=1.0, blocks=20, noise=0.002, name="time", seed=0):
+    """Trials with a drift that all cells of a block share."""
+    rng = np.random.default_rng([seed, int(of.id, 16)])
+    drift = np.exp(np.linspace(0, 1, 200))
+    values = factor * drift[:blocks] * np.exp(rng.normal(0, noise, blocks))
+    return [trial(of, block, **{name: float(value)}) for block, value in enumerate(values)]
+
+
+def failures(of, blocks, status=Status.FAILED, reason="it broke"):
+    return [replace(trial(of, block, status), reason=reason) for block in blocks]
+
+
+def row(of, found):
+    return next(one for one in found.comparisons if one.cell == of)
+
+
+def assert_no_nan(found):
+    for one in found.comparisons:
+        numbers = (one.cost, one.low, one.high, one.p, one.holm_p, one.mde, one.noise_floor)
+        assert not any(number is not None and math.isnan(number) for number in numbers)
+
+
+def test_a_cost_is_the_ratio_to_the_baseline_of_the_same_block():
+    found = row(DOCKER, compare(plan(HOST, DOCKER), series(HOST) + series(DOCKER, 1.10)))
+    assert found.cost == pytest.approx(1.10, abs=0.003)
+    assert found.degradation_percent == pytest.approx(10, abs=0.3)
+    assert found.low < 1.10 < found.high
+    assert found.low < found.fixed_low < found.fixed_high < found.high
+    assert (found.verdict, found.stop) == (Verdict.SLOWER, Stop.EXCLUDES_ONE)
+    assert (found.pairs, found.look, found.decided_at, found.level) == (20, 20, 8, 0.009)
+    assert found.baseline == HOST
+    assert found.primary
+
+
+def test_a_rate_that_falls_is_a_cost_above_one():
+    trials = series(HOST, name="rate") + series(DOCKER, 0.5, name="rate")
+    found = row(DOCKER, compare(plan(HOST, DOCKER, metrics=(RATE,)), trials))
+    assert found.cost == pytest.approx(2, rel=0.01)
+    assert found.verdict is Verdict.SLOWER
+
+
+def test_only_the_first_metric_is_primary_and_belongs_to_the_family_of_holm():
+    trials = [
+        replace(one, samples={"time": one.samples["time"], "rate": 1 / one.samples["time"]})
+        for one in series(HOST) + series(DOCKER, 1.1) + series(QEMU, 1.0)
+    ]
+    found = compare(plan(HOST, DOCKER, QEMU, metrics=(TIME, RATE)), trials).comparisons
+    assert [(one.metric.name, one.primary) for one in found[:2]] == [
+        ("time", True),
+        ("rate", False),
+    ]
+    assert found[0].cost == pytest.approx(found[1].cost)
+    assert found[0].holm_p == pytest.approx(2 * found[0].p)
+    assert found[1].holm_p is None
+
+
+def test_no_difference_larger_than_the_margin_is_a_verdict():
+    found = row(DOCKER, compare(plan(HOST, DOCKER), series(HOST) + series(DOCKER, 1.0)))
+    assert (found.verdict, found.stop) == (Verdict.SAME, Stop.INSIDE_MARGIN)
+
+
+def test_pairs_after_the_last_look_wait():
+    trials = series(HOST, blocks=14) + series(DOCKER, 1.1, blocks=14)
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert (found.pairs, found.look) == (14, 11)
+    until = [one for one in trials if one.block < 11]
+    assert row(DOCKER, compare(plan(HOST, DOCKER), until)).cost == found.cost
+
+
+def test_before_the_first_look_there_is_a_cost_and_no_interval():
+    trials = series(HOST, blocks=7) + series(DOCKER, 1.1, blocks=7)
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert found.cost == pytest.approx(1.1, abs=0.01)
+    assert (found.low, found.high, found.look, found.p) == (None, None, None, 1)
+    assert found.fixed_low is not None
+    assert (found.verdict, found.stop) == (Verdict.UNDECIDED, Stop.NOT_YET)
+
+
+def test_a_verdict_stays_and_a_later_contradiction_is_said():
+    later = [trial(DOCKER, block, time=0.7 if block % 2 else 1.4) for block in range(8, 36)]
+    trials = [trial(HOST, block, time=1.0) for block in range(36)]
+    trials += [trial(DOCKER, block, time=1.1) for block in range(8)] + later
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert (found.verdict, found.decided_at, found.look) == (Verdict.SLOWER, 8, 36)
+    assert "Decided at 8 pairs; the interval of 36 pairs holds 1 again." in found.flags
+
+
+def test_the_control_gives_the_noise_floor_and_is_no_member_of_the_family():
+    trials = series(HOST) + series(CONTROL) + series(DOCKER, 1.1)
+    found = compare(plan(HOST, CONTROL, DOCKER), trials)
+    control = row(CONTROL, found)
+    floor = max(control.high, 1 / control.low) - 1
+    assert 0 < floor < 0.01
+    assert row(DOCKER, found).noise_floor == floor
+    assert control.holm_p is None
+    assert row(DOCKER, found).holm_p == row(DOCKER, found).p
+    assert row(DOCKER, found).flags == ()
+
+
+def test_a_control_that_differs_takes_the_trust_from_its_workload_only():
+    other_host, other = cell("host", workload="disk"), cell("host/docker", workload="disk")
+    trials = series(HOST) + series(CONTROL, 1.05) + series(DOCKER, 1.03)
+    trials += series(other_host) + series(other, 1.03)
+    found = compare(plan(HOST, CONTROL, DOCKER, other_host, other), trials)
+    flags = row(DOCKER, found).flags
+    assert flags[0].startswith("NOT TRUSTED")
+    assert flags[1].startswith("Below the noise floor of 5")
+    assert row(CONTROL, found).flags[0].startswith("NOT TRUSTED")
+    assert row(other, found).flags == ()
+
+
+def test_faster_than_its_baseline_is_implausible():
+    trials = series(HOST) + series(CONTROL) + series(DOCKER, 0.9)
+    found = row(DOCKER, compare(plan(HOST, CONTROL, DOCKER), trials))
+    assert found.verdict is Verdict.FASTER
+    assert found.flags[0].startswith("IMPLAUSIBLE")
+
+
+def test_a_failed_trial_counts_as_the_worst_value():
+    trials = series(HOST, blocks=27) + series(DOCKER, 1.1, blocks=27)
+    trials = [one for one in trials if one.cell == HOST.id or one.block not in (3, 5)]
+    trials += failures(DOCKER, [3, 5], Status.DNR)
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert (found.pairs, found.failed, found.verdict) == (27, 2, Verdict.SLOWER)
+    assert found.cost == pytest.approx(1.1, abs=0.01)
+    assert found.flags == ("Failed in 2 of 27 pairs, which count as the worst value.",)
+
+
+def test_no_cost_is_made_of_the_lucky_trials():
+    trials = series(HOST) + series(DOCKER, 1.1)[:15] + failures(DOCKER, range(15, 20))
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert (found.cost, found.degradation_percent, found.mde) == (None, None, None)
+    assert (found.verdict, found.high) == (Verdict.SLOWER, math.inf)
+    assert found.flags[-1] == "Too many pairs failed to give a cost."
+
+
+def test_a_cell_that_always_fails_is_not_measured_and_needs_no_more_blocks():
+    trials = series(HOST) + failures(DOCKER, range(8))
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert (found.verdict, found.stop, found.p) == (Verdict.NOT_MEASURED, Stop.NOTHING, None)
+    assert found.reason == "it gave no number in any of 8 blocks; the last reason: it broke"
+    assert DOCKER.id in decided(plan(HOST, DOCKER), trials)
+
+
+def test_a_block_whose_baseline_has_no_number_makes_no_pair():
+    host = [one for one in series(HOST) if one.block not in (0, 1)] + failures(HOST, [0])
+    found = row(DOCKER, compare(plan(HOST, DOCKER), host + series(DOCKER, 1.1)))
+    assert (found.pairs, found.left_out, found.look) == (18, 2, 15)
+    assert found.flags == ("Left out 2 blocks in which the baseline has no number.",)
+
+
+def test_failures_on_both_sides_are_said_to_be_unfair():
+    trials = (
+        series(HOST)[2:] + failures(HOST, [0, 1]) + series(DOCKER)[:19] + failures(DOCKER, [19])
+    )
+    flags = row(DOCKER, compare(plan(HOST, DOCKER), trials)).flags
+    assert any(flag.startswith("The baseline fails too") for flag in flags)
+
+
+def test_a_baseline_that_always_fails_leaves_nothing_to_compare():
+    trials = failures(HOST, range(20)) + series(DOCKER)
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert found.verdict is Verdict.NOT_MEASURED
+    assert found.reason == "the baseline has no number in any of its 20 blocks"
+
+
+def test_what_the_host_cannot_do_is_not_measured_with_the_reason():
+    missing = replace(trial(QEMU, 0, Status.UNAVAILABLE), reason="no /dev/kvm", kind=Kind.WARMUP)
+    trials = [*series(HOST), *series(DOCKER, 1.1), missing]
+    study = plan(HOST, DOCKER, QEMU)
+    found = row(QEMU, compare(study, trials))
+    assert (found.verdict, found.stop) == (Verdict.NOT_MEASURED, Stop.NOTHING)
+    assert found.reason == "no /dev/kvm"
+    assert row(DOCKER, compare(study, trials)).holm_p == row(DOCKER, compare(study, trials)).p
+    assert decided(study, trials) == {HOST.id, DOCKER.id, QEMU.id}
+
+
+def test_an_unavailable_baseline_is_the_reason():
+    missing = replace(trial(HOST, 0, Status.UNAVAILABLE), reason="no root")
+    study, trials = plan(HOST, DOCKER), [missing, *series(DOCKER, blocks=8)]
+    found = row(DOCKER, compare(study, trials))
+    assert found.reason == "the baseline is unavailable: no root"
+    assert decided(study, trials[:8]) == set()
+    assert decided(study, trials) == {HOST.id, DOCKER.id}
+
+
+def test_a_plan_without_a_baseline_cell_is_no_crash():
+    found = compare(plan(DOCKER), series(DOCKER))
+    assert row(DOCKER, found).reason == "the plan has no baseline cell for it"
+    assert compare(plan(DOCKER), []).comparisons[0].verdict is Verdict.NOT_MEASURED
+
+
+def test_values_without_a_ratio_count_as_failed_and_are_said():
+    trials = series(HOST) + series(DOCKER, 1.1)[:17]
+    trials += [trial(DOCKER, 17 + i, time=value) for i, value in enumerate((0.0, -1.0, math.nan))]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert found.failed == 3
+    assert found.flags[1].startswith("3 values are zero, negative or not finite")
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+def test_a_baseline_of_impossible_values_is_no_crash(value):
+    trials = [trial(HOST, block, time=value) for block in range(9)] + series(DOCKER, blocks=9)
+    found = compare(plan(HOST, DOCKER), trials)
+    assert row(DOCKER, found).verdict is Verdict.NOT_MEASURED
+    assert_no_nan(found)
+
+
+def test_a_metric_that_trials_do_not_have_is_not_measured():
+    found = compare(plan(HOST, DOCKER, metrics=(TIME, RATE)), series(HOST) + series(DOCKER))
+    assert found.comparisons[1].verdict is Verdict.NOT_MEASURED
+    mixed = [*series(HOST), *series(DOCKER)[:19], trial(DOCKER, 19, rate=1.0)]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), mixed))
+    assert (found.pairs, found.left_out) == (19, 1)
+
+
+def test_suspect_trials_carry_numbers_and_are_counted():
+    trials = [replace(one, status=Status.SUSPECT) for one in series(DOCKER, 1.1)[:3]]
+    trials += series(DOCKER, 1.1)[3:] + series(HOST)
+    found = compare(plan(HOST, DOCKER), trials)
+    assert row(DOCKER, found).suspect == 3
+    assert row(DOCKER, found).flags == ("Suspect in 3 of 20 pairs: the host was disturbed.",)
+    assert found.summaries[1].counts == {Status.SUSPECT: 3, Status.OK: 17}
+    assert found.summaries[1].values.n == 20
+
+
+def test_of_repeated_trials_the_last_good_one_counts():
+    trials = series(HOST) + failures(DOCKER, [0]) + series(DOCKER, 1.1) + failures(DOCKER, [0, 1])
+    found = compare(plan(HOST, DOCKER), trials)
+    assert row(DOCKER, found).failed == 0
+    assert found.summaries[1].repeated == 3
+    assert (
+        "3 trials were run again; the last good one of a block counts." in row(DOCKER, found).flags
+    )
+
+
+def test_warmups_and_trials_of_other_plans_do_not_count():
+    strangers = [replace(one, cell="unknown") for one in series(DOCKER, 9)]
+    warmups = [replace(one, kind=Kind.WARMUP) for one in series(DOCKER, 9)]
+    clean = series(HOST) + series(DOCKER, 1.1)
+    assert compare(plan(HOST, DOCKER), clean + warmups + strangers) == compare(
+        plan(HOST, DOCKER), clean
+    )
+
+
+def test_the_order_of_different_blocks_does_not_matter():
+    trials = series(HOST) + series(DOCKER, 1.1)
+    assert compare(plan(HOST, DOCKER), trials[::-1]) == compare(plan(HOST, DOCKER), trials)
+
+
+def test_a_summary_describes_the_values_themselves():
+    found = compare(plan(HOST), [trial(HOST, block, time=float(block + 1)) for block in range(3)])
+    assert found.comparisons == ()
+    assert (found.summaries[0].values.median, found.summaries[0].values.sd) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [(1.0, Verdict.SAME), (1.05, Verdict.SLOWER), (0.9, Verdict.FASTER), (1e100, Verdict.SLOWER)],
+)
+def test_constant_data_have_a_clear_verdict(factor, verdict):
+    trials = [trial(HOST, block, time=1.0) for block in range(20)]
+    trials += [trial(CONTROL, block, time=1.0) for block in range(20)]
+    trials += [trial(DOCKER, block, time=factor) for block in range(20)]
+    found = compare(plan(HOST, CONTROL, DOCKER), trials)
+    assert row(DOCKER, found).verdict is verdict
+    assert row(DOCKER, found).mde == 0
+    assert_no_nan(found)
+
+
+def test_one_pair_and_no_trial_at_all_are_no_crash():
+    found = compare(plan(HOST, DOCKER), [trial(HOST, 0, time=1.0), trial(DOCKER, 0, time=1.1)])
+    assert row(DOCKER, found).cost == pytest.approx(1.1)
+    assert (row(DOCKER, found).spread, row(DOCKER, found).mde) == (None, None)
+    found = row(DOCKER, compare(plan(HOST, DOCKER), []))
+    assert found.reason == "no trial has been measured yet"
+    assert decided(plan(HOST, DOCKER), []) == set()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_arbitrary_outcomes_never_make_a_nan(seed):
+    rng = np.random.default_rng(seed)
+    cells = (HOST, CONTROL, DOCKER, QEMU, BOTH)
+    values = [*[1.0, 1.1] * 9, 0.0, math.inf, math.nan, 1e-100, 1e100]
+    outcomes = [*Status] + [Status.OK] * 10
+    trials = [
+        trial(of, block, outcomes[rng.integers(len(outcomes))], time=float(rng.choice(values)))
+        for of in cells
+        for block in range(int(rng.integers(0, 40)))
+    ]
+    found = compare(plan(*cells), trials)
+    assert_no_nan(found)
+    assert json.dumps(sorted(decided(plan(*cells), trials)))
+
+
+class TestDecided:
+    study = plan(HOST, CONTROL, DOCKER, QEMU, max_blocks=30)
+
+    def test_a_cell_leaves_and_its_baseline_and_control_stay(self):
+        noisy = series(QEMU, 1.0, noise=0.2, blocks=8)
+        trials = series(HOST, blocks=8) + series(CONTROL, blocks=8) + series(DOCKER, 1.1, blocks=8)
+        assert decided(self.study, trials + noisy) == {DOCKER.id}
+
+    def test_all_leave_with_the_last_comparison_whatever_the_control_says(self):
+        trials = series(HOST, blocks=8) + series(CONTROL, blocks=8, noise=0.3)
+        trials += series(DOCKER, 1.1, blocks=8) + series(QEMU, 1.5, blocks=8)
+        assert decided(self.study, trials) == {one.id for one in self.study.cells}
+
+    def test_a_cell_that_left_stays_out_while_others_go_on(self):
+        early = series(DOCKER, 1.1, blocks=8)
+        for blocks in range(8, 30):
+            trials = series(HOST, blocks=blocks) + series(QEMU, 1.0, noise=0.2, blocks=blocks)
+            assert decided(self.study, early + trials) == {DOCKER.id}
+            assert row(DOCKER, compare(self.study, early + trials)).pairs == 8
+
+    def test_the_maximum_ends_all(self):
+        noisy = [one for of in self.study.cells for one in series(of, noise=0.3, blocks=30)]
+        assert decided(self.study, noisy) == {one.id for one in self.study.cells}
+        assert row(QEMU, compare(self.study, noisy)).stop is Stop.MAXIMUM
+
+    def test_a_control_alone_is_a_comparison(self):
+        study = plan(HOST, CONTROL)
+        assert decided(study, series(HOST, blocks=7) + series(CONTROL, blocks=7)) == set()
+        both = series(HOST) + series(CONTROL)
+        assert decided(study, both) == {HOST.id, CONTROL.id}
+
+    def test_workloads_are_decided_apart(self):
+        other_host, other = cell("host", workload="disk"), cell("host/docker", workload="disk")
+        study = plan(HOST, DOCKER, other_host, other)
+        trials = series(HOST, blocks=8) + series(DOCKER, 1.1, blocks=8)
+        trials += series(other_host, blocks=8) + series(other, noise=0.3, blocks=8)
+        assert decided(study, trials) == {HOST.id, DOCKER.id}
+
+    def test_precision_ends_a_comparison_without_a_verdict(self):
+        study = plan(HOST, DOCKER, margin=0.0, precision=0.5)
+        trials = series(HOST, blocks=8) + series(DOCKER, noise=0.02, blocks=8)
+        assert decided(study, trials) == {HOST.id, DOCKER.id}
+        found = row(DOCKER, compare(study, trials))
+        assert (found.stop, found.verdict) == (Stop.PRECISE, Verdict.UNDECIDED)
+
+
+class TestAttribution:
+    study = plan(HOST, DOCKER, QEMU, BOTH)
+
+    def test_a_stack_is_set_beside_the_product_of_its_layers(self):
+        trials = series(HOST) + series(DOCKER, 1.1) + series(QEMU, 2.0) + series(BOTH, 2.42)
+        (found,) = compare(self.study, trials).attributions
+        assert found.stack.cell == BOTH
+        assert [one.cell for one in found.layers] == [QEMU, DOCKER]
+        assert found.product == pytest.approx(2.2, rel=0.01)
+        assert found.interaction == pytest.approx(1.1, rel=0.01)
+        assert found.product_interval.low < found.product < found.product_interval.high
+        assert 1 < found.interaction_interval.low < 1.1 < found.interaction_interval.high
+
+    def test_the_interaction_interval_covers_no_interaction(self):
+        misses = 0
+        for seed in range(100):
+            trials = [
+                one
+                for of, cost in ((HOST, 1), (DOCKER, 1.1), (QEMU, 2.0), (BOTH, 2.2))
+                for one in series(of, cost, noise=0.02, blocks=20, seed=seed)
+            ]
+            (found,) = compare(self.study, trials).attributions
+            product, interaction = found.product_interval, found.interaction_interval
+            misses += not product.low <= 2.2 <= product.high
+            misses += not interaction.low <= 1 <= interaction.high
+        assert misses <= 5
+
+    def test_a_missing_layer_is_the_reason(self):
+        (found,) = compare(plan(HOST, QEMU, BOTH), series(HOST) + series(BOTH)).attributions
+        assert found.reason == "host/docker with the same settings is not in the plan"
+        assert found.product is None
+
+    def test_a_layer_with_other_settings_is_another_layer(self):
+        runc = cell("host/docker", settings=(("docker.runtime", "runc"),))
+        runsc = cell("host/qemu/docker", settings=(("docker.runtime", "runsc"),))
+        (found,) = compare(plan(HOST, QEMU, runc, runsc), []).attributions
+        assert found.reason == "host/docker with the same settings is not in the plan"
+
+    def test_a_layer_without_an_interval_is_the_reason(self):
+        trials = series(HOST) + series(DOCKER)[:5] + series(QEMU) + series(BOTH)
+        (found,) = compare(self.study, trials).attributions
+        assert found.reason == "host/docker has no cost with a finite interval"
+
+    def test_a_baseline_that_the_stack_does_not_stand_on_is_the_reason(self):
+        (found,) = compare(plan(DOCKER, BOTH, baseline="host/docker"), []).attributions
+        assert found.reason == "it does not stand on the baseline, host/docker"
+
+    def test_one_layer_more_than_the_baseline_needs_no_attribution(self):
+        assert compare(plan(QEMU, BOTH, baseline="host/qemu"), []).attributions == ()

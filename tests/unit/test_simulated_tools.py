@@ -1,0 +1,110 @@
+"""The simulated userland: what the parsers read in it is in proportion to the speed."""
+
+import time
+from dataclasses import fields
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+from tare.model import Better, Unit
+from tare.simulation.tools import answer
+from tare.workload import Output, kind, load
+
+WRAP = ["env", "-C", "/work", "LC_ALL=C", "timeout", "-s", "KILL", "60"]
+NAMES = ["fio", "mbw", "sysbench_cpu", "sysbench_fileio", "sysbench_memory"]
+SPEEDS = (0.037, 0.5, 1.0, 1.02, 7.3)
+
+
+def variants():
+    """Every simulated workload with its defaults, and with each word of each Literal."""
+    for name in NAMES:
+        yield pytest.param(name, {}, id=name)
+        hints = get_type_hints(kind(name))
+        for field in fields(kind(name)):
+            if get_origin(hints[field.name]) is Literal:
+                for word in get_args(hints[field.name]):
+                    params = {field.name: word} | ({"depth": 1} if word == "psync" else {})
+                    yield pytest.param(name, params, id=f"{name}-{word}")
+
+
+VARIANTS = list(variants())
+
+
+def measured(workload, speed):
+    stdout, seconds = answer([*WRAP, *workload.command()], speed)
+    output = Output(stdout=stdout.decode(), duration_s=seconds)
+    return {sample.metric.name: sample.value for sample in workload.parse(output)}
+
+
+@pytest.mark.parametrize(("name", "params"), VARIANTS)
+def test_the_primary_metric_is_in_proportion_to_the_speed(name, params):
+    workload = load(name, **params)
+    metric = workload.metrics[0]
+    one = measured(workload, 1.0)[metric.name]
+
+    for speed in SPEEDS:
+        expected = one * speed if metric.better is Better.HIGHER else one / speed
+        assert measured(workload, speed)[metric.name] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "params"), VARIANTS)
+def test_latencies_are_inversely_proportional_to_the_speed(name, params):
+    workload = load(name, **params)
+    one, half = measured(workload, 1.0), measured(workload, 0.5)
+
+    assert one.keys() == half.keys()
+    for metric in workload.metrics:
+        if metric.unit is Unit.SECOND and metric.name != "tool_duration" and metric.name in one:
+            # sysbench prints percentiles to 0.01 ms.
+            expected = pytest.approx(2 * one[metric.name], rel=1e-3, abs=2e-5)
+            assert half[metric.name] == expected, metric.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_clock_ends_takes_its_time_and_what_the_work_ends_scales(name):
+    workload = load(name)
+    seconds = [answer(workload.command(), speed)[1] for speed in (1.0, 0.5)]
+
+    if hasattr(workload, "time_s"):
+        assert seconds == [workload.time_s, workload.time_s]
+    else:
+        assert seconds[1] == pytest.approx(2 * seconds[0])
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if load(n).prepare() is not None])
+def test_preparing_takes_longer_on_a_slow_machine(name):
+    fast, slow = (answer([*WRAP, *load(name).prepare()], speed)[1] for speed in (1.0, 0.5))
+
+    assert slow == pytest.approx(2 * fast)
+    assert fast == pytest.approx(load(name).disk_bytes() / 2**30)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["true"], ["mkdir", "-p", "/x"], ["sh", "-c", "exit 3"], ["/bin/true"], ["env", "true"]],
+)
+def test_small_commands_print_nothing_and_take_no_time(argv):
+    assert answer(argv, 0.5) == (b"", 0.0)
+
+
+def test_sleep_takes_longer_on_a_slow_machine():
+    assert answer(["timeout", "-s", "KILL", "9", "sleep", "0.5"], 0.5) == (b"", 1.0)
+
+
+@pytest.mark.parametrize(
+    "argv", [["doom"], ["env", "A=1", "doom"], ["sysbench", "mutex", "run"], []]
+)
+def test_an_unknown_program_is_not_answered(argv):
+    assert answer(argv, 1.0) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_and_its_parsing_cost_almost_nothing(name):
+    workload = load(name)
+    costs_s = []
+    for _ in range(50):
+        start = time.process_time()
+        measured(workload, 1.0)
+        costs_s.append(time.process_time() - start)
+
+    assert min(costs_s) < 0.0003

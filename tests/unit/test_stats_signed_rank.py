@@ -1,0 +1,120 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tare.stats import signed_rank
+from tare.stats.description import describe
+from tare.stats.signed_rank import EXPLICIT_UP_TO, Interval, estimate, interval, p_value
+
+# Hollander, Wolfe and Chicken, example 3.1: Hamilton depression scale, change under a tranquilizer.
+DEPRESSION = np.array([-0.952, 0.147, -1.022, -0.430, -0.620, -0.590, -0.490, 0.080, -0.010])
+
+
+def draw(n, seed=0):
+    return np.random.default_rng(seed).standard_t(3, n) * 0.02 + 0.005
+
+
+def test_the_worked_example_of_the_book():
+    assert p_value(DEPRESSION) == pytest.approx(
+        0.0390625
+    )  # two-sided; the book's one-sided is .020
+    assert estimate(DEPRESSION) == pytest.approx(-0.46)
+    assert interval(DEPRESSION, 0.04) == pytest.approx((-0.786, -0.010))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 20, 36, 40])
+def test_the_exact_p_is_that_of_scipy(n):
+    values = draw(n, seed=n)
+    assert p_value(values) == pytest.approx(stats.wilcoxon(values, method="exact").pvalue)
+
+
+@pytest.mark.parametrize("n", [41, 49, 100, 1000])
+def test_the_normal_p_is_that_of_scipy(n):
+    values = draw(n, seed=n)
+    expected = stats.wilcoxon(values, method="asymptotic", correction=True).pvalue
+    assert p_value(values) == pytest.approx(expected)
+
+
+def test_the_normal_is_close_to_exact_where_it_begins():
+    for seed in range(50):
+        values = draw(41, seed)
+        exact = stats.wilcoxon(values, method="exact").pvalue
+        assert p_value(values) == pytest.approx(exact, abs=0.005)
+
+
+@pytest.mark.parametrize("n", [8, 15, 41, 100])
+@pytest.mark.parametrize("level", [0.05, 0.009])
+def test_the_interval_is_what_the_test_does_not_reject(n, level):
+    for seed in range(20):
+        values = draw(n, seed)
+        ends = interval(values, level)
+        for end, outwards in zip(ends, (-1, 1), strict=True):
+            assert p_value(values - (end - outwards * 1e-9)) > level
+            assert p_value(values - (end + outwards * 1e-9)) <= level
+
+
+@pytest.mark.parametrize("n", [8, 20, 66])
+def test_p_and_interval_agree_when_values_are_coarse(n):
+    for seed in range(60):
+        values = np.round(draw(n, seed), 2)
+        ends = interval(values, 0.009)
+        assert (p_value(values) <= 0.009) == (ends.low > 0 or ends.high < 0)
+
+
+def test_fewer_than_eight_values_reject_nothing_at_the_level_of_a_look():
+    assert interval(np.full(7, 0.5), 0.009) is None
+    assert interval(np.full(8, 0.5), 0.009) == Interval(0.5, 0.5)
+
+
+def test_zeros_and_ties_count_against_rejection():
+    assert p_value(np.zeros(20)) == 1
+    assert p_value(np.full(8, 0.03)) == pytest.approx(2 / 2**8)
+    assert p_value(np.array([0.0] + [0.03] * 7)) > 2 / 2**8
+
+
+def test_a_failed_trial_is_the_worst_value_and_keeps_its_rank():
+    values = np.array([0.01, 0.02, -0.01, 0.03, 0.02, 0.04, 0.01, 0.02, math.inf])
+    large = np.where(np.isinf(values), 1000.0, values)
+    assert p_value(values) == p_value(large)
+    assert interval(values, 0.05).low == interval(large, 0.05).low
+    assert interval(values, 0.009).high == math.inf
+    assert estimate(values) == estimate(large)
+    assert estimate(np.full(3, math.inf)) == math.inf
+
+
+def test_searching_finds_what_making_all_averages_finds(monkeypatch):
+    values = np.append(np.round(draw(90), 3), [math.inf] * 9)
+    explicit = [estimate(values), *interval(values, 0.05), *interval(values, 1e-9)]
+    monkeypatch.setattr(signed_rank, "EXPLICIT_UP_TO", 0)
+    searched = [estimate(values), *interval(values, 0.05), *interval(values, 1e-9)]
+    assert searched == pytest.approx(explicit, abs=1e-15)
+
+
+def test_many_zeros_stay_exactly_zero_when_searched():
+    values = np.append(np.zeros(EXPLICIT_UP_TO), draw(50))
+    assert estimate(values) == 0
+    assert interval(values, 0.05) == (0, 0)
+
+
+def test_many_values_need_little_memory():
+    ends = interval(draw(20_000), 0.01)
+    assert 0.004 < ends.low < ends.high < 0.006
+
+
+def test_a_description_is_that_of_numpy_and_scipy():
+    values = draw(30)
+    found = describe(values)
+    assert (found.n, found.median, found.mean) == (30, np.median(values), np.mean(values))
+    assert found.sd == pytest.approx(np.std(values, ddof=1))
+    assert found.spread == pytest.approx(
+        stats.median_abs_deviation(values, scale="normal"), rel=1e-4
+    )
+    assert (found.minimum, found.maximum) == (values.min(), values.max())
+
+
+def test_one_value_has_no_spread_and_none_has_no_description():
+    assert describe([2.5]).sd is None
+    assert describe([2.5]).spread is None
+    assert describe([]) is None
