@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from tare.machine import Machine, check
 from tare.model import Scalar
 
-CHANGING = frozenset({"load", "steal", "swap_used_bytes"})
-"""The facts that differ from moment to moment on one and the same host."""
-
 LOAD_LIMIT = 0.25
 STEAL_LIMIT = 0.01
 
@@ -85,7 +82,7 @@ def read_facts(printed: str) -> dict[str, Scalar]:
         "kernel": first.get("/proc/sys/kernel/osrelease"),
         "architecture": first.get("/proc/sys/kernel/arch"),
         "os": system.get("PRETTY_NAME", "").strip("\"'"),
-        "cpu": cpu.get("model name"),
+        "cpu_model": cpu.get("model name"),
         "cpus": _count(first.get(f"{CPU}/online", "")),
         "memory_bytes": memory.get("MemTotal"),
         "swap_bytes": memory.get("SwapTotal"),
@@ -192,7 +189,7 @@ def _turbo(first: Mapping[str, str]) -> bool | None:
 def _steal(stat: str) -> float | None:
     """Give the stolen part of the time since boot; what guests took is in ``user`` already."""
     ticks = [int(word) for word in stat.split()[1:9]]
-    return round(ticks[7] / sum(ticks), 6) if len(ticks) == 8 and sum(ticks) else None
+    return round(ticks[7] / sum(ticks), 6) if len(ticks) == 8 and sum(ticks) > 0 else None
 
 
 def _hypervisor(first: Mapping[str, str], flagged: bool) -> str | None:

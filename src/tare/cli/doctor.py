@@ -1,42 +1,41 @@
-"""tare doctor: what this host can measure, and what would make it measure better."""
+"""``tare doctor``: what this host can measure, and what would make it measure better."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare import layer
-from tare.errors import CommandTimedOut, TareError, Unavailable
+from tare.cli import CANNOT, DONE
+from tare.cli.listing import grid, show
+from tare.errors import TareError, Unavailable
 from tare.facts import Advice, host_facts, noise
-from tare.machine import Completed, Host
+from tare.machine import Cancelled, Host, Machine
 from tare.model import Scalar
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import RenderableType
+    from rich.text import Text
 
     from tare.userland import Userland
 
 NAME = "doctor"
 HELP = "say which layers this host can run, and what makes it noisy"
 
-OK, UNUSABLE = 0, 3
 PROBE_S = 40.0
-COLOURS = {"usable": "green", "simulated": "cyan", "needs settings": "yellow"}
+STYLES = {"usable": "green", "simulated": "cyan", "needs settings": "yellow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of one layer: ``usable``, ``simulated``, ``needs settings``, ``missing``,
-    ``broken``.
-    """
+    """What became of one layer: usable, simulated, needs settings, unavailable, or broken."""
 
     layer: str
     state: str
@@ -45,35 +44,19 @@ class Finding:
     mend: str = ""
 
 
-class BriefHost(Host):
-    """The host for a limited time, after which no command is left running."""
-
-    def __init__(self, lasts_s: float) -> None:
-        self._ends_at = time.monotonic() + lasts_s
-
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
-        """See Machine.run; raises CommandTimedOut where the host's time ends before timeout_s."""
-        left_s = max(self._ends_at - time.monotonic(), 0.01)
-        done = super().run(argv, stdin=stdin, timeout_s=min(left_s, timeout_s))
-        if done.timed_out and left_s < timeout_s:
-            raise CommandTimedOut(done, self.name)
-        return done
-
-
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print facts for programs")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Examine this host; 0 if at least the layer ``host`` is usable, else 3."""
+    """Run the command."""
     from rich.console import Console
 
-    console = Console(highlight=False)
-    waiting = "asking each layer; where there is /dev/kvm a guest is booted once, up to 30 s"
+    facts = host_facts(Host())  # before the probes, which are a load themselves
+    waiting = "asking every layer; KVM is tried by booting a guest, which takes up to 30 s ..."
     with Console(stderr=True).status(waiting), built_userland() as userland:
-        findings = examine(userland)
-    facts = host_facts(Host())
+        findings = examine(layer.names(), userland)
     advice = noise(facts)
     if options.json:
         report = {
@@ -81,48 +64,62 @@ def run(options: argparse.Namespace) -> int:
             "facts": facts,
             "noise": [asdict(one) for one in advice],
         }
-        print(json.dumps(report, indent=2))
+        print(json.dumps(report))
     else:
-        show(console, findings, facts, advice)
+        show(*page(facts, findings, advice))
+    return status(findings)
+
+
+def status(findings: Sequence[Finding]) -> int:
+    """Give the exit status: without the layer ``host`` there is no baseline."""
     usable = {finding.layer for finding in findings if finding.state == "usable"}
-    return OK if "host" in usable else UNUSABLE
+    return DONE if "host" in usable else CANNOT
 
 
-def examine(userland: Userland | None = None) -> list[Finding]:
-    """Ask all layers at once, each for a limited time."""
-    names = layer.names()
+def examine(
+    names: Sequence[str], userland: Userland | None = None, *, within_s: float = PROBE_S
+) -> list[Finding]:
+    """Ask layers all at once; what runs for one that has not answered in time is ended."""
+    host = Host()
     with ThreadPoolExecutor(len(names)) as pool:
-        return list(pool.map(lambda name: examine_one(name, BriefHost(PROBE_S), userland), names))
+        asked = [pool.submit(ask, name, host, userland) for name in names]
+        try:
+            wait(asked, within_s)
+        finally:
+            host.cancel()
+    return [finding.result() for finding in asked]
 
 
-def examine_one(name: str, host: Host, userland: Userland | None = None) -> Finding:
-    """Ask one layer what it would use; a layer that breaks is a finding, too."""
+def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
+    """Ask one layer what it would use; a layer that breaks is a finding too."""
     try:
         kind = layer.kind(name)
         try:
             made = kind()
         except (TypeError, ValueError) as error:
-            return Finding(layer=name, state="needs settings", reason=str(error))
+            mend = f"in a study: {{stack: host/{name}, {name}: {{...}}}}; see tare list layers"
+            return Finding(layer=name, state="needs settings", reason=str(error), mend=mend)
         uses = made.probe(host, userland)
+    except Cancelled:
+        return Finding(layer=name, state="broken", reason="did not answer in time")
     except Unavailable as error:
-        return Finding(layer=name, state="missing", reason=error.reason, mend=error.mend)
+        return Finding(layer=name, state="unavailable", reason=error.reason, mend=error.mend)
     except TareError as error:
         return Finding(layer=name, state="broken", reason=str(error))
-    except Exception as error:  # noqa: BLE001 - a layer is a plug-in: its bug is not ours
+    except Exception as error:  # noqa: BLE001 - one broken layer must not hide the others
         return Finding(layer=name, state="broken", reason=f"{type(error).__name__}: {error}")
-    state = "simulated" if name == "sim" else "usable"
-    return Finding(layer=name, state=state, uses=uses)
+    return Finding(layer=name, state="simulated" if name == "sim" else "usable", uses=uses)
 
 
 @contextmanager
 def built_userland() -> Iterator[Userland | None]:
-    """Give the userland of the quick study where it has been built; nothing is built for this."""
+    """Give the userland of the quick study if it has been built; nothing is built for this."""
     from tare.ledger import Ledger
     from tare.study import load_study
     from tare.userland import Userland
 
-    chosen = load_study("quick").workloads
-    packages = tuple(sorted({package for one in chosen for package in one.made.packages}))
+    workloads = load_study("quick").workloads
+    packages = tuple(sorted({package for one in workloads for package in one.made.packages}))
     with tempfile.NamedTemporaryFile(prefix="tare-doctor-") as file:
         ledger = Ledger(Path(file.name))
         try:
@@ -132,10 +129,50 @@ def built_userland() -> Iterator[Userland | None]:
             ledger.close()
 
 
-def show(
-    console: Console,
-    findings: Sequence[Finding],
-    facts: Mapping[str, Scalar],
-    advice: Sequence[Advice],
-) -> None:
-    """Print for people."""
+def page(
+    facts: Mapping[str, Scalar], findings: Sequence[Finding], advice: Sequence[Advice]
+) -> Iterator[RenderableType]:
+    """Lay out what people read."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    told = [facts[name] for name in ("os", "cpu_model") if name in facts]
+    kernel, cpus, memory = (facts.get(name) for name in ("kernel", "cpus", "memory_bytes"))
+    told += [f"kernel {kernel}"] if kernel else []
+    told += [f"{cpus} CPUs"] if cpus else []
+    told += [f"{float(memory) / 2**30:.1f} GiB"] if memory else []
+    yield Text(", ".join(map(str, told)) + "\n")
+
+    yield Text("Layers", style="bold")
+    layers = grid()
+    for finding in findings:
+        uses = ", ".join(_used(key, text) for key, text in finding.uses.items())
+        state = Text(finding.state, style=STYLES.get(finding.state, "red"))
+        layers.add_row(Text(finding.layer), state, Text(finding.reason or uses))
+        if finding.mend:
+            layers.add_row("", "", _mend(finding.mend))
+    yield layers
+
+    yield Text("\nWhat makes measurements here noisy or less trustworthy", style="bold")
+    if not advice:
+        yield Text("  nothing that Tare knows of")
+    for one in advice:
+        yield Padding(Text(one.what, style="yellow"), (0, 0, 0, 2))
+        yield Padding(Text(one.why), (0, 0, 0, 6))
+        yield Padding(_mend(one.mend), (0, 0, 0, 6))
+
+    if status(findings) == DONE:
+        yield Text("\nNext: tare run quick --report")
+    else:
+        yield Text("\nNothing can be measured here before the layer 'host' is usable.")
+
+
+def _used(key: str, text: str) -> str:
+    word = key.rpartition(".")[2]
+    return text if word in text else f"{word} {text}"
+
+
+def _mend(mend: str) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(("to mend it: ", "dim"), mend)

@@ -1,0 +1,143 @@
+"""``tare list``: the layers, workloads and studies there are, with what can be set in each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from tare.cli import DONE
+from tare.model import Scalar
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+NAME = "list"
+HELP = "list the layers, workloads or studies there are, and what can be set in each"
+
+UNITS = {"_bytes": "B", "_s": "s"}
+PIPED_WIDTH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """What can be set; a number's default is in ``unit``, ``choices`` are empty if all goes."""
+
+    name: str
+    default: Scalar | None
+    unit: str = ""
+    choices: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A layer, workload or study."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("what", choices=["layers", "workloads", "studies"], help="what to list")
+    parser.add_argument("--json", action="store_true", help="print facts for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.what == "studies":
+        listed = studies()
+    else:
+        from tare import layer, workload
+
+        catalogue = layer if options.what == "layers" else workload
+        listed = [describe(name, catalogue.kind) for name in catalogue.names()]
+    if options.json:
+        print(json.dumps([asdict(one) for one in listed]))
+    else:
+        show(*page(listed))
+    return DONE
+
+
+def studies() -> list[Listed]:
+    """List the studies that come with Tare."""
+    from tare.study import load_study, preset_names
+
+    return [Listed(name=name, description=load_study(name).question) for name in preset_names()]
+
+
+def describe(name: str, find: Callable[[str], type[Any]]) -> Listed:
+    """Describe a layer or workload by its module; one that cannot be imported says so."""
+    try:
+        kind = find(name)
+    except Exception as error:  # noqa: BLE001 - one broken module must not hide the others
+        return Listed(name=name, description=f"broken: {type(error).__name__}: {error}")
+    text = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[0].replace("``", "'")
+    return Listed(name=name, description=text, parameters=tuple(parameters(kind)))
+
+
+def parameters(kind: type[Any]) -> Iterator[Parameter]:
+    """List the fields that leave a choice."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        hint = hints[field.name]
+        values = tuple(hint) if isinstance(hint, type) and issubclass(hint, Enum) else ()
+        choices = tuple(value.value for value in values) or get_args(hint)
+        if hint is bool:
+            choices = (True, False)
+        if len(choices) != 1:
+            default = None if field.default is MISSING else field.default
+            unit = next((unit for end, unit in UNITS.items() if field.name.endswith(end)), "")
+            yield Parameter(name=field.name, default=default, unit=unit, choices=choices)
+
+
+def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:
+    """Lay out what people read: keys and values as they are written in a study file."""
+    from rich.text import Text
+
+    table = grid()
+    for one in listed:
+        table.add_row(Text(one.name, style="bold"), Text(one.description))
+        for parameter in one.parameters:
+            key = parameter.name.removesuffix("_bytes").removesuffix("_s")
+            others = [written(c) for c in parameter.choices if c != parameter.default]
+            choice = f"   or {', '.join(others)}" if others else ""
+            default = written(parameter.default, parameter.unit)
+            table.add_row("", Text.assemble(f"  {key}: {default}", (choice, "dim")))
+    yield table
+
+
+def written(value: Scalar | None, unit: str = "") -> str:
+    """Write a value as in a study file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if unit == "B" and isinstance(value, int):
+        for factor, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+            if value and value % factor == 0:
+                return f"{value // factor}{name}"
+    return f"{value}{f' {unit}' if unit else ''}" if value not in ("", None) else "(not set)"
+
+
+def grid() -> Table:
+    """Make a table without borders, indented."""
+    from rich.table import Table
+
+    return Table.grid(padding=(0, 0, 0, 2), pad_edge=True)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to a terminal as wide as it is; elsewhere without wrapping, colour or padding."""
+    from rich.console import Console
+
+    wide = None if sys.stdout.isatty() else PIPED_WIDTH
+    console = Console(width=wide, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from tare.compare import Comparison, Comparisons, Summary, Verdict, compare
+from tare.compare import Comparison, Comparisons, Summary, compare
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial
 from tare.report.numbers import bytes_text, plain
+from tare.stats.sequential import Verdict
 from tare.store import Results
 
 OVERHEAD_PHASES = ("resume", "setup", "parse", "pause", "store")
@@ -178,8 +179,10 @@ def platform_text(cell: Cell) -> str:
 
 def params_text(params: Params) -> str:
     """Write parameters as people read them."""
-    return ", ".join(f"{name.removesuffix('_bytes').removesuffix('_s')} {_value(name, value)}"
-                     for name, value in params)
+    return ", ".join(
+        f"{name.removesuffix('_bytes').removesuffix('_s')} {_value(name, value)}"
+        for name, value in params
+    )
 
 
 def limits_text(limits: Limits) -> str:

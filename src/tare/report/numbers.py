@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from tare.model import Unit
 
-NONE = "–"
+NONE = "\N{EN DASH}"
 """Stands where there is no number."""
 MINUS = "\N{MINUS SIGN}"
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 _UNITS: dict[Unit, tuple[tuple[float, str], ...]] = {
     Unit.SECOND: ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
@@ -66,11 +67,11 @@ def bytes_text(value: int) -> str:
 
 
 def cost_text(cost: float | None) -> str:
-    """Write a cost: 1.031×."""
+    """Write a cost, with a multiplication sign behind it."""
     if cost is None:
         return NONE
     digits = 3 if 0.1 <= cost < 10 else 1 if cost < 100 else 0
-    return f"{_finite(cost, f'{cost:,.{digits}f}')}×"
+    return f"{_finite(cost, f'{cost:,.{digits}f}')}{TIMES}"
 
 
 def percent_text(cost: float | None) -> str:
@@ -94,7 +95,11 @@ def costs_text(low: float | None, high: float | None) -> str:
 
 def share_text(share: float | None) -> str:
     """Write a ratio minus one, or a share, in per cent without a sign: 0.8 %."""
-    return NONE if share is None else _finite(share, f"{100 * share:.2g} %", many=f"{100 * share:,.0f} %")
+    return (
+        NONE
+        if share is None
+        else _finite(share, f"{100 * share:.2g} %", many=f"{100 * share:,.0f} %")
+    )
 
 
 def p_text(p: float | None) -> str:

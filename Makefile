@@ -1,0 +1,41 @@
+# Everything a developer or a first-time user calls. Each target does all it needs.
+.PHONY: help setup check format test test-real bench quickstart clean lock
+.DEFAULT_GOAL := help
+
+help:            ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup:           ## install Debian packages and the locked Python environment
+	@scripts/setup
+
+check: setup     ## formatting, lints, types
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+
+format: setup    ## put the code in its one format
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+test: setup      ## unit, contract and short real tests; a missing part is an error
+	.venv/bin/pytest -m "not slow" --require root --require docker --require qemu --require sshd
+
+test-real: setup ## the long tests too
+	.venv/bin/pytest --require root --require docker --require qemu --require sshd
+
+bench: setup     ## what Tare adds to a trial, and how it scales; prints tables
+	.venv/bin/python benchmarks/harness.py
+	.venv/bin/python benchmarks/report_scale.py
+
+quickstart: setup ## run the default study on every platform this host has; write the report
+	.venv/bin/tare doctor
+	.venv/bin/tare run quick --report
+
+clean: setup     ## remove whatever killed runs left on this host
+	.venv/bin/tare clean
+
+lock:            ## renew requirements.lock from pyproject.toml
+	python3 -m venv build/lock && build/lock/bin/pip install -q pip-tools
+	build/lock/bin/pip-compile -q --allow-unsafe --no-emit-index-url --no-emit-find-links \
+		--no-emit-trusted-host --generate-hashes --strip-extras --extra dev \
+		-o requirements.lock pyproject.toml

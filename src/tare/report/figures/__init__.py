@@ -1,0 +1,48 @@
+"""Charts as Vega-Lite specifications: pure functions of what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tare.report.figures.costs import forest, waterfall
+from tare.report.figures.figure import Figure
+from tare.report.figures.trials import drift, points
+from tare.report.findings import Findings, Group
+
+__all__ = ["Figure", "drawn", "figures"]
+
+MAX_GROUPS = 8
+"""So many workloads are drawn; of more, those with the largest costs."""
+
+
+def figures(found: Findings) -> Iterator[Figure]:
+    """List all charts of a report."""
+    groups = drawn(found)
+    if any(row.cost is not None for row in found.headline):
+        yield forest(found, groups)
+    explained = [
+        one
+        for one in found.comparisons.attributions
+        if one.stack.primary and one.product is not None
+    ]
+    shown = [one for one in explained if one.stack.cell in {c for g in groups for c in g.cells}]
+    if shown:
+        yield waterfall(found, shown)
+    for number, group in enumerate(groups, 1):
+        if any(trial.samples for cell in group.cells for trial in found.trials[cell.id]):
+            yield points(found, group, number)
+            yield drift(found, group, number)
+
+
+def drawn(found: Findings) -> tuple[Group, ...]:
+    """Choose the groups that are drawn, in the order of the plan."""
+    if len(found.groups) <= MAX_GROUPS:
+        return found.groups
+    sizes = {group.name: 0.0 for group in found.groups}
+    for row in found.headline:
+        if row.cost is not None and not row.cell.control:
+            name = found.group_names[row.cell.id]
+            sizes[name] = max(sizes[name], abs(math.log(row.cost)))
+    largest = set(sorted(sizes, key=lambda name: -sizes[name])[:MAX_GROUPS])
+    return tuple(group for group in found.groups if group.name in largest)

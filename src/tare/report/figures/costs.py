@@ -1,0 +1,254 @@
+"""Charts of costs: what each platform costs, and of what a stack's cost is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tare.compare import Attribution, Comparison
+from tare.report import theme
+from tare.report.figures.figure import NARROW, Figure, Spec, facets, label_width
+from tare.report.findings import Findings, Group, platform_text
+from tare.report.numbers import TIMES, cost_text, costs_text, share_text
+from tare.stats.sequential import Verdict
+
+
+def forest(found: Findings, groups: Sequence[Group]) -> Figure:
+    """Show what every platform costs on every workload, with intervals: the picture of a study."""
+    colours = theme.colours(found.platforms)
+    ids = {cell.id for group in groups for cell in group.cells}
+    rows = [row for row in found.headline if row.cell.id in ids]
+    margin = found.plan.repetition.margin
+    low, high = _domain(rows, margin)
+    values = [
+        {
+            "group": found.group_names[row.cell.id],
+            "platform": platform_text(row.cell),
+            "colour": colours[row.cell.platform],
+            "cost": _within(row.cost, low, high),
+            "low": _within(row.low, low, high),
+            "high": _within(row.high, low, high),
+            "beyond": high if row.high is not None and row.high > high else None,
+            "text": _forest_text(row),
+            "short": cost_text(row.cost) if row.cost is not None else row.verdict.value,
+            "decided": row.verdict not in (Verdict.UNDECIDED, Verdict.NOT_MEASURED),
+        }
+        for row in rows
+    ]
+    caption = (
+        "Cost on each platform as a multiple of its baseline, "
+        f"{found.plan.baseline}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
+        "intervals that hold at every look together (95 %). Points are filled where there is a "
+        f"verdict, hollow where there is none. The band is the margin of ±{share_text(margin)}."
+    )
+    if len(groups) < len(found.groups):
+        caption += (
+            f" The {len(groups)} of {len(found.groups)} workloads with the largest costs are drawn."
+        )
+
+    def draw(width: int) -> Spec:
+        left = label_width(platform_text(row.cell) for row in rows)
+        right = 64 if width < NARROW else 150
+        plot = max(60, width - left - right)
+        x = {
+            "field": "cost",
+            "type": "quantitative",
+            "scale": {"type": "log", "domain": [low, high], "nice": False},
+            "axis": _cost_axis(low, high, plot),
+        }
+        y = {"field": "platform", "type": "nominal", "sort": None, "axis": {"title": None}}
+        colour = {"field": "colour", "type": "nominal", "scale": None}
+        layers = [
+            {
+                "data": {"values": [{"low": 1 / (1 + margin), "high": 1 + margin}]},
+                "mark": {"type": "rect", "color": theme.BAND, "aria": False},
+                "encoding": {
+                    "x": {**x, "field": "low"},
+                    "x2": {"field": "high"},
+                },
+            },
+            _line_at_one(x),
+            {
+                "transform": [{"filter": "isValid(datum.low)"}],
+                "mark": {"type": "rule", "strokeWidth": 3, "aria": False},
+                "encoding": {
+                    "x": {**x, "field": "low"},
+                    "x2": {"field": "high"},
+                    "y": y,
+                    "color": colour,
+                },
+            },
+            {
+                "transform": [{"filter": "isValid(datum.cost)"}],
+                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "stroke": colour,
+                    "strokeWidth": {"value": 2},
+                    "fill": {
+                        "condition": {"test": "datum.decided", **colour},
+                        "value": theme.PAPER,
+                    },
+                    "description": {"field": "text"},
+                },
+            },
+            {
+                "transform": [{"filter": "isValid(datum.beyond)"}],
+                "mark": {"type": "point", "filled": True, "size": 90, "shape": "triangle-right"},
+                "encoding": {"x": {**x, "field": "beyond"}, "y": y, "color": colour},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "aria": False},
+                "encoding": {
+                    "x": {"value": plot + 10},
+                    "y": y,
+                    "text": {"field": "short" if width < NARROW else "text"},
+                },
+            },
+        ]
+        return facets(values, "group", {"width": plot, "height": {"step": 22}, "layer": layers})
+
+    return Figure("forest", "Cost of every platform on every workload", caption, draw)
+
+
+def waterfall(found: Findings, attributions: Sequence[Attribution]) -> Figure:
+    """Show how the cost of a stack is made up of its layers' costs and their interaction."""
+    colours = theme.colours(found.platforms)
+    values = [
+        {"group": f"{found.group_names[one.stack.cell.id]}: {one.stack.cell.platform}", **step}
+        for one in attributions
+        for step in _steps(one, colours)
+    ]
+    ends = [value[end] for value in values for end in ("start", "end")]
+    low, high = min(1.0, *ends) / 1.05, max(1.0, *ends) * 1.05
+
+    def draw(width: int) -> Spec:
+        left = label_width(value["step"] for value in values)
+        right = 64 if width < NARROW else 150
+        plot = max(60, width - left - right)
+        x = {
+            "field": "start",
+            "type": "quantitative",
+            "scale": {"type": "log", "domain": [low, high], "nice": False},
+            "axis": _cost_axis(low, high, plot),
+        }
+        y = {"field": "step", "type": "nominal", "sort": None, "axis": {"title": None}}
+        layers = [
+            _line_at_one(x),
+            {
+                "mark": {"type": "bar", "height": 13, "minBandSize": 2, "aria": False},
+                "encoding": {
+                    "x": x,
+                    "x2": {"field": "end"},
+                    "y": y,
+                    "color": {"field": "colour", "type": "nominal", "scale": None},
+                },
+            },
+            {
+                "mark": {"type": "tick", "thickness": 2, "size": 18, "color": theme.INK},
+                "encoding": {"x": {**x, "field": "end"}, "y": y},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "aria": False},
+                "encoding": {
+                    "x": {"value": plot + 10},
+                    "y": y,
+                    "text": {"field": "short" if width < NARROW else "text"},
+                },
+            },
+        ]
+        return facets(values, "group", {"width": plot, "height": {"step": 22}, "layer": layers})
+
+    caption = (
+        "From the baseline through each layer, as it costs alone, to the stack. Each bar begins "
+        "where the one before ends; on this logarithmic scale equal lengths are equal factors. "
+        "The interaction is what the layers' product does not explain: above 1 they hinder each "
+        "other; an interval that holds 1 says that none has been shown."
+    )
+    return Figure("attribution", "Which layer costs what", caption, draw)
+
+
+def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]]:
+    start = 1.0
+    for layer in one.layers:
+        cost = layer.cost or 1.0
+        name = layer.cell.stack.rpartition("/")[2]
+        ends = (layer.low, layer.high)
+        yield _step(name, (start, start * cost), colours[layer.cell.platform], ends)
+        start *= cost
+    whole = one.stack.cost or 1.0
+    ends = one.interaction_interval or (None, None)
+    yield _step("interaction", (start, whole), theme.BASELINE, ends)
+    colour = colours[one.stack.cell.platform]
+    yield _step("whole stack", (1.0, whole), colour, (one.stack.low, one.stack.high))
+
+
+def _step(
+    name: str,
+    span: tuple[float, float],
+    colour: str,
+    ends: tuple[float | None, float | None],
+) -> dict[str, Any]:
+    factor = cost_text(span[1] / span[0])
+    return {
+        "step": name,
+        "start": span[0],
+        "end": span[1],
+        "colour": colour,
+        "text": f"{factor} {costs_text(*ends)}",
+        "short": factor,
+    }
+
+
+def _line_at_one(x: Spec) -> Spec:
+    return {
+        "data": {"values": [{"one": 1}]},
+        "mark": {"type": "rule", "color": theme.MUTED, "strokeWidth": 1, "aria": False},
+        "encoding": {"x": {**x, "field": "one"}},
+    }
+
+
+def _cost_axis(low: float, high: float, width: int) -> Spec:
+    """Label round multiples only: those that fit, always 1 among them."""
+    steps = [1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 1e4, 1e5]
+    wanted = [1.0]
+    pixels = width / math.log(high / low)
+    for side in (1, -1):
+        at = 0.0
+        for step in steps:
+            here = side * math.log(step)
+            inside = math.log(low) <= here <= math.log(high)
+            if inside and abs(here - at) * pixels >= 52:
+                wanted.append(step if side > 0 else 1 / step)
+                at = here
+    return {
+        "title": f"cost, {TIMES} baseline",
+        "values": sorted(wanted),
+        "labelExpr": f"format(datum.value, '.3~r') + '{TIMES}'",
+        "labelOverlap": False,
+        "gridOpacity": 0.8,
+    }
+
+
+def _domain(rows: Sequence[Comparison], margin: float) -> tuple[float, float]:
+    """Hold all costs, and intervals as far as they are not absurdly wide."""
+    costs = [row.cost for row in rows if row.cost is not None and math.isfinite(row.cost)] or [1.0]
+    low, high = min(1.0, *costs, 1.0), max(1.0, *costs, 1.0)
+    lows = [row.low for row in rows if row.low is not None and row.low > low / 10]
+    highs = [row.high for row in rows if row.high is not None and row.high < high * 10]
+    low = min(low, 1 / (1 + 2 * margin), *lows, 1.0)
+    high = max(high, 1 + 2 * margin, *highs, 1.0)
+    room = (high / low) ** 0.04
+    return low / room, high * room
+
+
+def _within(value: float | None, low: float, high: float) -> float | None:
+    return None if value is None else min(max(value, low), high)
+
+
+def _forest_text(row: Comparison) -> str:
+    if row.cost is None:
+        return row.verdict.value
+    return f"{cost_text(row.cost)} {costs_text(row.low, row.high) if row.low is not None else ''}"

@@ -1,0 +1,76 @@
+"""What all charts share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from tare.report import theme
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
+T = TypeVar("T")
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+NARROW = 600
+"""Below this width there is no room for a column of numbers beside a plot."""
+MAX_POINTS = 1_000
+"""A chart with more points is a blot, and slow to open; a seeded sample of them is drawn."""
+
+_CHARACTER = 6.9
+"""The mean width of a character of a label, in pixels."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, drawn at any width in pixels, and the words under it.
+
+    What it does not show, its caption says.
+    """
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[int], Spec]
+
+
+def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = False) -> Spec:
+    """Stack one plot for each value of a field, each with its title above it."""
+    return {
+        "$schema": SCHEMA,
+        "config": theme.CONFIG,
+        "data": {"values": list(values)},
+        "spacing": 12 if shared_y else 16,
+        "facet": {
+            "row": {
+                "field": field,
+                "type": "nominal",
+                "sort": list(dict.fromkeys(value[field] for value in values)),
+                "header": {
+                    "title": None,
+                    "labelOrient": "top",
+                    "labelAnchor": "start",
+                    "labelAlign": "left",
+                    "labelPadding": 6,
+                    "labelLimit": spec["width"] + 60,
+                },
+            }
+        },
+        "resolve": {"scale": {"y": "shared" if shared_y else "independent"}},
+        "spec": spec,
+    }
+
+
+def label_width(labels: Iterable[str]) -> int:
+    """Guess how wide the labels of an axis will be, with the room beside them."""
+    return round(12 + _CHARACTER * max(map(len, labels), default=0))
+
+
+def sample(items: list[T], seed: int) -> list[T]:
+    """Choose as many as are drawn, in their order; the same ones every time."""
+    if len(items) <= MAX_POINTS:
+        return items
+    places = Random(seed).sample(range(len(items)), MAX_POINTS)  # noqa: S311 - must be repeatable
+    return [items[place] for place in sorted(places)]

@@ -1,0 +1,284 @@
+"""Charts of single trials: their values on each platform, and over the blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tare.model import Better, Cell, Kind, Metric, Status, Trial
+from tare.report import theme
+from tare.report.figures.figure import SCHEMA, Figure, Spec, facets, label_width, sample
+from tare.report.findings import Findings, Group, is_measured, platform_text
+from tare.report.numbers import scale_for
+
+_SHAPES = {
+    "ok": "circle",
+    "suspect": "triangle-up",
+    "warm-up": "diamond",
+    "failed": "cross",
+    "dnr": "square",
+}
+
+
+def points(found: Findings, group: Group, number: int) -> Figure:
+    """Show every single trial of a workload by platform, with median and interval."""
+    metric = group.metrics[0]
+    colours = theme.colours(found.platforms)
+    trials = [
+        (cell, trial)
+        for cell in group.cells
+        for trial in found.trials[cell.id]
+        if trial.kind is Kind.MEASURED
+    ]
+    with_value = [
+        (cell, one) for cell, one in trials if is_measured(one) and metric.name in one.samples
+    ]
+    without = [(cell, one) for cell, one in trials if one.status in (Status.FAILED, Status.DNR)]
+    summaries = [found.summaries[cell.id, metric.name] for cell in group.cells]
+    medians = [one.values.median for one in summaries if one.values]
+    scale = scale_for(metric.unit, medians)
+    log = bool(medians) and min(medians) > 0 and max(medians) / min(medians) > 5
+    last_block = max((one.block for _, one in trials), default=0) or 1
+    chosen = sample(with_value, found.plan.seed)
+    values = [
+        {
+            "platform": platform_text(cell),
+            "value": one.samples[metric.name] / scale.factor,
+            "when": one.block / last_block,
+            "status": one.status.value,
+            "colour": colours[cell.platform],
+            "text": _point_text(cell, one, scale.full(one.samples[metric.name])),
+        }
+        for cell, one in chosen
+        if not log or one.samples[metric.name] > 0
+    ]
+    lost = [
+        {
+            "platform": platform_text(cell),
+            "when": one.block / last_block,
+            "status": one.status.value,
+            "text": _point_text(cell, one, "no value"),
+        }
+        for cell, one in sample(without, found.plan.seed)
+    ]
+    middles = [
+        {
+            "platform": platform_text(one.cell),
+            "median": one.values.median / scale.factor,
+            "low": ends[0],
+            "high": ends[1],
+        }
+        for one in summaries
+        if one.values
+        for ends in [_ends(found, one.cell, metric, scale.factor)]
+    ]
+    title = f"{metric.name} ({scale.unit})" if scale.unit else metric.name
+    caption = (
+        f"Each point is one trial, those of earlier blocks higher in their row; {_better(metric)}. "
+        "The tick is the median, the bar its 95 % interval for this platform alone: "
+        "compare platforms by the table, which uses the pairs."
+    )
+    caption += _sampled(len(chosen), len(with_value))
+    if lost:
+        caption += f" Trials without a value ({len(without)}) stand at the right edge."
+
+    def draw(width: int) -> Spec:
+        left = label_width(platform_text(cell) for cell in group.cells)
+        plot = max(60, width - left - 34)
+        x = {
+            "field": "value",
+            "type": "quantitative",
+            "scale": {"type": "log" if log else "linear", "zero": False, "nice": not log},
+            "axis": {
+                "title": title + (", logarithmic" if log else ""),
+                "tickCount": max(3, plot // 90),
+                "labelOverlap": "greedy",
+                "format": "~s" if scale.unit in ("/s", "") else ",~r",
+            },
+        }
+        y = {
+            "field": "platform",
+            "type": "nominal",
+            "sort": [platform_text(cell) for cell in group.cells],
+            "axis": {"title": None, "grid": True},
+            "scale": {"paddingInner": 0.2, "paddingOuter": 0.1},
+        }
+        when = {"field": "when", "type": "quantitative", "scale": {"domain": [0, 1]}}
+        layers = [
+            {
+                "data": {"values": values},
+                "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.75},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "yOffset": when,
+                    "color": {"field": "colour", "type": "nominal", "scale": None},
+                    "shape": _shape([*values, *lost]),
+                    "description": {"field": "text"},
+                },
+            },
+            {
+                "data": {"values": lost},
+                "mark": {"type": "point", "filled": True, "size": 36, "color": theme.BAD},
+                "encoding": {
+                    "x": {"value": plot + 12},
+                    "y": y,
+                    "yOffset": when,
+                    "shape": _shape([*values, *lost]),
+                    "description": {"field": "text"},
+                },
+            },
+            {
+                "data": {"values": [one for one in middles if one["low"] is not None]},
+                "mark": {"type": "rule", "strokeWidth": 2.5, "color": theme.INK, "aria": False},
+                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
+            },
+            {
+                "data": {"values": middles},
+                "mark": {"type": "tick", "thickness": 2.5, "size": 20, "color": theme.INK},
+                "encoding": {"x": {**x, "field": "median"}, "y": y},
+            },
+        ]
+        return {
+            "$schema": SCHEMA,
+            "config": theme.CONFIG,
+            "width": plot,
+            "height": {"step": 40, "for": "position"},
+            "layer": layers,
+        }
+
+    return Figure(f"points-{number:02d}", f"{group.name}: every trial", caption, draw)
+
+
+def drift(found: Findings, group: Group, number: int) -> Figure:
+    """Show the values of each platform over the blocks, so that drift is seen."""
+    metric = group.metrics[0]
+    colours = theme.colours(found.platforms)
+    trials = [
+        (cell, one, 100 * (one.samples[metric.name] / summary.values.median - 1))
+        for cell in group.cells
+        for summary in [found.summaries[cell.id, metric.name]]
+        if summary.values and summary.values.median > 0
+        for one in found.trials[cell.id]
+        if metric.name in one.samples and one.status in (Status.OK, Status.SUSPECT)
+    ]
+    chosen = sample(trials, found.plan.seed)
+    values = [
+        {
+            "platform": platform_text(cell),
+            "block": one.block,
+            "value": value,
+            "status": "warm-up" if one.kind is Kind.WARMUP else one.status.value,
+            "colour": colours[cell.platform],
+            "text": _point_text(cell, one, f"{value:+.2f} %"),
+        }
+        for cell, one, value in chosen
+    ]
+    caption = (
+        f"Each trial's {metric.name} over the blocks, as its difference in % from the platform's "
+        "own median. A slope or a step that all platforms share is the host's; the comparison, "
+        "made within blocks, is not moved by it."
+    )
+    caption += _sampled(len(chosen), len(trials))
+
+    def draw(width: int) -> Spec:
+        plot = max(60, width - 62)
+        x = {
+            "field": "block",
+            "type": "quantitative",
+            "scale": {"zero": False, "nice": False, "padding": 8},
+            "axis": {"title": "block", "tickMinStep": 1, "grid": False, "format": ",d"},
+        }
+        y = {
+            "field": "value",
+            "type": "quantitative",
+            "scale": {"zero": True},
+            "axis": {
+                "title": None,
+                "tickCount": 3,
+                "format": "+~r",
+                "labelExpr": "datum.label+' %'",
+            },
+        }
+        colour = {"field": "colour", "type": "nominal", "scale": None}
+        layers: list[Spec] = []
+        if len(chosen) == len(trials):
+            layers.append(
+                {
+                    "transform": [{"filter": "datum.status != 'warm-up'"}],
+                    "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.55, "aria": False},
+                    "encoding": {"x": x, "y": y, "color": colour},
+                }
+            )
+        layers.append(
+            {
+                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.85},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "shape": _shape(values),
+                    "description": {"field": "text"},
+                },
+            }
+        )
+        return facets(
+            values, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
+        )
+
+    return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
+
+
+def _better(metric: Metric) -> str:
+    return f"{'more' if metric.better is Better.HIGHER else 'less'} is better"
+
+
+def _point_text(cell: Cell, trial: Trial, value: str) -> str:
+    ended = "" if trial.status is Status.OK else f", {trial.status.value}: {trial.reason}"
+    warm = ", warm-up" if trial.kind is Kind.WARMUP else ""
+    return f"{platform_text(cell)}, block {trial.block}, {trial.instance}{warm}: {value}{ended}"
+
+
+def _shape(values: Sequence[Any]) -> Spec:
+    """Give each status its shape; a legend only if there is more than one."""
+    present = {value["status"] for value in values}
+    names = [name for name in _SHAPES if name in present]
+    return {
+        "field": "status",
+        "type": "nominal",
+        "scale": {"domain": names, "range": [_SHAPES[name] for name in names]},
+        "legend": {"orient": "bottom", "direction": "horizontal"} if len(names) > 1 else None,
+    }
+
+
+def _sampled(chosen: int, there: int) -> str:
+    return "" if chosen == there else f" {chosen:,} of {there:,} points drawn, chosen at random."
+
+
+def _ends(
+    found: Findings, cell: Cell, metric: Metric, factor: float
+) -> tuple[float | None, float | None]:
+    """Give the 95 % interval of a cell's median by order statistics: for any distribution."""
+    values = sorted(
+        one.samples[metric.name]
+        for one in found.trials[cell.id]
+        if is_measured(one) and math.isfinite(one.samples.get(metric.name, math.nan))
+    )
+    rank = median_rank(len(values))
+    if rank is None:
+        return None, None
+    return values[rank] / factor, values[-1 - rank] / factor
+
+
+def median_rank(n: int) -> int | None:
+    """Give the rank, from 0, of the value that bounds the median at 95 %; None for under 6."""
+    if n > 1000:
+        return math.floor((n - 1.96 * math.sqrt(n)) / 2)
+    tail, rank = 0, None
+    for k in range(n // 2):
+        tail += math.comb(n, k)
+        if 2 * tail > 0.05 * 2**n:
+            break
+        rank = k
+    return rank

@@ -1,0 +1,70 @@
+"""Writes the report's files: the page, the table, and each chart as SVG and PNG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import vl_convert
+
+from tare.report.figures import Figure, figures
+from tare.report.figures.figure import Spec
+from tare.report.findings import Findings
+from tare.report.html import page
+from tare.report.tables import write_csv
+
+WIDE, PHONE = 940, 350
+"""Widths of a chart in the page in pixels; the wide one is also that of the files."""
+
+_VEGA_LITE = "5.21"
+_OURS = re.compile(r"(forest|attribution|points-\d+|drift-\d+)\.(svg|png)")
+_MARK = re.compile(r'<path aria-label="([^"]*)" role="[^"]*" aria-roledescription="[^"]*" (.*?)/?>')
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart as it stands in the page: two SVGs, for two widths."""
+
+    figure: Figure
+    wide: str
+    phone: str
+
+
+def write(found: Findings, into: Path) -> list[Path]:
+    """Write all files, those of the charts over those of an earlier report."""
+    folder = into / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if _OURS.fullmatch(old.name):
+            old.unlink()
+    written = []
+    drawings: dict[str, Drawing] = {}
+    for figure in figures(found):
+        wide = svg(figure.draw(WIDE))
+        phone = inline(svg(figure.draw(PHONE)), figure, "phone")
+        drawings[figure.name] = Drawing(figure, inline(wide, figure, "wide"), phone)
+        for path, content in (
+            (folder / f"{figure.name}.svg", wide.encode()),
+            (folder / f"{figure.name}.png", vl_convert.svg_to_png(wide, scale=2)),
+        ):
+            path.write_bytes(content)
+            written.append(path)
+    report, table = into / "report.html", into / "results.csv"
+    report.write_text(page(found, drawings), encoding="utf-8")
+    write_csv(found, table)
+    return [report, table, *written]
+
+
+def svg(spec: Spec) -> str:
+    """Draw a chart; nothing is fetched."""
+    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
+    return drawn
+
+
+def inline(drawn: str, figure: Figure, variant: str) -> str:
+    """Make an SVG part of a page that has others: its ids its own, its labels tool tips."""
+    drawn = re.sub(r"\b(clip|gradient_)(\d+)", rf"{figure.name}-{variant}-\1\2", drawn)
+    drawn = _MARK.sub(r"<path \2><title>\1</title>", drawn)
+    return drawn.replace("<svg ", f'<svg role="img" aria-labelledby="{figure.name}" ', 1)

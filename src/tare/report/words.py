@@ -1,0 +1,146 @@
+"""What was found, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.compare import Comparison
+from tare.model import Kind, Status
+from tare.report.findings import Findings
+from tare.report.numbers import (
+    cost_text,
+    costs_text,
+    duration_text,
+    percent_text,
+    percents_text,
+    share_text,
+)
+from tare.stats.sequential import Stop, Verdict
+
+MAX_PLATFORMS = 5
+"""So many platforms have a sentence of their own in the summary."""
+MAX_WORKLOADS = 4
+"""So many workloads are named in one clause of it."""
+LARGE = 2.0
+"""From this cost on, the summary says times instead of per cent."""
+
+
+def verdict_text(row: Comparison, margin: float) -> str:
+    """Say a verdict as people read it."""
+    if row.verdict is Verdict.SAME:
+        return f"same within {share_text(margin)}"
+    return row.verdict.value
+
+
+def state(found: Findings) -> str:
+    """Say whether the study has ended, and why."""
+    stop = found.results.run.get("stop")
+    if isinstance(stop, str) and stop:
+        return f"ended: {stop}"
+    return "not ended: the study is running or was killed; what follows is what there is so far"
+
+
+def stop_text(row: Comparison) -> str:
+    """Say why a comparison has as many pairs as it has."""
+    match row.stop:
+        case Stop.EXCLUDES_ONE:
+            return f"decided at {row.decided_at} pairs: the interval leaves out 1"
+        case Stop.INSIDE_MARGIN:
+            return f"decided at {row.decided_at} pairs: the interval lies inside the margin"
+        case Stop.PRECISE:
+            return f"precise enough at {row.decided_at} pairs"
+        case Stop.MAXIMUM:
+            return "all planned blocks were run"
+        case Stop.NOTHING:
+            return row.reason
+        case Stop.NOT_YET:
+            return row.reason or "open: more blocks were wanted when the measuring ended"
+
+
+def summary(found: Findings) -> list[str]:
+    """Say in a few sentences what was decided, with the numbers."""
+    rows = [row for row in found.headline if not row.cell.control]
+    if not rows:
+        return ["The plan compares nothing: it has no platform beside the baseline."]
+    by_platform: dict[str, list[Comparison]] = {}
+    for row in rows:
+        by_platform.setdefault(row.cell.platform, []).append(row)
+    said = [
+        _sentence(platform, some, found)
+        for platform, some in list(by_platform.items())[:MAX_PLATFORMS]
+    ]
+    if len(by_platform) > MAX_PLATFORMS:
+        said.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
+    return [*said, control_text(found)]
+
+
+def control_text(found: Findings) -> str:
+    """Say what the A/A control says about all other numbers."""
+    controls = [row for row in found.headline if row.cell.control]
+    floors = [row.noise_floor for row in controls if row.noise_floor is not None]
+    if found.untrusted:
+        names = _list([found.group_names[row.cell.id] for row in found.untrusted])
+        return (
+            f"NOT TRUSTED: {found.plan.baseline} measured twice differs from itself on {names}; "
+            "something other than the platforms moved these numbers."
+        )
+    if not controls:
+        return "There is no A/A control, so nobody knows how far equal things differ here."
+    if not floors:
+        return "The A/A control has too few blocks to tell the noise of this host."
+    least, most = share_text(min(floors)), share_text(max(floors))
+    return (
+        f"The A/A control, {found.plan.baseline} measured twice, shows no difference; the noise "
+        f"floor is {most if least == most else f'{least} to {most}, by workload'}."
+    )
+
+
+def trials_text(found: Findings) -> str:
+    """Count what was measured."""
+    counts = {one: found.statuses[one] for one in Status if one is not Status.UNAVAILABLE}
+    warm = sum(one.kind is Kind.WARMUP for one in found.results.trials)
+    bad = [f"{n:,} {one.value}" for one, n in counts.items() if n and one is not Status.OK]
+    took = sum(one.duration_s for one in found.results.trials)
+    return (
+        f"{sum(counts.values()):,} measured trials in {found.blocks:,} blocks ({', '.join(bad) or 'all ok'}), "
+        f"{warm:,} warm-ups; {duration_text(took)} inside the commands"
+    )
+
+
+def _sentence(platform: str, rows: Sequence[Comparison], found: Findings) -> str:
+    return f"{platform} is {_list(list(_clauses(rows, found)), '; ')}."
+
+
+def _clauses(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
+    """Say each kind of verdict once, with the workloads it was reached on."""
+    margin = found.plan.repetition.margin
+    for verdict in (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNDECIDED):
+        some = [row for row in rows if row.verdict is verdict]
+        some.sort(key=lambda row: -(row.cost or float("inf")))
+        if some:
+            names = [f"{found.group_names[row.cell.id]} {_number(row)}" for row in some]
+            if len(names) > MAX_WORKLOADS:
+                names = [*names[:MAX_WORKLOADS], f"{len(names) - MAX_WORKLOADS} other workloads"]
+            yield f"{verdict_text(some[0], margin)} on {_list(names)}"
+    missing = [row for row in rows if row.verdict is Verdict.NOT_MEASURED]
+    if missing:
+        everywhere = len(missing) == len(rows)
+        where = _list([found.group_names[row.cell.id] for row in missing[:MAX_WORKLOADS]])
+        yield f"not measured{'' if everywhere else f' on {where}'} ({missing[0].reason})"
+
+
+def _number(row: Comparison) -> str:
+    if row.cost is None:
+        return "(no cost: too many trials failed)"
+    known = row.low is not None
+    if row.cost >= LARGE:
+        ends = f" {costs_text(row.low, row.high)}" if known else ""
+        return f"({cost_text(row.cost)}{ends})"
+    return f"({percent_text(row.cost)}{f' {percents_text(row.low, row.high)}' if known else ''})"
+
+
+def _list(parts: Sequence[str], separator: str = ", ") -> str:
+    """Join as people do: a, b and c."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{separator.join(parts[:-1])}{';' if separator == '; ' else ''} and {parts[-1]}"

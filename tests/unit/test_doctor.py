@@ -1,0 +1,192 @@
+import argparse
+import json
+import time
+
+import pytest
+from rich.console import Console
+
+from tare import layer, layers, workload
+from tare.cli import CANNOT, DONE, doctor, listing
+from tare.facts import Advice
+from tare.machine import Completed
+
+BROKEN = {
+    "syntax.py": "def",
+    "empty.py": "",
+    "needy.py": "class Layer:\n    def __init__(self, port): pass",
+    "raising.py": "class Layer:\n    def probe(self, outer, userland): return {}['key']",
+    "failing.py": "from tare.errors import LayerError\n"
+    "class Layer:\n    def probe(self, outer, userland): raise LayerError('no daemon')",
+    "hanging.py": "class Layer:\n    def probe(self, outer, userland): outer.run(['sleep', '30'])",
+}
+
+
+class Empty:
+    """A machine on which no program is installed."""
+
+    name = "host/empty"
+    ephemeral = False
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        return Completed(tuple(argv), 127, b"", b"not found", 0.0)
+
+
+@pytest.fixture
+def broken_layers(tmp_path, monkeypatch):
+    for name, source in BROKEN.items():
+        (tmp_path / name).write_text(source)
+    monkeypatch.setattr(layers, "__path__", [str(tmp_path)])
+
+
+@pytest.fixture
+def nothing_built(tmp_path, monkeypatch):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path))
+
+
+def printed(parts):
+    console = Console(width=200)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    return captured.get()
+
+
+@pytest.mark.parametrize("name", ["host", "docker", "qemu", "kvm", "qemu-tcg"])
+def test_a_layer_whose_tools_are_not_there_is_unavailable_and_says_what_mends_it(name):
+    found = doctor.ask(name, Empty())
+    assert (found.layer, found.state) == (name, "unavailable")
+    assert "host/empty" in found.reason
+    assert found.mend
+
+
+def test_a_layer_that_needs_settings_is_no_error():
+    found = doctor.ask("ssh", Empty())
+    assert found.state == "needs settings"
+    assert "address" in found.reason
+    assert "host/ssh" in found.mend
+
+
+def test_the_simulated_layer_is_told_as_simulated():
+    assert doctor.ask("sim", Empty()).state == "simulated"
+
+
+@pytest.mark.usefixtures("broken_layers")
+def test_broken_layers_are_told_and_one_that_hangs_is_ended():
+    began = time.monotonic()
+    found = {one.layer: one for one in doctor.examine(layer.names(), within_s=1)}
+    assert time.monotonic() - began < 10
+    assert {name: one.state for name, one in found.items()} == {
+        "syntax": "broken",
+        "empty": "broken",
+        "needy": "needs settings",
+        "raising": "broken",
+        "failing": "broken",
+        "hanging": "broken",
+    }
+    assert "SyntaxError" in found["syntax"].reason
+    assert "port" in found["needy"].reason
+    assert "KeyError" in found["raising"].reason
+    assert found["failing"].reason == "no daemon"
+    assert found["hanging"].reason == "did not answer in time"
+
+
+@pytest.mark.usefixtures("broken_layers")
+def test_broken_layers_are_listed():
+    listed = listing.describe("syntax", layer.kind)
+    assert listed.description.startswith("broken: SyntaxError")
+
+
+@pytest.mark.parametrize(
+    ("findings", "status"),
+    [
+        ([doctor.Finding(layer="host", state="usable")], DONE),
+        ([doctor.Finding(layer="host", state="unavailable")], CANNOT),
+        ([doctor.Finding(layer="docker", state="usable")], CANNOT),
+    ],
+)
+def test_the_status_tells_whether_the_host_itself_can_be_measured(findings, status):
+    assert doctor.status(findings) == status
+
+
+def test_the_page_tells_facts_layers_noise_and_what_to_do_next():
+    usable = doctor.Finding(layer="host", state="usable", uses={"host.cgroup": "v2"})
+    lacking = doctor.Finding(
+        layer="docker", state="unavailable", reason="no [docker]", mend="apt-get install docker.io"
+    )
+    advice = Advice("turbo is on", "the clock rate varies", "echo 0 > boost")
+    facts = {"os": "Debian", "cpus": 2, "memory_bytes": 2**30}
+    text = printed(doctor.page(facts, [usable, lacking], [advice]))
+    for words in (
+        "Debian, 2 CPUs, 1.0 GiB",
+        "usable       cgroup v2",
+        "unavailable  no [docker]",
+        "to mend it: apt-get install docker.io",
+        "turbo is on",
+        "to mend it: echo 0 > boost",
+        "Next: tare run quick",
+    ):
+        assert words in text
+    text = printed(doctor.page({}, [lacking], []))
+    assert "nothing that Tare knows of" in text
+    assert "Nothing can be measured here" in text
+
+
+@pytest.mark.usefixtures("nothing_built")
+def test_this_host_is_examined_for_programs_and_for_people(capsys):
+    status = doctor.run(argparse.Namespace(json=True))
+    report = json.loads(capsys.readouterr().out)
+    assert [one["layer"] for one in report["layers"]] == layer.names()
+    assert report["facts"] == report["facts"] | {"kernel": report["facts"]["kernel"]}
+    state = {one["layer"]: one["state"] for one in report["layers"]}
+    assert status == (DONE if state["host"] == "usable" else CANNOT)
+    assert state["kvm"] == "unavailable"  # nothing is built, so nothing could be booted
+
+    assert doctor.run(argparse.Namespace(json=False)) == status
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line == line.rstrip() and "\x1b" not in line for line in lines)
+
+
+@pytest.mark.usefixtures("nothing_built")
+def test_without_a_built_userland_none_is_given_and_nothing_is_built(tmp_path):
+    with doctor.built_userland() as userland:
+        assert userland is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["layers", "workloads", "studies"])
+def test_everything_is_listed_for_programs_and_for_people(what, capsys):
+    assert listing.run(argparse.Namespace(what=what, json=True)) == DONE
+    listed = json.loads(capsys.readouterr().out)
+    names = {"layers": layer.names(), "workloads": workload.names()}.get(what, ["quick"])
+    assert set(names) <= {one["name"] for one in listed}
+    assert all(one["description"] and "\n" not in one["description"] for one in listed)
+    assert listing.run(argparse.Namespace(what=what, json=False)) == DONE
+    text = capsys.readouterr().out
+    assert all(one["description"] in text for one in listed)
+
+
+def test_parameters_have_defaults_units_and_choices():
+    found = {one.name: one for one in listing.describe("fio", workload.kind).parameters}
+    assert found["size_bytes"] == listing.Parameter(name="size_bytes", default=2**30, unit="B")
+    assert found["time_s"].unit == "s"
+    assert found["direct"].choices == (True, False)
+    assert "randrw" in found["pattern"].choices
+    assert listing.describe("kvm", layer.kind).parameters == ()  # accel leaves no choice
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(2**30, "B", "1GiB"), (4096, "B", "4KiB"), (100, "B", "100 B"), (0, "B", "0 B"),
+     (30, "s", "30 s"), (True, "", "true"), ("runc", "", "runc"), ("", "", "(not set)")],
+)  # fmt: skip
+def test_values_are_written_as_in_a_study_file(value, unit, text):
+    assert listing.written(value, unit) == text
+
+
+def test_arguments_are_declared():
+    parser = argparse.ArgumentParser()
+    doctor.arguments(parser)
+    assert parser.parse_args(["--json"]).json
+    parser = argparse.ArgumentParser()
+    listing.arguments(parser)
+    assert parser.parse_args(["layers"]).what == "layers"
