@@ -1,5 +1,6 @@
 import argparse
 import json
+import os
 import time
 
 import pytest
@@ -136,7 +137,7 @@ def test_this_host_is_examined_for_programs_and_for_people(capsys):
     status = doctor.run(argparse.Namespace(json=True))
     report = json.loads(capsys.readouterr().out)
     assert [one["layer"] for one in report["layers"]] == layer.names()
-    assert report["facts"] == report["facts"] | {"kernel": report["facts"]["kernel"]}
+    assert report["facts"]["kernel"] == os.uname().release
     state = {one["layer"]: one["state"] for one in report["layers"]}
     assert status == (DONE if state["host"] == "usable" else CANNOT)
     assert state["kvm"] == "unavailable"  # nothing is built, so nothing could be booted

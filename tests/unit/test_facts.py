@@ -54,8 +54,18 @@ RECORDED = r"""
 """  # noqa: E501
 
 
-QUIET = {"cpus": 4, "load": 0.5, "steal": 0.001, "swap_used_bytes": 0, "governor": "performance",
-         "turbo": False, "smt": False, "ksm": False, "clocksource": "tsc", "cgroup": "v2"}  # fmt: skip
+QUIET = {
+    "cpus": 4,
+    "load": 0.5,
+    "steal": 0.001,
+    "swap_used_bytes": 0,
+    "governor": "performance",
+    "turbo": False,
+    "smt": False,
+    "ksm": False,
+    "clocksource": "tsc",
+    "cgroup": "v2",
+}
 
 
 class Printing:

@@ -20,6 +20,7 @@ MOUNTS = {
     "volume": ("--mount", "type=volume,dst=/data"),
     "tmpfs": ("--mount", "type=tmpfs,dst=/data"),
 }
+PID = "{{.State.Pid}}"
 # Gone already is as good as removed; with a daemon of Tare's own that is dead, the container's
 # processes go with its cgroup and its files with the daemon's folder.
 REMOVE = r"""
@@ -101,6 +102,9 @@ class Instance(layer.Instance):
         """See Instance.ready."""
         try:
             check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
+            # Asked once: it would be asked before every trial, and a client takes its time.
+            pid = text(self.outer, [*self.client, "inspect", "--format", PID, self.site.name])
+            self._threads = layer.Threads(cgroup=cgroup.of_process(self.outer, pid))
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} does not answer: {error}") from error
 
@@ -114,8 +118,7 @@ class Instance(layer.Instance):
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""
-        inspect = [*self.client, "inspect", "--format", "{{.State.Pid}}", self.site.name]
-        return layer.Threads(cgroup=cgroup.of_process(self.outer, text(self.outer, inspect)))
+        return self._threads
 
     def _docker(self, verb: str) -> None:
         try:

@@ -55,8 +55,9 @@ def plain(value: float, digits: int = 4) -> str:
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     if places > 9:
         return _signed(f"{value:.{digits - 1}g}")
-    text = f"{value:,.{places}f}"
-    return _signed(text.rstrip("0").rstrip(".") if float(value).is_integer() else text)
+    if float(value).is_integer():
+        places = 0
+    return _signed(f"{value:,.{places}f}")
 
 
 def bytes_text(value: int) -> str:

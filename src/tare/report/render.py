@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,5 +65,5 @@ def svg(spec: Spec) -> str:
 def inline(drawn: str, figure: Figure, variant: str) -> str:
     """Make an SVG part of a page that has others: its ids its own, its labels tool tips."""
     drawn = re.sub(r"\b(clip|gradient_)(\d+)", rf"{figure.name}-{variant}-\1\2", drawn)
-    drawn = _MARK.sub(r"<path \2><title>\1</title>", drawn)
+    drawn = _MARK.sub(r"<path \2><title>\1</title></path>", drawn)
     return drawn.replace("<svg ", f'<svg role="img" aria-labelledby="{figure.name}" ', 1)

@@ -82,3 +82,15 @@ def dark_rules() -> str:
         for light, dark in DARK.items()
         for attribute in ("fill", "stroke")
     )
+
+
+def page_colours() -> str:
+    """Write the page's own colours as variables, light and dark."""
+    names = {"ink": INK, "muted": MUTED, "faint": FAINT, "paper": PAPER, "band": BAND, "bad": BAD}
+    names |= {f"series-{i}": colour for i, colour in enumerate((BASELINE, *SERIES))}
+    light = " ".join(f"--{name}: {colour};" for name, colour in names.items())
+    dark = " ".join(f"--{name}: {DARK[colour]};" for name, colour in names.items())
+    return (
+        f":root {{ {light} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
+    )

@@ -102,7 +102,8 @@ def trials_text(found: Findings) -> str:
     bad = [f"{n:,} {one.value}" for one, n in counts.items() if n and one is not Status.OK]
     took = sum(one.duration_s for one in found.results.trials)
     return (
-        f"{sum(counts.values()):,} measured trials in {found.blocks:,} blocks ({', '.join(bad) or 'all ok'}), "
+        f"{sum(counts.values()):,} measured trials in {found.blocks:,} blocks "
+        f"({', '.join(bad) or 'all ok'}), "
         f"{warm:,} warm-ups; {duration_text(took)} inside the commands"
     )
 

@@ -78,13 +78,16 @@ def _sysbench(arguments: Sequence[str], speed: float) -> Answer | None:
 def _sysbench_cpu(options: Mapping[str, str], speed: float) -> Answer:
     rate = CPU_EVENTS_PER_S * speed
     before = f"Prime numbers limit: {options['cpu-max-prime']}\n"
-    return _sysbench_run(options, before, f"CPU speed:\n    events per second: {rate:8.2f}", rate)
+    after = f"CPU speed:\n    events per second: {rate:8.2f}"
+    return _sysbench_run(options, before, after, rate, int(options["events"]))
 
 
 def _sysbench_memory(options: Mapping[str, str], speed: float) -> Answer:
-    block_bytes, time_s = int(options["memory-block-size"]), int(options["time"])
+    block_bytes, total = int(options["memory-block-size"]), options["memory-total-size"]
     mib_per_s = MEMORY_MIB_PER_S * speed
     rate = mib_per_s * MIB / block_bytes
+    events = int(total) // block_bytes if total.isdigit() else 0
+    time_s = _bounded(options, rate, events)
     before = (
         "Running memory speed test with the following options:\n"
         f"  block size: {block_bytes // 1024}KiB\n  total size: 1099511627776MiB\n"
@@ -94,7 +97,7 @@ def _sysbench_memory(options: Mapping[str, str], speed: float) -> Answer:
         f"Total operations: {rate * time_s:.0f} ({rate:8.2f} per second)\n\n"
         f"{mib_per_s * time_s:.2f} MiB transferred ({mib_per_s:.2f} MiB/sec)\n"
     )
-    return _sysbench_run(options, before, after, rate)
+    return _sysbench_run(options, before, after, rate, events)
 
 
 def _sysbench_files(options: Mapping[str, str], speed: float) -> Answer:
@@ -124,13 +127,19 @@ def _sysbench_fileio(options: Mapping[str, str], speed: float) -> Answer:
     return _sysbench_run(options, before, after, requests + fsyncs)
 
 
+def _bounded(options: Mapping[str, str], events_per_s: float, events: int) -> float:
+    """Give how long a run takes that ends at its time or at a number of events (0 for none)."""
+    time_s = float(options["time"])
+    return min(time_s, events / events_per_s) if events else time_s
+
+
 SYSBENCH = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\n"
 
 
 def _sysbench_run(
-    options: Mapping[str, str], before: str, after: str, events_per_s: float
+    options: Mapping[str, str], before: str, after: str, events_per_s: float, events: int = 0
 ) -> Answer:
-    threads, time_s = int(options["threads"]), int(options["time"])
+    threads, time_s = int(options["threads"]), _bounded(options, events_per_s, events)
     mean_ms = 1000 * threads / events_per_s
     text = (
         f"{SYSBENCH}Running the test with following options:\nNumber of threads: {threads}\n"
@@ -149,7 +158,7 @@ def _sysbench_run(
         f"    events (avg/stddev):           {events_per_s * time_s / threads:.4f}/0.00\n"
         f"    execution time (avg/stddev):   {time_s:.4f}/0.00\n\n"
     )
-    return text.encode(), float(time_s)
+    return text.encode(), time_s
 
 
 def _fio(arguments: Sequence[str], speed: float) -> Answer:
@@ -157,7 +166,7 @@ def _fio(arguments: Sequence[str], speed: float) -> Answer:
     size_bytes, jobs = int(options["size"]), int(options["numjobs"])
     if "create_only" in options:
         return b"", size_bytes * jobs / (LAYING_BYTES_PER_S * speed)
-    pattern, time_s = options["rw"], int(options["runtime"])
+    pattern, time_s = options["rw"], float(options["runtime"].removesuffix("ms")) / 1000
     shares = {"read": 0.0, "write": 0.0}
     if pattern.endswith("rw"):
         shares = {"read": 0.5, "write": 0.5}
@@ -172,12 +181,12 @@ def _fio(arguments: Sequence[str], speed: float) -> Answer:
     text = (
         '{\n  "fio version" : "fio-3.33",\n  "jobs" : [\n    {\n'
         '      "jobname" : "tare",\n      "groupid" : 0,\n      "error" : 0,\n'
-        f'{sides},\n      "job_runtime" : {1000 * time_s * jobs}\n    }}\n  ]\n}}\n'
+        f'{sides},\n      "job_runtime" : {1000 * time_s * jobs:.0f}\n    }}\n  ]\n}}\n'
     )
-    return text.encode(), float(time_s)
+    return text.encode(), time_s
 
 
-def _fio_side(side: str, rate: float, block_bytes: int, time_s: int, mean_ns: float) -> str:
+def _fio_side(side: str, rate: float, block_bytes: int, time_s: float, mean_ns: float) -> str:
     bytes_per_s = rate * block_bytes
     percentile = (
         f',\n          "percentile" : {{\n            "99.000000" : {3 * mean_ns:.0f}\n          }}'
@@ -188,7 +197,7 @@ def _fio_side(side: str, rate: float, block_bytes: int, time_s: int, mean_ns: fl
         f'        "io_bytes" : {bytes_per_s * time_s:.0f},\n'
         f'        "bw_bytes" : {bytes_per_s:.0f},\n'
         f'        "iops" : {rate:.6f},\n'
-        f'        "runtime" : {1000 * time_s if rate else 0},\n'
+        f'        "runtime" : {1000 * time_s if rate else 0:.0f},\n'
         f'        "total_ios" : {rate * time_s:.0f},\n'
         '        "lat_ns" : {\n'
         f'          "mean" : {latency[0]:.6f},\n'

@@ -76,7 +76,7 @@ def build(
             os.sync()
             if not done.exists():
                 folder.rename(done)
-            _write_whole(shelf / f"{content_id(recipe)}.built", done.name)
+            write_whole(shelf / f"{content_id(recipe)}.built", done.name)
         finally:
             scope.close()
         return done
@@ -89,7 +89,8 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _write_whole(path: Path, content: str) -> None:
+def write_whole(path: Path, content: str) -> None:
+    """Write a file so that it is never found half written."""
     new = path.with_suffix(".new")
     new.write_text(content)
     new.replace(path)

@@ -57,14 +57,16 @@ class Workload(workload.Workload):
     block_bytes: int = 4096
     size_bytes: int = 2**30
     direct: bool = True
-    time_s: int = 30
+    time_s: float = 30
 
     metrics = (THROUGHPUT, REQUESTS, *MEAN.values(), *P99.values(), TOOL_DURATION)
     packages = ("fio",)
 
     def __post_init__(self) -> None:
         one_of(self, pattern=Pattern, engine=Engine)
-        at_least(self, depth=1, jobs=1, block_bytes=1, size_bytes=self.block_bytes, time_s=1)
+        at_least(self, depth=1, jobs=1, block_bytes=1, size_bytes=self.block_bytes)
+        if self.time_s < 0.1:
+            raise ValueError(f"time_s: {self.time_s} was given; expected 0.1 or more")
         if self.engine == "psync" and self.depth > 1:
             # fio would cap it and go on, and the cell would be named after a depth it never had.
             raise ValueError(f"depth: {self.depth} was given; the engine psync expects 1")
@@ -83,7 +85,7 @@ class Workload(workload.Workload):
         """See Workload.command."""
         how = [f"--rw={self.pattern}", f"--bs={self.block_bytes}", f"--direct={self.direct:d}"]
         queue = [f"--ioengine={self.engine}", f"--iodepth={self.depth}"]
-        bound = ["--time_based", f"--runtime={self.time_s}"]
+        bound = ["--time_based", f"--runtime={self.time_s * 1000:.0f}ms"]
         # Missing files are an error, not something to lay while the clock runs.
         files = ["--overwrite=1", "--allow_file_create=0"]
         # With fio's fixed seed every trial would ask for the same blocks, which a cache below has.
@@ -109,7 +111,7 @@ class Workload(workload.Workload):
         duration_s = max(side.duration_s for side in sides)
         # fio that is interrupted reports what it has, in the same form.
         if duration_s < 0.9 * self.time_s or not all(side.agrees() for side in sides):
-            raise OutputNotUnderstood(f"bytes that agree with rate and {self.time_s} s", text)
+            raise OutputNotUnderstood(f"bytes that agree with rate and {self.time_s:g} s", text)
         yield Sample(THROUGHPUT, sum(side.bytes_per_s for side in sides))
         yield Sample(REQUESTS, sum(side.requests_per_s for side in sides))
         for side in sides:

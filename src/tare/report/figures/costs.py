@@ -21,6 +21,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     rows = [row for row in found.headline if row.cell.id in ids]
     margin = found.plan.repetition.margin
     low, high = _domain(rows, margin)
+    order = list(dict.fromkeys(platform_text(row.cell) for row in rows))
     values = [
         {
             "group": found.group_names[row.cell.id],
@@ -48,7 +49,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
         )
 
     def draw(width: int) -> Spec:
-        left = label_width(platform_text(row.cell) for row in rows)
+        left = label_width(order)
         right = 64 if width < NARROW else 150
         plot = max(60, width - left - right)
         x = {
@@ -57,7 +58,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
             "scale": {"type": "log", "domain": [low, high], "nice": False},
             "axis": _cost_axis(low, high, plot),
         }
-        y = {"field": "platform", "type": "nominal", "sort": None, "axis": {"title": None}}
+        y = {"field": "platform", "type": "nominal", "sort": order, "axis": {"title": None}}
         colour = {"field": "colour", "type": "nominal", "scale": None}
         layers = [
             {
@@ -220,7 +221,7 @@ def _cost_axis(low: float, high: float, width: int) -> Spec:
         for step in steps:
             here = side * math.log(step)
             inside = math.log(low) <= here <= math.log(high)
-            if inside and abs(here - at) * pixels >= 52:
+            if inside and abs(here - at) * pixels >= 42:
                 wanted.append(step if side > 0 else 1 / step)
                 at = here
     return {

@@ -39,6 +39,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     medians = [one.values.median for one in summaries if one.values]
     scale = scale_for(metric.unit, medians)
     log = bool(medians) and min(medians) > 0 and max(medians) / min(medians) > 5
+    kind = "log" if log else "linear"
     last_block = max((one.block for _, one in trials), default=0) or 1
     chosen = sample(with_value, found.plan.seed)
     values = [
@@ -89,12 +90,17 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         x = {
             "field": "value",
             "type": "quantitative",
-            "scale": {"type": "log" if log else "linear", "zero": False, "nice": not log},
+            "scale": {
+                "type": kind,
+                "zero": False,
+                "nice": False,
+                "padding": 10,
+            },
             "axis": {
                 "title": title + (", logarithmic" if log else ""),
                 "tickCount": max(3, plot // 90),
                 "labelOverlap": "greedy",
-                "format": "~s" if scale.unit in ("/s", "") else ",~r",
+                "format": ",~r",
             },
         }
         y = {
@@ -175,6 +181,8 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
         }
         for cell, one, value in chosen
     ]
+    blocks = [one.block for _, one, _ in chosen]
+    first, last = min(blocks, default=0), max(blocks, default=0)
     caption = (
         f"Each trial's {metric.name} over the blocks, as its difference in % from the platform's "
         "own median. A slope or a step that all platforms share is the host's; the comparison, "
@@ -184,11 +192,14 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
 
     def draw(width: int) -> Spec:
         plot = max(60, width - 62)
+        # Of its own choice Vega also labels halves of blocks.
+        step = max(1, -(-(last - first) * 40 // plot))
+        ticks = list(range(first, last + 1, step))
         x = {
             "field": "block",
             "type": "quantitative",
             "scale": {"zero": False, "nice": False, "padding": 8},
-            "axis": {"title": "block", "tickMinStep": 1, "grid": False, "format": ",d"},
+            "axis": {"title": "block", "values": ticks, "grid": False, "format": "d"},
         }
         y = {
             "field": "value",
@@ -198,7 +209,7 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
                 "title": None,
                 "tickCount": 3,
                 "format": "+~r",
-                "labelExpr": "datum.label+' %'",
+                "labelExpr": "(datum.value ? datum.label : '0') + ' %'",
             },
         }
         colour = {"field": "colour", "type": "nominal", "scale": None}

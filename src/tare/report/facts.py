@@ -1,0 +1,130 @@
+"""What ran where, as lines of a page.
+
+Every fact may be missing: the study may still run, or was killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tare.report.findings import Findings, limits_text
+from tare.report.numbers import NONE, bytes_text, plain
+
+_SEPARATE = ("platforms", "noise")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A heading with the lines below it: names and values."""
+
+    title: str
+    lines: Sequence[tuple[str, str]]
+
+
+def facts(found: Findings) -> list[Fact]:
+    """List the plan, the sessions, and all facts that were stored."""
+    plan, run = found.plan, found.results.run
+    rule = plan.repetition
+    looks = f"{rule.min_blocks} to {rule.max_blocks} blocks, margin {100 * rule.margin:g} %"
+    budget = "no budget" if rule.budget_s is None else f"a budget of {plain(rule.budget_s)} s"
+    cells = f"{len(plan.cells):,} cells in {len(found.groups):,} groups, baseline {plan.baseline}"
+    listed = [
+        Fact(
+            "Plan",
+            [
+                ("cells", cells),
+                ("repetition", f"{looks}, {rule.instances} instances, {budget}"),
+                ("seed", str(plan.seed)),
+                ("blocks begun", f"{found.blocks:,} of {rule.max_blocks:,}"),
+                ("stopped", _text(run.get("stop")) or "not ended"),
+                ("results", str(found.results.folder)),
+            ],
+        )
+    ]
+    sessions = run.get("sessions")
+    if isinstance(sessions, list) and sessions:
+        lines = [(f"session {n}", _session(one)) for n, one in enumerate(sessions, 1)]
+        listed.append(Fact("Sessions", lines))
+    for name, about in found.results.facts.items():
+        if name not in _SEPARATE and about:
+            lines = list(_lines(about))
+            listed.append(Fact(name.replace("_", " ").capitalize(), lines))
+    return listed
+
+
+def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
+    """Set what each platform was to get beside what was read back inside it."""
+    platforms = found.results.facts.get("platforms")
+    known = platforms if isinstance(platforms, Mapping) else {}
+    asked = dict.fromkeys(cell.limits for cell in found.plan.cells)
+    for name in found.platforms:
+        about = known.get(name)
+        about = about if isinstance(about, Mapping) else {}
+        inside = about.get("inside")
+        unavailable = about.get("unavailable")
+        warnings = about.get("warnings")
+        yield {
+            "platform": name,
+            "asked": "; ".join(limits_text(limits) for limits in asked),
+            "inside": "unavailable" if unavailable else _inside(inside),
+            "known": [*_lines(about.get("settings") or {}), *_lines(about.get("probe") or {})],
+            "warnings": [str(one) for one in warnings] if isinstance(warnings, list) else [],
+        }
+
+
+def noise(found: Findings) -> list[str]:
+    """List what makes the host noisy."""
+    sentences = found.results.facts.get("noise")
+    return [_text(one) for one in sentences] if isinstance(sentences, list) else []
+
+
+def version(found: Findings) -> str:
+    """Give the version of Tare that ran the study, if it is known."""
+    about = found.results.facts.get("tare")
+    return _text(about.get("version")) if isinstance(about, Mapping) else ""
+
+
+def _inside(inside: object) -> str:
+    if not isinstance(inside, Mapping) or not inside:
+        return "not read back"
+    return ", ".join(f"{name} {value}" for name, value in _lines(inside))
+
+
+def _session(one: object) -> str:
+    if not isinstance(one, Mapping):
+        return _text(one)
+    ended = one.get("ended")
+    until = f" to {_text(ended)}" if ended else ", not ended"
+    reason = f": {_text(one['reason'])}" if one.get("reason") else ""
+    return f"{_text(one.get('started')) or NONE}{until}{reason}"
+
+
+def _lines(about: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Flatten nested facts into names and values."""
+    if isinstance(about, Mapping):
+        for key, value in about.items():
+            name = f"{prefix}{key}".replace("_", " ")
+            if isinstance(value, Mapping):
+                yield from _lines(value, f"{name}: ")
+            elif name.endswith(" bytes") and isinstance(value, int):
+                yield name.removesuffix(" bytes"), _size(value)
+            else:
+                yield name, _text(value)
+    else:
+        yield prefix.removesuffix(": "), _text(about)
+
+
+def _size(value: int) -> str:
+    exact = bytes_text(value)
+    return exact if len(exact) <= 8 else f"{plain(value / 2**20)} MiB"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return str(value)
