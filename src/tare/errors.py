@@ -55,12 +55,14 @@ class ResultsError(TareError):
 class CommandFailed(TareError):  # noqa: N818
     """A command ended with another status than 0."""
 
-    def __init__(self, completed: Completed, machine: str) -> None:
+    def __init__(self, completed: Completed, machine: str, tried: str = "") -> None:
         self.completed = completed
         self.machine = machine
+        # What a machine runs on the host, such as ssh, is not what was asked of it.
+        self.tried = tried or completed.argv[0]
         tail = completed.stderr.decode(errors="replace").strip()[-400:]
         super().__init__(
-            f"{completed.argv[0]} exited with {completed.returncode} on {machine}: "
+            f"{self.tried} exited with {completed.returncode} on {machine}: "
             f"{tail or 'nothing on stderr'}"
         )
 
@@ -70,7 +72,7 @@ class CommandTimedOut(CommandFailed):
 
     def __str__(self) -> str:
         return (
-            f"{self.completed.argv[0]} did not end within {self.completed.duration_s:.1f} s "
+            f"{self.tried} did not end within {self.completed.duration_s:.1f} s "
             f"on {self.machine}"
         )
 

@@ -122,6 +122,10 @@ class Layer(ABC):
         Without a userland only what can be told without building one is told.
         """
 
+    def own_system(self) -> str:
+        """Say what it runs instead of the shared userland; empty where it runs that."""
+        return ""
+
     @abstractmethod
     def create(self, outer: Machine, site: Site) -> Instance:
         """Make an instance, not yet started; what it makes is in the ledger before it is made."""

@@ -46,6 +46,9 @@ class Ledger:
         except OSError:
             self._file.close()
             raise LayerError(f"{path} is in use by a Tare session that is still running") from None
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):  # cut short by a kill: not to be continued
+            self._file.write("\n")
         self._count = len(_lines(path))
         self._lock = threading.Lock()
 

@@ -19,7 +19,9 @@ from tare.errors import CommandFailed, CommandTimedOut
 log = logging.getLogger(__name__)
 
 NOT_FOUND = 127
+SIGNALLED = 128
 GRACE_S = 5
+PIPES_S = 1.0
 
 
 class Cancelled(BaseException):
@@ -28,7 +30,10 @@ class Cancelled(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that has ended, as it was really run on the host."""
+    """A command that has ended, as it was really run on the host.
+
+    ``returncode`` is 128 and the signal's number where a signal ended it.
+    """
 
     argv: tuple[str, ...]
     returncode: int
@@ -105,17 +110,20 @@ class Host:
         except subprocess.TimeoutExpired:
             timed_out = True
             _kill(process)
-            out, err = process.communicate()
+            out, err = _rest(process)
         except BaseException:  # an interrupt must not leave the command running
             _kill(process)
-            process.communicate()
+            _rest(process)
             raise
         finally:
             self._active.discard(process)
         if self._cancelled:
             raise Cancelled
         took_s = time.perf_counter() - start
-        done = Completed(tuple(argv), process.returncode, out, err, took_s, timed_out)
+        code = process.returncode
+        # As every shell says it, and so every other machine, of a command that died of a signal.
+        status = code if code >= 0 else SIGNALLED - code
+        done = Completed(tuple(argv), status, out, err, took_s, timed_out)
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%d after %.3f s: %s", done.returncode, took_s, shlex.join(argv))
         return done
@@ -124,6 +132,18 @@ class Host:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Read what a killed command printed; a daemon it started may hold its pipes open for ever."""
+    try:
+        return process.communicate(timeout=PIPES_S)
+    except subprocess.TimeoutExpired as late:
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+        return late.stdout or b"", late.stderr or b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +183,9 @@ def check(
     """Run a command that has to succeed, or raise CommandFailed or CommandTimedOut."""
     done = machine.run(argv, stdin=stdin, timeout_s=timeout_s)
     if done.timed_out:
-        raise CommandTimedOut(done, machine.name)
+        raise CommandTimedOut(done, machine.name, argv[0])
     if done.returncode != 0:
-        raise CommandFailed(done, machine.name)
+        raise CommandFailed(done, machine.name, argv[0])
     return done
 
 

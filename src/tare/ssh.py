@@ -46,8 +46,11 @@ class Connection:
             ) from error
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
-        """Build the command that runs argv over there; sshd's shell takes the words apart again."""
-        return [*self._argv(), "--", shlex.join(argv)]
+        """Build the command that runs argv over there; sshd's shell takes the words apart again.
+
+        That shell must outlive the command: of one that died of a signal ssh says only 255.
+        """
+        return [*self._argv(), "--", f"{shlex.join(argv)}; exit $?"]
 
     def hang_up_argv(self) -> list[str]:
         """Build the command that ends the connection; it succeeds where there is none."""

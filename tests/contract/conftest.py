@@ -33,17 +33,15 @@ CPU = str(max(os.sched_getaffinity(0)))
 class Place:
     """What a session has: a name, a ledger, services, a folder. Everything made bears the name."""
 
-    def __init__(self, folder):
+    def __init__(self):
         self.id = secrets.token_hex(3)
         self.host = Host()
-        self.path = folder / f"{self.id}.jsonl"
+        # Where `tare clean` looks, should the tests be killed.
+        self.path = home() / "ledgers" / self.id
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(self.path)
         self.services = Services(self.ledger)
         self.userland = Userland("bookworm", PACKAGES, self.ledger)
-        # Where `tare clean` looks, should the tests be killed.
-        self.link = home() / "ledgers" / self.id
-        self.link.parent.mkdir(parents=True, exist_ok=True)
-        self.link.symlink_to(self.path)
         self.folder = home() / "run" / self.id
         self.scope = Scope(self.ledger)
         remove = ["sh", "-c", REMOVE_FOLDER, str(self.folder)]
@@ -82,7 +80,7 @@ class Place:
         self.scope.close()
         self.ledger.close()
         assert leftovers(self.path) == []
-        self.link.unlink()
+        self.path.unlink()
 
 
 def traces(name):
@@ -93,9 +91,13 @@ def traces(name):
         *(f"cgroup {at}" for at in _folders("/sys/fs/cgroup", depth=4) if name in at),
         *(f"folder {at}" for at in _folders(home(), depth=4) if name in at),
         *(f"folder {at}" for at in _folders("/var/tmp", depth=1) if name in at),  # noqa: S108
-        *(f"link {at}" for at in os.listdir("/sys/class/net") if name.replace("-", "") in at),
+        *(f"link {at}" for at in _links() if name.replace("-", "") in at),
         *(f"container {at}" for at in _docker("ps", "--all", "--format={{.Names}}") if name in at),
     ]
+
+
+def _links():
+    return [path.name for path in Path("/sys/class/net").iterdir()]
 
 
 def _command_lines():
@@ -171,8 +173,8 @@ def _listens(port):
 
 
 @contextmanager
-def _place(folder):
-    made = Place(folder)
+def _place():
+    made = Place()
     try:
         yield made
     finally:
@@ -181,23 +183,23 @@ def _place(folder):
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory):
+def place():
     """One place for all tests that leave it as they found it: its daemon is started once."""
-    with _place(tmp_path_factory.mktemp("place")) as made:
+    with _place() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def remote_place(tmp_path_factory):
+def remote_place():
     """A place for what is reached through the test's own sshd, which leads back to this host."""
-    with _place(tmp_path_factory.mktemp("remote")) as made:
+    with _place() as made:
         yield made
 
 
 @pytest.fixture
-def own_place(tmp_path):
+def own_place():
     """A place for a test that breaks what is shared."""
-    with _place(tmp_path) as made:
+    with _place() as made:
         yield made
 
 

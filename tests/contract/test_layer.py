@@ -1,20 +1,22 @@
 """What every layer promises, alone and inside another layer; and that each check can fail.
 
-A test here is the check itself: the tests at the end call it with a layer that breaks the promise.
+A test of the first part is the check itself: those of the second part call it with a layer that
+breaks the promise. What a layer promises about being left is in test_leaving.py.
 """
 
-import contextlib
 import os
 import re
 import secrets
 import signal
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tare import layer
-from tare.errors import CommandFailed
+from tare.errors import CommandFailed, Unavailable
+from tare.layer import Threads
 from tare.limits import readback
 from tare.limits.readback import Inside
 from tare.machine import Host, Inner, check, get, put, text
@@ -22,6 +24,7 @@ from tare.model import DiskCache, Limits
 from tare.monitors.threads import Sampler
 from tare.stack import Stack
 
+LIMITS = Limits(cpus=1, memory_bytes=2**30)
 WORDS = ["a b", "'", '"', "$HOME", "`id`", "a\nb", "\\", "*", "", "é", "-x", "--", "~", "a;b", "%s"]
 EVERY_BYTE = bytes(range(256)) * 4096
 BUSY_S = 1.0
@@ -29,27 +32,426 @@ LOOP = "while :; do :; done"
 
 ROOT, DOCKER = pytest.mark.needs("root"), pytest.mark.needs("docker")
 QEMU, SSHD = pytest.mark.needs("qemu"), pytest.mark.needs("sshd")
+BRIDGE = {"network": "bridge", "storage": "volume"}
+NO_NETWORK = {"network": "none", "storage": "tmpfs"}
 STACKS = [
-    pytest.param("host", {}, id="host", marks=ROOT),
-    pytest.param("host/docker", {}, id="host-docker", marks=DOCKER),
-    pytest.param(
-        "host/docker", {"network": "bridge", "storage": "volume"}, id="bridge-volume", marks=DOCKER
-    ),
-    pytest.param(
-        "host/docker", {"network": "none", "storage": "tmpfs"}, id="none-tmpfs", marks=DOCKER
-    ),
-    pytest.param("host/qemu-tcg", {}, id="host-qemu-tcg", marks=QEMU),
-    pytest.param("host/qemu-tcg/docker", {}, id="host-qemu-tcg-docker", marks=QEMU),
-    pytest.param("host/ssh", {}, id="host-ssh", marks=SSHD),
-    pytest.param("host/ssh/docker", {}, id="host-ssh-docker", marks=[SSHD, DOCKER]),
+    pytest.param(("host", {}), id="host", marks=ROOT),
+    pytest.param(("host/docker", {}), id="host-docker", marks=DOCKER),
+    pytest.param(("host/docker", BRIDGE), id="host-docker-bridge-volume", marks=DOCKER),
+    pytest.param(("host/docker", NO_NETWORK), id="host-docker-none-tmpfs", marks=DOCKER),
+    pytest.param(("host/ssh", {}), id="host-ssh", marks=SSHD),
+    pytest.param(("host/ssh/docker", {}), id="host-ssh-docker", marks=[SSHD, DOCKER]),
+    pytest.param(("host/qemu-tcg", {}), id="host-qemu_tcg", marks=QEMU),
+    pytest.param(("host/qemu-tcg/docker", {}), id="host-qemu_tcg-docker", marks=QEMU),
 ]
 
 
 @pytest.fixture(scope="module", params=STACKS)
-def opened(request):
-    """A stack's name, its settings and the stack itself, opened once for all tests on it."""
+def opened(request, layers_of):
+    """A stack's name and the stack, opened once for all tests on it."""
+    path, settings = request.param
+    place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
+    stack = place.open(layers_of(path, **settings))
+    yield path, stack
+    stack.close()
 
 
-def pytest_generate_tests(metafunc):
-    if "opened" in metafunc.fixturenames:
-        metafunc.parametrize("opened", STACKS, indirect=True, scope="module")
+@pytest.fixture
+def path(opened):
+    return opened[0]
+
+
+@pytest.fixture
+def stack(opened):
+    return opened[1]
+
+
+@pytest.fixture
+def machine(stack):
+    return stack.machine
+
+
+@pytest.fixture
+def userland(place, path):
+    if path == "host/ssh":
+        pytest.skip("a machine reached over ssh has its own system, not the userland")
+    return place.userland
+
+
+# --- the machine inside
+
+
+def test_a_status_is_a_result(machine):
+    assert machine.run(["sh", "-c", "exit 7"]).returncode == 7
+    assert machine.run(["true"]).returncode == 0
+
+
+def test_a_death_by_signal_is_told_alike_everywhere(machine):
+    assert machine.run(["sh", "-c", "kill -KILL $$"]).returncode == 128 + signal.SIGKILL
+
+
+def test_streams_stay_apart(machine):
+    done = machine.run(["sh", "-c", "echo out; echo err >&2"])
+
+    assert (done.stdout, done.stderr) == (b"out\n", b"err\n")
+
+
+def test_words_arrive_as_they_were_given(machine):
+    assert machine.run(["printf", "%s|", *WORDS]).stdout.decode() == "".join(f"{w}|" for w in WORDS)
+
+
+def test_bytes_survive_stdin_and_stdout(machine):
+    assert machine.run(["cat"], stdin=EVERY_BYTE).stdout == EVERY_BYTE
+
+
+def test_a_failure_names_its_machine(machine):
+    assert machine.name.startswith("host/")
+    with pytest.raises(CommandFailed, match=re.escape(f"on {machine.name}: broken")):
+        check(machine, ["sh", "-c", "echo broken >&2; exit 3"])
+
+
+def test_a_command_out_of_time_leaves_no_process(machine, settles):
+    marker = f"43{secrets.randbelow(10**6):06}"
+
+    done = machine.run(["sh", "-c", f"echo started; sleep {marker} & wait"], timeout_s=1)
+
+    assert done.timed_out
+    assert done.stdout == b"started\n"
+    assert settles(lambda: marker not in command_lines(machine))
+    assert settles(lambda: marker not in command_lines(Host()))
+
+
+def test_a_command_may_leave_a_process_on_purpose(machine, settles):
+    with busy(machine) as pid:
+        assert machine.run(["sh", "-c", 'kill -0 "$0"', pid]).returncode == 0
+
+
+# --- what it is given
+
+
+def test_limits_are_visible_inside(stack, path):
+    inside = stack.inside()
+
+    assert readback.refusals(LIMITS, inside) == []
+    assert text(stack.machine, ["nproc"]) == "1"
+    if path == "host/ssh":
+        assert readback.warnings(LIMITS, inside), "nothing can hold it to that, and it is said"
+    else:
+        assert readback.warnings(LIMITS, inside) == []
+    assert (inside.disk_cache is None) == ("qemu" not in path)
+
+
+def test_more_memory_than_the_limit_cannot_be_had(machine, path):
+    if path == "host/ssh" or "qemu" in path:
+        pytest.skip("it has the memory that its kernel sees: see the limits")
+    # dd reads its block into memory of its own before it writes it.
+    take = ["dd", "if=/dev/zero", "of=/dev/null", "count=1"]
+
+    assert machine.run([*take, "bs=100M"]).returncode == 0
+    assert machine.run([*take, "bs=1200M"]).returncode == 128 + signal.SIGKILL
+
+
+def test_the_userland_is_the_same_inside(machine, userland):
+    names = ("fio", "mbw", "sysbench")
+    query = ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names]
+
+    found = machine.run(query).stdout.decode().splitlines()
+
+    assert found == [f"{name} {userland.versions[name]}" for name in names]
+
+
+def test_the_tools_run_inside(machine, userland):
+    version = userland.versions["sysbench"].partition("+")[0]
+    said = machine.run(["sysbench", "--version"]).stdout.decode()
+
+    assert said.startswith(f"sysbench {version}")
+
+
+def test_the_workdir_is_empty_and_can_be_written(stack):
+    machine, at = stack.machine, stack.workdir
+    assert machine.run(["ls", "-A", at]).stdout == b""
+    assert machine.run(["test", "-d", at]).returncode == 0
+
+    put(machine, b"\x00\xff\n", f"{at}/a file")
+
+    assert get(machine, f"{at}/a file") == b"\x00\xff\n"
+    check(machine, ["rm", f"{at}/a file"])
+
+
+# --- what is seen of it on the host
+
+
+def test_pause_takes_the_cpu_time_away(stack):
+    threads = stack.threads()
+    if threads is None:
+        pytest.skip("a machine reached over ssh has no threads on this host")
+    if type(stack.instances[0]).pause is layer.Instance.pause:
+        pytest.skip("it has no processes of its own to pause")
+
+    stands_still_when_paused(stack, threads)
+
+
+def stands_still_when_paused(stack, threads):
+    with busy(stack.machine):
+        assert growth_s(threads) > 0.05
+        stack.pause()
+        try:
+            time.sleep(0.05)  # a frozen group stops at its next return to user space
+            assert growth_s(threads) < 0.02
+        finally:
+            stack.resume()
+        assert growth_s(threads) > 0.05
+
+
+def test_threads_name_the_group_that_does_the_work(stack):
+    threads = stack.threads()
+    if threads is None:
+        pytest.skip("a machine reached over ssh has no threads on this host")
+    start = time.monotonic()
+
+    with Sampler(threads) as sampler:
+        stack.machine.run(["timeout", str(BUSY_S), "sh", "-c", LOOP])
+
+    took_s, cost = time.monotonic() - start, sampler.cost
+    assert cost.coverage > 0.8
+    assert cost.all_cpu_s >= 0.9 * cost.cpu_s
+    # What it did not run, it waited to run: others may be busy on this CPU.
+    assert 0.8 * BUSY_S < cost.cpu_s + cost.run_delay_s < took_s + 0.3
+
+
+# --- helpers
+
+
+@contextmanager
+def busy(machine):
+    """Keep a CPU busy in the background inside a machine."""
+    start = f"setsid sh -c '{LOOP}' > /dev/null 2>&1 < /dev/null & echo $!"
+    pid = text(machine, ["sh", "-c", start])
+    try:
+        yield pid
+    finally:
+        check(machine, ["sh", "-c", 'kill -KILL "$0"', pid])
+
+
+def command_lines(machine):
+    script = "cat /proc/[0-9]*/cmdline 2> /dev/null; true"
+    return text(machine, ["sh", "-c", script]).replace("\0", " ")
+
+
+def growth_s(threads, during_s=0.3):
+    """Read how much CPU time a group takes."""
+    before = group_cpu_s(threads)
+    time.sleep(during_s)
+    return group_cpu_s(threads) - before
+
+
+def group_cpu_s(threads):
+    root = Path("/sys/fs/cgroup")
+    if (root / "cgroup.controllers").exists():
+        stat = (root / threads.cgroup / "cpu.stat").read_text()
+        return int(stat.split("usage_usec ")[1].split()[0]) / 1e6
+    return int((root / "cpuacct" / threads.cgroup / "cpuacct.usage").read_text()) / 1e9
+
+
+# --- settings of one layer
+
+
+@pytest.mark.needs("docker")
+@pytest.mark.parametrize(
+    ("network", "storage", "interfaces"),
+    [
+        ("host", "overlay", {link.name for link in Path("/sys/class/net").iterdir()}),
+        ("bridge", "volume", {"lo", "eth0"}),
+        ("none", "tmpfs", {"lo"}),
+    ],
+)
+def test_a_container_has_the_network_and_storage_that_were_asked_for(
+    place, layers_of, network, storage, interfaces
+):
+    stack = place.open(layers_of("host/docker", network=network, storage=storage))
+    try:
+        links = text(stack.machine, ["ls", "/sys/class/net"]).split()
+        mounts = text(stack.machine, ["cat", "/proc/mounts"]).splitlines()
+    finally:
+        stack.close()
+    kinds = {line.split()[1]: line.split()[2] for line in mounts}
+    assert interfaces <= set(links)
+    assert network == "host" or set(links) == interfaces
+    assert (storage == "overlay") == ("/data" not in kinds)
+    assert (storage == "tmpfs") == (kinds.get("/data") == "tmpfs")
+
+
+@pytest.mark.needs("qemu")
+def test_a_kvm_that_starts_no_guest_is_unavailable_with_what_would_mend_it(place):
+    kvm = layer.load("kvm")
+    try:
+        facts = kvm.probe(Host(), place.userland)
+    except Unavailable as error:
+        refused = error
+    else:
+        pytest.skip(f"a guest comes up with {facts['qemu.accel']} here")
+    assert "kvm" in refused.reason
+    assert refused.mend
+    assert layer.load("qemu").probe(Host(), place.userland)["qemu.accel"] == "tcg"
+
+
+# --- each check can fail
+
+
+def broken(wrap, name="broken"):
+    """Make a machine on this host whose commands are changed on their way."""
+    return Inner(Host(), name, wrap)
+
+
+def script(text):
+    return broken(lambda argv: ["sh", "-c", text, "sh", *argv])
+
+
+class Unattended:
+    """Waits no longer than it is told, and kills nothing."""
+
+    name, ephemeral = "host/unattended", True
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        return Host().run(["setsid", *argv], stdin=stdin, timeout_s=timeout_s)
+
+
+class Outside:
+    """Says that it is the host."""
+
+    name = "host"
+    run = Host().run
+
+
+NO_STATUS = script('"$@"; exit 0')
+BREAKS = {
+    "loses the status": (test_a_status_is_a_result, NO_STATUS),
+    "fails always": (test_a_status_is_a_result, script("exit 7")),
+    "merges streams": (test_streams_stay_apart, script('exec "$@" 2>&1')),
+    "joins words": (test_words_arrive_as_they_were_given, script('exec sh -c "$*"')),
+    "drops empty words": (
+        test_words_arrive_as_they_were_given,
+        broken(lambda argv: [word for word in argv if word]),
+    ),
+    "translates bytes": (test_bytes_survive_stdin_and_stdout, script("\"$@\" | tr -d '\\r'")),
+    "has no stdin": (test_bytes_survive_stdin_and_stdout, script('exec "$@" < /dev/null')),
+    "hides where it is": (test_a_failure_names_its_machine, Outside()),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_machine_that_breaks_a_promise_is_found(how):
+    promise, machine = BREAKS[how]
+
+    with pytest.raises(AssertionError):
+        promise(machine)
+
+
+def test_a_failure_without_its_status_is_found():
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_a_failure_names_its_machine(NO_STATUS)
+
+
+def test_a_process_that_is_left_is_found():
+    def at_once(condition):
+        return condition()
+
+    try:
+        with pytest.raises(AssertionError):
+            test_a_command_out_of_time_leaves_no_process(Unattended(), at_once)
+    finally:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            if re.fullmatch(rb"sleep\x0043\d{6}\x00", path.read_bytes()):
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+class Instance(layer.Instance):
+    """Says what it is told to say."""
+
+    cpuset = "0"
+
+    def __init__(self, inside, disk_cache):
+        self.given, self.cache = inside, disk_cache
+
+    def start(self):
+        pass
+
+    def ready(self):
+        pass
+
+    def inside(self):
+        return self.given
+
+    def disk_cache(self):
+        return self.cache
+
+
+ONE = script("echo 1")
+
+
+def saying(cpus, memory_bytes, disk_cache=None, machine=ONE):
+    return Stack(machine, "/", [Instance(Inside(cpus, memory_bytes), disk_cache)])
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        pytest.param(saying(2, 2**30), id="more CPUs"),
+        pytest.param(saying(1, 2**30, machine=script("echo 2")), id="more CPUs than it says"),
+        pytest.param(saying(1, 2**31), id="more memory"),
+        pytest.param(saying(1, 2**29), id="less memory"),
+        pytest.param(saying(1, 2**30, DiskCache.WRITEBACK), id="a disk that the host caches"),
+    ],
+)
+def test_limits_that_are_not_kept_are_found(stack):
+    with pytest.raises(AssertionError):
+        test_limits_are_visible_inside(stack, "host")
+
+
+def test_limits_that_are_kept_are_not_complained_about():
+    test_limits_are_visible_inside(saying(1, 2**30), "host")
+    test_limits_are_visible_inside(saying(1, 2**30, DiskCache.NONE), "host/qemu-tcg")
+
+
+def test_memory_without_a_limit_is_found():
+    with pytest.raises(AssertionError):
+        test_more_memory_than_the_limit_cannot_be_had(script("exit 0"), "host")
+
+
+class Versions:
+    versions = dict.fromkeys(("fio", "mbw", "sysbench"), "2")
+
+
+def test_another_userland_is_found():
+    with pytest.raises(AssertionError):
+        test_the_userland_is_the_same_inside(script("echo fio 1"), Versions)
+    with pytest.raises(AssertionError):
+        test_the_tools_run_inside(script("echo sysbench 1"), Versions)
+
+
+@pytest.mark.parametrize("workdir", ["/etc", "/nowhere", "/proc/self/task"])
+def test_a_workdir_that_is_no_good_is_found(workdir):
+    with pytest.raises((AssertionError, CommandFailed)):
+        test_the_workdir_is_empty_and_can_be_written(Stack(Host(), workdir))
+
+
+@pytest.mark.needs("root")
+def test_a_pause_that_does_nothing_is_found(place, layers_of):
+    stack = place.open(layers_of("host"))
+    try:
+        with pytest.raises(AssertionError):
+            stands_still_when_paused(stack, stack.threads())
+    finally:
+        stack.close()
+
+
+@pytest.mark.needs("root")
+def test_threads_of_another_group_are_found(place, layers_of):
+    stack = place.open(layers_of("host"))
+    named = stack.threads()
+    stack.instances[0].threads = lambda: Threads(cgroup=f"{named.cgroup}-other")
+    try:
+        with pytest.raises(AssertionError):
+            test_threads_name_the_group_that_does_the_work(stack)
+    finally:
+        stack.close()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tare.compare import Stop, Verdict, compare, decided
+from tare.compare import compare, decided
 from tare.model import (
     Better,
     Cell,
@@ -18,6 +18,7 @@ from tare.model import (
     Trial,
     Unit,
 )
+from tare.stats.sequential import Stop, Verdict
 
 TIME = Metric("time", Unit.SECOND, Better.LOWER)
 RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
@@ -208,26 +209,135 @@ def test_a_cell_that_always_fails_is_not_measured_and_needs_no_more_blocks():
     assert DOCKER.id in decided(plan(HOST, DOCKER), trials)
 
 
-def test_a_block_whose_baseline_has_no_number_makes_no_pair():
-    host = [one for one in series(HOST) if one.block not in (0, 1)] + failures(HOST, [0])
-    found = row(DOCKER, compare(plan(HOST, DOCKER), host + series(DOCKER, 1.1)))
-    assert (found.pairs, found.left_out, found.look) == (18, 2, 15)
-    assert found.flags == ("Left out 2 blocks in which the baseline has no number.",)
-
-
-def test_failures_on_both_sides_are_said_to_be_unfair():
-    trials = (
-        series(HOST)[2:] + failures(HOST, [0, 1]) + series(DOCKER)[:19] + failures(DOCKER, [19])
+def test_a_failed_baseline_counts_for_the_cell():
+    host = [one for one in series(HOST, blocks=27) if one.block not in (3, 5)]
+    host += [*failures(HOST, [3], Status.DNR), trial(HOST, 5, time=0.0)]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), host + series(DOCKER, 0.9, blocks=27)))
+    assert (found.pairs, found.failed, found.baseline_failed) == (27, 0, 2)
+    assert (found.verdict, found.left_out) == (Verdict.FASTER, 0)
+    assert found.cost == pytest.approx(0.9, abs=0.01)
+    assert found.flags[:2] == (
+        "The baseline failed in 2 of 27 pairs, which count as the best value.",
+        "1 values are zero, negative or not finite and have no ratio: they count as failed.",
     )
-    flags = row(DOCKER, compare(plan(HOST, DOCKER), trials)).flags
-    assert any(flag.startswith("The baseline fails too") for flag in flags)
 
 
-def test_a_baseline_that_always_fails_leaves_nothing_to_compare():
-    trials = failures(HOST, range(20)) + series(DOCKER)
+def test_a_block_in_which_both_failed_is_left_out():
+    host = series(HOST)[:19] + failures(HOST, [19], Status.DNR)
+    docker = series(DOCKER, 1.1)[:19] + failures(DOCKER, [19])
+    found = row(DOCKER, compare(plan(HOST, DOCKER), host + docker))
+    assert (found.pairs, found.failed, found.baseline_failed) == (19, 0, 0)
+    assert (found.left_out, found.both_failed) == (1, 1)
+    assert found.flags == ("Left out 1 blocks in which both failed: they favour neither.",)
+
+
+def test_a_baseline_without_a_trial_or_that_is_unavailable_makes_no_pair():
+    host = series(HOST)[2:] + failures(HOST, [0], Status.UNAVAILABLE)
+    found = row(DOCKER, compare(plan(HOST, DOCKER), host + series(DOCKER, 1.1)))
+    assert (found.pairs, found.left_out, found.both_failed, found.look) == (18, 2, 0, 15)
+    assert found.flags == (
+        "Left out 2 blocks in which the baseline has no number and did not fail.",
+    )
+
+
+@pytest.mark.parametrize("metric", [TIME, RATE])
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_cell_and_baseline_that_change_places_turn_every_number_round(metric, share):
+    rng = np.random.default_rng(3)
+    one, other = (
+        [
+            failures(of, [each.block])[0] if rng.random() < share else each
+            for each in series(of, cost, blocks=49, name=metric.name)
+        ]
+        for of, cost in ((HOST, 1), (QEMU, 1.01))
+    )
+
+    def found(base, cell):
+        trials = [replace(each, cell=HOST.id) for each in base]
+        trials += [replace(each, cell=QEMU.id) for each in cell]
+        return row(QEMU, compare(plan(HOST, QEMU, metrics=(metric,)), trials))
+
+    def reciprocal(cost):
+        return cost if cost is None else math.inf if cost == 0 else pytest.approx(1 / cost)
+
+    there, back = found(one, other), found(other, one)
+    assert there.failed == back.baseline_failed > 0
+    assert there.baseline_failed == back.failed > 0
+    assert there.p == back.p
+    assert (there.cost is None) == (share == 0.3)
+    assert there.cost == reciprocal(back.cost)
+    assert (there.low, there.high) == (reciprocal(back.high), reciprocal(back.low))
+    assert (there.fixed_low, there.fixed_high) == (
+        reciprocal(back.fixed_high),
+        reciprocal(back.fixed_low),
+    )
+
+
+def test_identical_platforms_that_fail_at_random_are_seldom_told_apart():
+    studies, blocks, noise = 1500, 30, 0.02
+    cells = [replace(one, params=(("study", i),)) for i in range(studies) for one in (HOST, DOCKER)]
+    rng = np.random.default_rng(1)
+    failed = rng.random((blocks, len(cells))) < 0.1
+    values = np.exp(rng.normal(0, noise, failed.shape))
+    trials = [
+        trial(of, block, Status.FAILED) if broke else trial(of, block, time=value)
+        for block in range(blocks)
+        for of, broke, value in zip(
+            cells, failed[block].tolist(), values[block].tolist(), strict=True
+        )
+    ]
+    rows = compare(plan(*cells, max_blocks=blocks, margin=0.0), trials).comparisons
+    # A verdict is that of the first look that gave one, as of a study that ended there.
+    told_apart = sum(one.verdict in (Verdict.SLOWER, Verdict.FASTER) for one in rows)
+    assert 0.02 * studies < told_apart <= 0.055 * studies
+    assert sum(one.failed for one in rows) == pytest.approx(0.09 * studies * blocks, rel=0.05)
+    assert sum(one.both_failed for one in rows) == pytest.approx(0.01 * studies * blocks, rel=0.1)
+
+
+def test_a_control_whose_baseline_fails_more_often_takes_the_trust():
+    trials = failures(HOST, range(8)) + series(HOST)[8:11] + series(CONTROL) + series(DOCKER)
+    found = compare(plan(HOST, CONTROL, DOCKER), trials)
+    assert (row(CONTROL, found).verdict, row(CONTROL, found).low) == (Verdict.FASTER, 0)
+    assert any(flag.startswith("NOT TRUSTED") for flag in row(DOCKER, found).flags)
+    assert row(DOCKER, found).noise_floor is None
+
+
+def test_failures_on_both_sides_make_nothing_the_same():
+    trials = [trial(HOST, block, time=1.0) for block in range(100) if block % 3]
+    trials += [trial(DOCKER, block, time=1.1) for block in range(100) if block % 3 != 1]
+    trials += failures(HOST, range(0, 100, 3)) + failures(DOCKER, range(1, 100, 3))
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
-    assert found.verdict is Verdict.NOT_MEASURED
-    assert found.reason == "the baseline has no number in any of its 20 blocks"
+    assert (found.failed, found.baseline_failed, found.cost) == (33, 34, None)
+    assert (found.verdict, found.stop) == (Verdict.UNDECIDED, Stop.MAXIMUM)
+
+
+@pytest.mark.parametrize(
+    ("host", "docker", "reason"),
+    [
+        (range(8), (), "the baseline has no number in any of 8 blocks"),
+        (range(8), range(8), "it and the baseline failed in all 8 blocks of both"),
+        (range(4), range(4, 8), "no block has a number of both it and the baseline"),
+        (range(8), range(2), "the baseline has no number in any of 8 blocks"),
+        (range(2), range(8), "it gave no number in any of 8 blocks"),
+    ],
+)
+def test_where_failures_leave_no_number_the_reason_says_whose(host, docker, reason):
+    trials = series(HOST, blocks=8) + series(DOCKER, blocks=8)
+    trials = [
+        failures(of, [one.block])[0] if one.block in bad else one
+        for of, bad in ((HOST, host), (DOCKER, docker))
+        for one in trials
+        if one.cell == of.id
+    ]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+    assert (found.verdict, found.cost, found.p) == (Verdict.NOT_MEASURED, None, None)
+    assert found.reason == f"{reason}; the last reason: it broke"
+
+
+def test_a_baseline_that_always_fails_needs_no_more_blocks():
+    trials = failures(HOST, range(8)) + series(DOCKER, blocks=8)
+    assert row(DOCKER, compare(plan(HOST, DOCKER), trials)).stop is Stop.NOTHING
+    assert decided(plan(HOST, DOCKER), trials) == {HOST.id, DOCKER.id}
 
 
 def test_what_the_host_cannot_do_is_not_measured_with_the_reason():

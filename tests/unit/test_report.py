@@ -3,6 +3,8 @@ import io
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,12 @@ from tare.model import (
     Unit,
 )
 from tare.report import as_json, describe, show, write_report
+from tare.report.figures import drawn, figures
+from tare.report.figures.figure import MAX_POINTS
+from tare.report.figures.trials import median_rank
+from tare.report.findings import OVERHEAD_PHASES
+from tare.report.numbers import bytes_text, percent_text, plain, scale_for
+from tare.report.theme import DARK
 from tare.store import Results
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
@@ -234,3 +242,328 @@ def make_results(folder=Path("results/quick-20241121"), **changes):
     content = {"study": STUDY, "facts": FACTS, "run": RUN, **changes}
     trials = make_trials(plan) if trials is None else trials
     return Results(folder=folder, plan=plan, trials=trials, **content)
+
+
+def control_differs(trials, plan, factor=1.3):
+    """The trials of a host that something else disturbs whenever the control runs."""
+    controls = {one.id for one in plan.cells if one.control}
+    return tuple(
+        replace(one, samples={name: value / factor for name, value in one.samples.items()})
+        if one.cell in controls
+        else one
+        for one in trials
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    return folder, write_report(make_results(), folder)
+
+
+@pytest.fixture(scope="module")
+def page(written):
+    return (written[0] / "report.html").read_text()
+
+
+def text_of(page):
+    """What a reader sees: no markup, spaces as one."""
+    body = re.sub(r"<(style|svg).*?</\1>", " ", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)).replace("\xa0", " ")
+
+
+def printed(results, width):
+    file = io.StringIO()
+    Console(file=file, width=width).print(show(describe(results)))
+    return file.getvalue()
+
+
+def test_a_report_is_a_page_a_table_and_two_pictures_of_each_chart(written):
+    folder, files = written
+    names = ["forest", "attribution"]
+    names += [f"{kind}-{number:02d}" for number in (1, 2, 3) for kind in ("points", "drift")]
+    pictures = {f"figures/{name}.{kind}" for name in names for kind in ("svg", "png")}
+    assert {str(path.relative_to(folder)) for path in files} == {
+        "report.html",
+        "results.csv",
+        *pictures,
+    }
+    assert all(path.stat().st_size > 1000 for path in files)
+
+
+def test_the_page_loads_nothing(page):
+    assert not re.search(r"<(script|link|img|iframe|object|embed|base)\b", page)
+    assert not re.search(r"@import|url\((?!#)", page)
+    assert all(target.startswith("#") for target in re.findall(r'href="([^"]*)"', page))
+    assert not re.search(r"\bsrc\s*=", page)
+
+
+def test_text_of_a_trial_or_a_study_stays_text(page, tmp_path):
+    assert "&lt;script&gt;alert" in page
+    evil = "<img src=x onerror=alert(1)>"
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
+    trials = [
+        replace(one, reason=evil, instance=evil, warnings=(evil,), status=Status.SUSPECT)
+        for one in make_trials(plan)
+    ]
+    facts = {"host": {evil: evil}, "noise": [evil], "platforms": {"host": {"warnings": [evil]}}}
+    study = f"name: quick\nquestion: '{evil}'\n"
+    run = {"stop": evil, "sessions": [{"started": evil}]}
+    results = make_results(plan=plan, trials=tuple(trials), facts=facts, study=study, run=run)
+    write_report(results, tmp_path)
+    assert "<img" not in (tmp_path / "report.html").read_text()
+
+
+def test_every_comparison_has_its_numbers_verdict_and_warnings(page):
+    text = text_of(page)
+    assert "What does each layer cost on this host?" in text
+    assert re.search(r"host/qemu-tcg 14\.\d. \+1,3\d\d %", text)
+    assert "same within 2 %" in text
+    assert "Failed in 2 of 11 pairs, which count as the worst value." in text
+    assert "CPU throttled (1 of 11 trials)" in text
+    assert text.count("host (A/A control)") >= 3
+
+
+def test_what_failed_stands_with_its_reason_and_the_path_of_its_output(page):
+    text = text_of(page)
+    assert "host/kvm is unavailable: /dev/kvm is there, but no guest came up in 30 s" in text
+    assert re.search(r"dnr fio, host/qemu-tcg/docker 9 docker-1 did not end within 60 s", text)
+    assert re.search(r"raw/0009-\d{4}-measured-docker-1/", text)
+
+
+def test_what_ran_where_and_what_tare_added_are_told(page):
+    text = text_of(page)
+    for said in ("20241121", "1.0.20+ds-5", "6.1.0-26-amd64", "974.6 MiB", "not read back"):
+        assert said in text
+    assert all(phase in text for phase in OVERHEAD_PHASES)
+    assert "What makes this host noisy" in text
+
+
+def test_a_control_that_differs_stamps_the_page_and_the_terminal(tmp_path):
+    plan = make_plan(workloads=("sysbench_cpu",))
+    results = make_results(plan=plan, trials=control_differs(make_trials(plan), plan))
+    write_report(results, tmp_path)
+    text = text_of((tmp_path / "report.html").read_text())
+    assert "NOT TRUSTED. host measured twice differs from itself on sysbench_cpu" in text
+    assert "NOT TRUSTED" in printed(results, 80)
+    assert as_json(describe(results))["trusted"] is False
+
+
+@pytest.mark.parametrize("study", ["", "{broken", "- a list", "question: [1]"])
+def test_a_study_that_has_only_begun_has_a_page_that_says_so(tmp_path, study):
+    results = make_results(trials=(), facts={}, run={}, study=study)
+    files = write_report(results, tmp_path)
+    text = text_of((tmp_path / "report.html").read_text())
+    assert "Not finished." in text
+    assert "no trial has been measured yet" in text
+    assert "No facts about this host have been stored" in text
+    assert [path.name for path in files] == ["report.html", "results.csv"]
+    assert "not ended" in printed(results, 80)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"platforms": None, "host": "one", "noise": None, "tare": "0.1"},
+        {"platforms": {"host": None}, "noise": "a sentence", "tare": {}},
+        {"platforms": {"host": {"inside": {}, "settings": None, "warnings": "no list"}}},
+    ],
+)
+def test_facts_of_any_shape_do_not_stop_the_page(tmp_path, facts):
+    plan = make_plan(workloads=("fio",), blocks=2)
+    write_report(make_results(plan=plan, facts=facts, run={"sessions": None}), tmp_path)
+
+
+def test_values_of_zero_do_not_stop_the_page(tmp_path):
+    plan = make_plan(platforms=("host", "host/docker"))
+    trials = tuple(
+        replace(one, samples=dict.fromkeys(one.samples, 0.0)) for one in make_trials(plan)
+    )
+    write_report(make_results(plan=plan, trials=trials), tmp_path)
+    assert "no trial" not in text_of((tmp_path / "report.html").read_text())
+    assert as_json(describe(make_results(plan=plan, trials=trials)))["rows"][0]["median"] == 0
+
+
+def test_charts_of_an_earlier_report_do_not_stay(tmp_path):
+    write_report(make_results(), tmp_path)
+    (tmp_path / "figures" / "mine.svg").touch()
+    write_report(make_results(trials=()), tmp_path)
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["mine.svg"]
+
+
+def test_results_csv_has_a_row_for_each_cell_and_metric_in_base_units(written):
+    with (written[0] / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(6 * len(metrics) for metrics, _ in WORKLOADS.values())
+    row = next(
+        one
+        for one in rows
+        if one["workload"] == "fio"
+        and one["platform"] == "host/docker"
+        and one["metric"] == "throughput"
+    )
+    assert row["unit"] == "B/s"
+    assert 70e6 < float(row["median"]) < 90e6
+    assert row["verdict"] == "slower"
+    assert row["suspect"] == "1"
+    assert row["param.block_bytes"] == "4096"
+    assert row["setting.docker.image"] == "tare"
+    assert float(row["degradation_percent"]) == pytest.approx(100 * (float(row["cost"]) - 1))
+    base = next(one for one in rows if one["platform"] == "host" and one["control"] == "False")
+    assert base["verdict"] == base["cost"] == ""
+
+
+def test_json_is_strict_and_names_infinity():
+    found = as_json(describe(make_results()))
+    text = json.dumps(found, allow_nan=False)
+    assert json.loads(text) == json.loads(json.dumps(found))
+    stack = next(
+        row
+        for row in found["rows"]
+        if row["platform"] == "host/qemu-tcg/docker" and row["metric"] == "throughput"
+        if row["workload"] == "fio"
+    )
+    assert stack["high"] == "inf"
+    assert stack["failed"] == stack["dnr"] == 1
+    assert found["attributions"][0]["layers"].keys() == {"host/qemu-tcg", "host/docker"}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_show_fits_its_terminal_and_loses_no_verdict(width):
+    text = printed(make_results(), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert len(re.findall("[0-9]\N{MULTIPLICATION SIGN}", text)) >= 9
+    assert "control" in text
+
+
+def test_text_in_square_brackets_is_no_style():
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
+    cells = tuple(
+        replace(one, platform="[red]box" if one.platform == "host/docker" else "host")
+        for one in plan.cells
+    )
+    renamed = {old.id: new.id for old, new in zip(plan.cells, cells, strict=True)}
+    trials = tuple(replace(one, cell=renamed[one.cell]) for one in make_trials(plan))
+    assert "[red]box" in printed(make_results(plan=replace(plan, cells=cells), trials=trials), 100)
+
+
+def test_the_summary_says_every_platform_and_the_noise_floor():
+    said = as_json(describe(make_results()))["summary"]
+    assert len(said) == 5
+    assert said[0].startswith("host/docker is slower on fio (+")
+    assert "same within 2 % on sysbench_cpu" in said[0]
+    assert re.search(r"host/qemu-tcg is slower on sysbench_cpu \(14\.\d.", said[1])
+    assert said[3].startswith("host/kvm is not measured (/dev/kvm")
+    assert "noise floor" in said[-1]
+
+
+def test_every_trial_with_a_number_is_a_point_and_those_without_stand_apart():
+    found = describe(make_results())
+    fio = next(one for one in figures(found) if one.name == "points-03")
+    points, lost, _, medians = (layer["data"]["values"] for layer in fio.draw(900)["layer"])
+    assert len(points) == 5 * 11 - 2
+    assert {one["status"] for one in lost} == {"failed", "dnr"}
+    assert [one["status"] for one in points].count("suspect") == 1
+    assert len(medians) == 5
+    assert all(one["low"] <= one["median"] <= one["high"] for one in medians)
+
+
+def test_a_chart_with_too_many_points_says_how_many_it_draws():
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("sysbench_cpu",), blocks=250)
+    found = describe(make_results(plan=plan))
+    every = {one.name: one for one in figures(found)}
+    again = {one.name: one for one in figures(found)}
+    for name, there in (("points-01", 750), ("drift-01", 756)):
+        assert f"{MAX_POINTS:,} of {there:,} points drawn" in every[name].caption
+        assert every[name].draw(900) == again[name].draw(900)
+
+
+def test_of_many_workloads_those_with_the_largest_costs_are_drawn(tmp_path):
+    one = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
+    cells, trials = [], []
+    for size in range(1, 11):
+        for old in one.cells:
+            new = replace(old, params=(("block_bytes", size * 512),))
+            cells.append(new)
+            slower = 1 + size / 10 if old.platform == "host/docker" else 1
+            trials += [
+                replace(t, cell=new.id, samples={n: v / slower for n, v in t.samples.items()})
+                for t in make_trials(one)
+                if t.cell == old.id
+            ]
+    found = describe(make_results(plan=replace(one, cells=tuple(cells)), trials=tuple(trials)))
+    names = [group.name for group in drawn(found)]
+    assert names == [f"fio · block {bytes_text(512 * size)}" for size in range(5, 11)]
+    forest = next(figures(found))
+    assert "The 6 of 10 workloads with the largest costs are drawn" in forest.caption
+
+
+def test_the_steps_of_a_waterfall_lead_from_one_to_the_cost_of_the_stack():
+    found = describe(make_results())
+    chart = next(one for one in figures(found) if one.name == "attribution")
+    steps = chart.draw(900)["data"]["values"][:4]
+    assert [one["step"] for one in steps] == [
+        "1 qemu-tcg",
+        "2 docker",
+        "interaction",
+        "whole stack",
+    ]
+    assert steps[0]["start"] == steps[3]["start"] == 1
+    assert steps[1]["start"] == steps[0]["end"]
+    assert steps[2]["start"] == pytest.approx(steps[1]["end"])
+    assert steps[2]["end"] == steps[3]["end"]
+
+
+def test_every_colour_of_a_chart_has_one_for_the_dark(page):
+    charts = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
+    found = set(re.findall(r'(?:fill|stroke)="([^"]*)"', charts)) - {"none", "transparent"}
+    assert found <= DARK.keys()
+
+
+def test_ids_in_the_page_are_unique(page):
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (10000, "10,000"), (1031.04, "1,031"), (0.12345, "0.1235"), (math.inf, "∞")],
+)
+def test_numbers_keep_four_digits(value, text):
+    assert plain(value) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        (Unit.BYTE_PER_SECOND, 88e6, "83.92 MiB/s"),
+        (Unit.SECOND, 0.00097, "970.0 µs"),
+        (Unit.SECOND, 0.0123, "12.30 ms"),
+        (Unit.PER_SECOND, 1031.0, "1,031 /s"),
+        (Unit.RATIO, 0.5, "0.5000"),
+    ],
+)
+def test_numbers_are_scaled_for_the_eye(unit, value, text):
+    assert scale_for(unit, [value]).full(value) == text
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [(4.0, "+300 %"), (1.0, "0.00 %"), (0.975, "\N{MINUS SIGN}2.5 %"), (math.inf, "+∞ %")],
+)
+def test_degradation_is_cost_minus_one_with_its_sign(cost, text):
+    assert percent_text(cost) == text
+
+
+@pytest.mark.parametrize(("n", "rank"), [(5, None), (6, 0), (11, 1), (25, 7), (100, 39)])
+def test_the_interval_of_a_median_is_that_of_the_sign_test(n, rank):
+    assert median_rank(n) == rank
+
+
+def test_show_imports_nothing_that_only_charts_need():
+    code = (
+        "import sys, tare.report; "
+        "print([m for m in ('vl_convert', 'jinja2', 'scipy', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

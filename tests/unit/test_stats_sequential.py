@@ -76,6 +76,19 @@ def test_between_looks_nothing_changes():
     assert RULE.judge(pairs[:14], ended=False) == RULE.judge(pairs[:11], ended=False)
 
 
+def test_a_size_is_not_claimed_of_pairs_of_which_a_quarter_failed():
+    rule = Rule(cap=100, minimum=8, margin=0.02, precision=0.02)
+    few, many = (np.tile([math.inf, -math.inf, *[0.001] * n], 20)[:80] for n in (8, 2))
+    assert rule.judge(few, ended=True).verdict is Verdict.SAME
+    assert rule.judge(many, ended=True).verdict is Verdict.UNDECIDED
+    assert rule.judge(many, ended=True).stop is Stop.MAXIMUM
+
+
+def test_failures_alone_can_decide_which_is_better():
+    assert RULE.judge(np.full(8, math.inf), ended=False).verdict is Verdict.SLOWER
+    assert RULE.judge(np.full(8, -math.inf), ended=False).verdict is Verdict.FASTER
+
+
 def test_the_end_is_a_look_whatever_the_number_of_pairs():
     pairs = noise("normal", seed=7)[0]
     assert RULE.judge(pairs[:97], ended=True).look == 97

@@ -84,8 +84,37 @@ def test_a_failed_trial_is_the_worst_value_and_keeps_its_rank():
     assert estimate(np.full(3, math.inf)) == math.inf
 
 
-def test_searching_finds_what_making_all_averages_finds(monkeypatch):
-    values = np.append(np.round(draw(90), 3), [math.inf] * 9)
+def test_failures_on_both_sides_cancel():
+    assert estimate(np.array([math.inf, -math.inf])) == 0
+    assert p_value(np.array([math.inf, -math.inf] * 10)) == 1
+    assert interval(np.array([math.inf, -math.inf] * 10), 0.009) == (-math.inf, math.inf)
+    assert estimate(np.array([-math.inf, -math.inf, math.inf])) == -math.inf
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("n", [9, 20, 66])
+def test_what_holds_for_values_holds_for_their_negatives(n, searched, monkeypatch):
+    if searched:
+        monkeypatch.setattr(signed_rank, "EXPLICIT_UP_TO", 0)
+    for seed in range(20):
+        rng = np.random.default_rng([n, seed])
+        values = draw(n, seed)
+        values[rng.random(n) < 0.2] = math.inf
+        values[rng.random(n) < 0.1] = -math.inf
+        assert p_value(-values) == p_value(values)
+        assert estimate(-values) == pytest.approx(-estimate(values), abs=1e-15)
+        low, high = interval(values, 0.05)
+        assert interval(-values, 0.05) == pytest.approx((-high, -low), abs=1e-15)
+        large = np.clip(values, -1000, 1000)
+        assert p_value(values) == p_value(large)
+        found = estimate(values)
+        assert np.clip(found, -400, 400) == pytest.approx(np.clip(estimate(large), -400, 400))
+
+
+@pytest.mark.parametrize("best", [0, 1, 9, 40])
+@pytest.mark.parametrize("worst", [0, 9, 40])
+def test_searching_finds_what_making_all_averages_finds(best, worst, monkeypatch):
+    values = np.concatenate([np.round(draw(90), 3), [math.inf] * worst, [-math.inf] * best])
     explicit = [estimate(values), *interval(values, 0.05), *interval(values, 1e-9)]
     monkeypatch.setattr(signed_rank, "EXPLICIT_UP_TO", 0)
     searched = [estimate(values), *interval(values, 0.05), *interval(values, 1e-9)]

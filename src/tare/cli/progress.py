@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -117,7 +117,8 @@ class Lines(Tally):
             self._print(line)
 
     def _print(self, text: str) -> None:
-        print(f"[{time.monotonic() - self.began_s:6.1f} s] {text}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # a reader who has gone must not end the study
+            print(f"[{time.monotonic() - self.began_s:6.1f} s] {text}", file=sys.stderr, flush=True)
 
 
 class View(Tally):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import secrets
 import signal
-import sys
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+
+from tare.cli import CANNOT, DONE, INTERRUPTED, NOT_ALL_OK
 
 NAME = "run"
 HELP = "measure a study and store its trials"
@@ -56,8 +58,8 @@ def run(options: argparse.Namespace) -> int:
         try:
             reason = runner.run(study, plan, folder, progress)
         except KeyboardInterrupt:
-            print(f"tare: interrupted; go on with: tare run --resume {folder}", file=sys.stderr)
-            return 130
+            _say(f"interrupted; go on with: tare run --resume {folder}")
+            return INTERRUPTED
     print(f"stopped: {reason}")
     results = load(folder)
     if options.report:
@@ -67,12 +69,18 @@ def run(options: argparse.Namespace) -> int:
             print(f"report:  {path}")
     else:
         print(f"results: {folder}   (tare show {folder}, tare report {folder})")
-    fine = all(t.status in (Status.OK, Status.SUSPECT, Status.UNAVAILABLE) for t in results.trials)
-    return 0 if fine else 1
+    came = {trial.status for trial in results.trials}
+    if came == {Status.UNAVAILABLE}:
+        return CANNOT
+    return DONE if came <= {Status.OK, Status.SUSPECT, Status.UNAVAILABLE} else NOT_ALL_OK
 
 
 def _second_interrupt_leaves() -> None:
-    """The first interrupt ends the run and cleans up; a second one leaves that to `tare clean`."""
+    """The first interrupt ends the run and cleans up; a second one leaves that to `tare clean`.
+
+    It is said past Python's own buffers, which the interrupted thread may be writing to. A hang-up
+    is one too: the study of a lost ssh connection must not leave its machines behind.
+    """
     count = 0
 
     def interrupted(number: int, frame: FrameType | None) -> None:
@@ -80,11 +88,15 @@ def _second_interrupt_leaves() -> None:
         del number, frame
         count += 1
         if count == 1:
-            print("tare: ending; removing what was started (again to leave at once)",
-                  file=sys.stderr)  # fmt: skip
+            _say("ending; removing what was started (again to leave at once)")
             raise KeyboardInterrupt
-        print("tare: left at once; remove what was started with: tare clean", file=sys.stderr)
-        os._exit(130)
+        _say("left at once; remove what was started with: tare clean")
+        os._exit(INTERRUPTED)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"tare: {text}\n".encode())

@@ -20,12 +20,12 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from rich.console import Console
 
-    from tare.report import describe, show_json, show_table
+    from tare.report import as_json, describe, show
     from tare.store import load
 
     described = describe(load(options.results))
     if options.json:
-        print(json.dumps(show_json(described)))
+        print(json.dumps(as_json(described)))
     else:
-        Console().print(show_table(described))
+        Console().print(show(described))
     return 0

@@ -36,8 +36,12 @@ exit 1
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """A container under a runtime (as the daemon knows it), network mode and storage for /data."""
+    """A container under a runtime (as the daemon knows it), network mode and storage for /data.
 
+    ``image`` names another image than the shared userland; the report then says so.
+    """
+
+    image: str = ""
     runtime: str = "runc"
     network: Literal["host", "bridge", "none"] = "host"
     storage: Literal["overlay", "volume", "tmpfs"] = "overlay"
@@ -55,10 +59,14 @@ class Layer(layer.Layer):
             )
         return {"docker.version": version, "docker.runtime": self.runtime}
 
+    def own_system(self) -> str:
+        """See Layer.own_system."""
+        return f"the image {self.image}" if self.image else ""
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         daemon = serving(outer, site)
-        image = daemon.image(site.userland)
+        image = self.image or daemon.image(site.userland)
         remove = ["sh", "-c", REMOVE, site.name, "own" if daemon.own else "other", *daemon.client]
         if daemon.own:  # the daemon makes the group; that it is there is ours to undo
             path = f"tare/{site.name}"

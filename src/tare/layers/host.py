@@ -68,7 +68,13 @@ class Instance(layer.Instance):
         path = f"tare/{site.name}"
         group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
         chroot = ["env", "-i", *ENVIRONMENT, "chroot", f"{folder}/root"]
-        self.machine = Inner(outer, "chroot", lambda argv: group.enter_argv([*chroot, *argv]))
+        # A cgroup or a network link made in a chroot is the outer machine's, and outlives it.
+        self.machine = Inner(
+            outer,
+            "chroot",
+            lambda argv: group.enter_argv([*chroot, *argv]),
+            ephemeral=outer.ephemeral,
+        )
         self.cpuset = site.cpuset
         self.path = path
 

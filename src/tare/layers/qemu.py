@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +23,7 @@ BINARY = "qemu-system-x86_64"
 KERNEL_ARGUMENTS = "console=ttyS0 quiet net.ifnames=0 nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 PORTS = (20000, 32000)
 PORT_TRIES = 5
+SSHD_S = 30.0
 # O_DIRECT is 040000 (octal) in the flags that the kernel shows for an open file.
 DISK_IS_DIRECT = r"""
 pid=$(cat "$0/pid")
@@ -129,7 +130,7 @@ class Instance(layer.Instance):
                 f"the guest {self.site.name} did not come up within {self.site.deadline_s:.0f} s; "
                 f"its console ends: {tail.strip()[-400:] or '(nothing was printed)'}"
             )
-        self.connection.open(self.outer, self.site.deadline_s)
+        self._connect(self.connection, lives)
         check(self.machine, ["mkdir", "-p", self.workdir])
 
     def hold(self) -> None:
@@ -138,11 +139,11 @@ class Instance(layer.Instance):
 
     def pause(self) -> None:
         """See Instance.pause. The guest's clock stands still too, so that no timer is late."""
-        self._monitor("stop")
+        self._monitor("stop", "paused")
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self._monitor("cont")
+        self._monitor("cont", "running")
 
     def disk_cache(self) -> DiskCache:
         """See Instance.disk_cache: whether QEMU really holds the disk open with O_DIRECT."""
@@ -153,12 +154,39 @@ class Instance(layer.Instance):
         """See Instance.threads: the virtual CPUs are the critical path, the group is the bill."""
         return layer.Threads(cgroup=self.group.path, comm="CPU ")
 
-    def _monitor(self, command: str) -> None:
-        try:
-            to_monitor = ["socat", "-u", "-", f"UNIX-CONNECT:{self.folder}/monitor"]
-            check(self.outer, to_monitor, stdin=f"{command}\n".encode(), timeout_s=20)
-        except CommandFailed as error:
-            raise LayerError(f"{self.site.name} did not take '{command}': {error}") from error
+    def _connect(self, connection: Connection, lives: Sequence[str]) -> None:
+        """Connect, again and again: sshd becomes a daemon first, and listens a moment later."""
+        refused: list[LayerError] = []
+
+        def connects() -> bool:
+            try:
+                connection.open(self.outer, self.site.deadline_s)
+            except LayerError as error:
+                refused.append(error)
+                return False
+            return True
+
+        if not await_true(
+            connects, timeout_s=SSHD_S, alive=lambda: self.outer.run(lives).returncode == 0
+        ):
+            raise LayerTimedOut(
+                f"the guest {self.site.name} booted, but its sshd did not let anybody in "
+                f"within {SSHD_S:.0f} s: {refused[-1]}"
+            ) from refused[-1]
+
+    def _monitor(self, command: str, status: str) -> None:
+        """Give a command, and believe only the status that QEMU then has.
+
+        socat must wait for the answer: QEMU drops what it has not read when the other end hangs up.
+        """
+        to_monitor = ["socat", "-t", "10", "-", f"UNIX-CONNECT:{self.folder}/monitor"]
+        asked = f"{command}\ninfo status\n".encode()
+        done = self.outer.run(to_monitor, stdin=asked, timeout_s=20)
+        if f"VM status: {status}".encode() not in done.stdout:
+            why = done.stderr or done.stdout[-200:]
+            raise LayerError(
+                f"{self.site.name} did not take '{command}': {why.decode(errors='replace').strip()}"
+            )
 
 
 def start_argv(folder: str, guest: Guest, limits: Limits, accel: str, port: int) -> list[str]:

@@ -43,6 +43,10 @@ class Layer(layer.Layer):
             raise Unavailable(f"no ssh client on {outer.name}", "apt-get install openssh-client")
         return {"ssh.client": version.stderr.decode().strip(), "ssh.address": self.address}
 
+    def own_system(self) -> str:
+        """See Layer.own_system."""
+        return f"the system of {self.address}"
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         return Instance(outer, site, self)

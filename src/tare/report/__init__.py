@@ -18,4 +18,4 @@ def write_report(results: Results, into: Path) -> list[Path]:
     # Here, because templates and charts take longer to import than `tare show` has.
     from tare.report.render import write
 
-    return write(describe(results), into)
+    return write(results, into)

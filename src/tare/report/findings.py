@@ -94,6 +94,15 @@ class Findings:
         return trials
 
     @cached_property
+    def measured(self) -> Mapping[str, Sequence[Trial]]:
+        """Those trials of each cell that have numbers that count."""
+        numbers = (Status.OK, Status.SUSPECT)
+        return {
+            cell: [one for one in trials if one.kind is Kind.MEASURED and one.status in numbers]
+            for cell, trials in self.trials.items()
+        }
+
+    @cached_property
     def headline(self) -> tuple[Comparison, ...]:
         """The comparison of each cell by its workload's first metric, controls too."""
         return tuple(row for row in self.comparisons.comparisons if row.primary)
@@ -112,8 +121,8 @@ class Findings:
     def usage(self) -> Mapping[str, Usage]:
         """What the cells cost on the host, by their ids, where it was read."""
         found = {}
-        for cell, trials in self.trials.items():
-            costs = [one.host for one in trials if is_measured(one) and one.host is not None]
+        for cell, trials in self.measured.items():
+            costs = [one.host for one in trials if one.host is not None]
             if costs:
                 wanted = [(one.run_delay_s, one.cpu_s + one.run_delay_s) for one in costs]
                 found[cell] = Usage(
@@ -157,7 +166,7 @@ class Findings:
         """Tare's own time around a trial by platform: median of each phase, and of their sum."""
         by_platform: dict[str, list[Trial]] = {}
         for cell in self.plan.cells:
-            trials = [one for one in self.trials[cell.id] if is_measured(one) and one.phases_s]
+            trials = [one for one in self.measured[cell.id] if one.phases_s]
             by_platform.setdefault(cell.platform, []).extend(trials)
         return {name: _overhead(trials) for name, trials in by_platform.items() if trials}
 
@@ -165,11 +174,6 @@ class Findings:
 def describe(results: Results) -> Findings:
     """Compare everything that was measured."""
     return Findings(results, compare(results.plan, results.trials))
-
-
-def is_measured(trial: Trial) -> bool:
-    """Whether a trial has numbers that count."""
-    return trial.kind is Kind.MEASURED and trial.status in (Status.OK, Status.SUSPECT)
 
 
 def platform_text(cell: Cell) -> str:

@@ -22,7 +22,7 @@ from tare.report.facts import facts, limit_rows, noise, version
 from tare.report.figures import drawn
 from tare.report.findings import OVERHEAD_PHASES, Findings, Group, platform_text
 from tare.report.numbers import NONE
-from tare.report.theme import colours, dark_rules, page_colours
+from tare.report.theme import dark_rules, page_colours, variables
 from tare.stats.sequential import Verdict
 from tare.store.writer import raw_name
 
@@ -85,8 +85,7 @@ def page(found: Findings, drawings: Mapping[str, Drawing]) -> str:
         overhead=_overhead(found),
         phases=OVERHEAD_PHASES,
         coverage=_coverage(found),
-        platform_colours=colours(found.platforms),
-        none=NONE,
+        missing=NONE,
     )
 
 
@@ -147,7 +146,7 @@ def _verdict_rows(found: Findings, group: Group) -> Iterator[VerdictRow]:
         usage = found.usage.get(cell.id)
         yield VerdictRow(
             platform=platform_text(cell),
-            colour=colours(found.platforms)[cell.platform],
+            colour=variables(found.platforms)[cell.platform],
             kind="control" if cell.control else "" if row else "baseline",
             cpu=f"{numbers.plain(usage.cpu_s, 3)} s" if usage else NONE,
             waiting=numbers.share_text(usage.run_delay_share) if usage else NONE,

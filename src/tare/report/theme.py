@@ -61,7 +61,8 @@ CONFIG: dict[str, Any] = {
     "legend": {
         "labelColor": INK,
         "labelFontSize": 12,
-        "symbolStrokeColor": INK,
+        "symbolFillColor": MUTED,
+        "symbolStrokeColor": MUTED,
         "symbolStrokeWidth": 1.5,
         "title": None,
     },
@@ -73,6 +74,12 @@ def colours(platforms: tuple[str, ...]) -> dict[str, str]:
     """Give each platform its colour, the same in all charts; the first is the baseline."""
     own = {name: SERIES[i % len(SERIES)] for i, name in enumerate(platforms[1:])}
     return {platforms[0]: BASELINE, **own} if platforms else {}
+
+
+def variables(platforms: tuple[str, ...]) -> dict[str, str]:
+    """Name the page's variable that holds each platform's colour."""
+    own = {colour: f"var(--series-{i})" for i, colour in enumerate((BASELINE, *SERIES))}
+    return {name: own[colour] for name, colour in colours(platforms).items()}
 
 
 def dark_rules() -> str:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 
 from tare import layer
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
+from tare.layers import sim
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
 from tare.runner.progress import Progress
@@ -18,11 +20,17 @@ from tare.stack import Stack, open_stack
 from tare.study import Platform
 
 Key = tuple[str, bool, Limits]
+WITH_GUEST = {"qemu", "qemu-tcg", "kvm"}
 
 
 def key(cell: Cell) -> Key:
     """Say which set of instances a cell is run on: the control has some of its own."""
     return cell.platform, cell.control, cell.limits
+
+
+def is_real(platform: Platform) -> bool:
+    """Say whether anything of a platform is more than simulated."""
+    return not all(issubclass(layer.kind(name), sim.Layer) for name, _ in platform.layers)
 
 
 @dataclass
@@ -49,16 +57,31 @@ class Fleet:
     warnings: list[str] = field(default_factory=list)
     inside: readback.Inside | None = None
     probe: Mapping[str, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def admit(self, member: Member) -> None:
+        """Take an instance in, or remove it if the platform was given up while it was started."""
+        with self._lock:
+            if self.status is Status.OK:
+                self.members.append(member)
+                return
+        self.remove(member)
 
     def close(self, status: Status, reason: str) -> None:
-        """Give the platform up; whatever still runs is removed."""
-        self.status, self.reason = status, reason
-        for member in self.members:
-            try:
-                member.stack.close()
-            except LayerError as error:  # it stays in the ledger, and the session's end tries again
-                self.warnings.append(str(error))
-        self.members.clear()
+        """Give the platform up, for the first reason there is; whatever still runs is removed."""
+        with self._lock:
+            if self.status is Status.OK:
+                self.status, self.reason = status, reason
+            members, self.members = self.members, []
+        for member in members:
+            self.remove(member)
+
+    def remove(self, member: Member) -> None:
+        """Remove an instance; what fails stays in the ledger, and the session's end tries again."""
+        try:
+            member.stack.close()
+        except LayerError as error:
+            self.warnings.append(str(error))
 
 
 class Pool:
@@ -73,6 +96,7 @@ class Pool:
         for number, (which, platform) in enumerate(wanted.items()):
             self.fleets[which] = Fleet(platform, which[2], f"p{number}")
             self._probe(self.fleets[which])
+        self._build()
         jobs = [
             (fleet, index)
             for index in range(instances)
@@ -87,30 +111,47 @@ class Pool:
                 self.session.host.cancel()
                 raise
         for fleet in self.fleets.values():
-            fleet.members.sort(key=lambda member: member.label)
+            fleet.members.sort(key=lambda member: int(member.label))
 
     def reopen(self, fleet: Fleet, member: Member) -> None:
         """Replace an instance that no longer answers; on failure the fleet is closed."""
-        fleet.members.remove(member)
+        place = fleet.members.index(member)
+        fleet.remove(fleet.members.pop(place))
         try:
-            member.stack.close()
             fresh = self._open(fleet, f"{member.label.split('r')[0]}r{member.reopened + 1}")
         except TareError as error:
-            fleet.close(_status(error), f"an instance was lost and could not be replaced: {error}")
+            fleet.close(status_of(error), f"an instance was lost and not replaced: {error}")
             return
         fresh.reopened = member.reopened + 1
-        fresh.stack.pause()
-        fleet.members.append(fresh)
-        fleet.members.sort(key=lambda other: other.label)
+        fleet.members.insert(place, fresh)
 
     def _probe(self, fleet: Fleet) -> None:
         outermost, settings = fleet.platform.layers[0]
         try:
             made = layer.load(outermost, **dict(settings))
-            userland = self.session.userland if "kvm" in outermost or "qemu" in outermost else None
+            userland = self.session.userland if outermost in WITH_GUEST else None
             fleet.probe = made.probe(self.session.host, userland)
         except TareError as error:
-            fleet.status, fleet.reason = _status(error), str(error)
+            fleet.status, fleet.reason = status_of(error), str(error)
+
+    def _build(self) -> None:
+        """Build what is missing here, because an interrupt ends only what the main thread runs.
+
+        Without a userland nothing can be measured, so that is raised; without a guest the platforms
+        that need one are closed.
+        """
+        fleets = [fleet for fleet in self.fleets.values() if fleet.status is Status.OK]
+        if any(is_real(fleet.platform) for fleet in fleets):
+            self.progress.says("preparing the userland")
+            _ = self.session.userland.folder
+        guests = [f for f in fleets if any(name in WITH_GUEST for name, _ in f.platform.layers)]
+        if guests:
+            self.progress.says("preparing the guest")
+            try:
+                self.session.userland.guest(self.session.host)
+            except TareError as error:
+                for fleet in guests:
+                    fleet.close(status_of(error), str(error))
 
     def _open_one(self, fleet: Fleet, index: int) -> None:
         if fleet.status is not Status.OK:
@@ -118,22 +159,25 @@ class Pool:
         self.progress.says(f"starting {fleet.platform.name}, instance {index + 1}")
         try:
             member = self._open(fleet, str(index))
-            self._check(fleet, member)
-            member.stack.pause()
         except TareError as error:
-            fleet.close(_status(error), str(error))
-            return
-        if fleet.status is Status.OK:
-            fleet.members.append(member)
+            fleet.close(status_of(error), str(error))
         else:
-            member.stack.close()
+            fleet.admit(member)
 
     def _open(self, fleet: Fleet, label: str) -> Member:
+        """Start an instance, read its limits back and pause it; on failure nothing stays."""
         start = time.monotonic()
         layers = [layer.load(name, **dict(settings)) for name, settings in fleet.platform.layers]
         site = self.session.site(f"{fleet.name}-{label}", fleet.limits, self.deadline_s)
         stack = open_stack(self.session.host, layers, site)
-        return Member(label, stack, start_s=time.monotonic() - start)
+        member = Member(label, stack, start_s=time.monotonic() - start)
+        try:
+            self._check(fleet, member)
+            stack.pause()
+        except BaseException:
+            fleet.remove(member)
+            raise
+        return member
 
     def _check(self, fleet: Fleet, member: Member) -> None:
         """Read back what is really given inside; the first instance's reading is stored."""
@@ -160,7 +204,8 @@ def running(member: Member) -> Iterator[Stack]:
         member.stack.pause()
 
 
-def _status(error: TareError) -> Status:
+def status_of(error: TareError) -> Status:
+    """Say what a trial, or a whole platform, has come to by an error."""
     if isinstance(error, Unavailable):
         return Status.UNAVAILABLE
     return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED

@@ -7,21 +7,24 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from errno import EDQUOT, ENOSPC
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 
 from tare import compare
-from tare.errors import LayerError, ResultsError
+from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.facts import host_facts, noise
+from tare.home import home
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
-from tare.runner.pool import Fleet, Key, Member, Pool, key, running
+from tare.runner.pool import Fleet, Key, Member, Pool, is_real, key, running, status_of
 from tare.runner.progress import Progress
 from tare.runner.session import Session
-from tare.runner.trial import in_directory, measure
+from tare.runner.trial import NOT_IN_USERLAND, in_directory, measure
 from tare.stats import looks
 from tare.store import Writer
 from tare.store.reader import read_trials
@@ -41,21 +44,28 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
     Unavailable where this host cannot run anything. Whatever is raised, nothing stays behind.
     """
     packages = tuple(sorted({name for w in study.workloads for name in w.made.packages}))
-    writer = Writer(folder)
     try:
-        with Session(folder, "bookworm", packages) as session:
+        with Session(folder, "bookworm", packages) as session, closing(Writer(folder)) as writer:
             runner = _Runner(study, plan, writer, session, progress)
             try:
-                return runner.run()
+                runner.run()
             except BaseException:
                 session.host.cancel()
+                with suppress(ResultsError):  # what is raised already says more than this would
+                    runner.note_end()
                 raise
             finally:
                 session.host.restore()
                 progress.says("removing what was started")
                 runner.finish()
-    finally:
-        writer.close()
+            return runner.stop
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT):
+            raise
+        raise ResultsError(
+            f"{error.strerror} in {folder} or {home()}; all trials are kept: make room, then "
+            f"tare run --resume {folder}"
+        ) from error
 
 
 class _Runner:
@@ -74,12 +84,14 @@ class _Runner:
         self.given_up: set[str] = set()
         self.decided: set[str] = set()
         self.store_s = 0.0
+        self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.stop = "the session was ended before the study was"
 
-    def run(self) -> str:
+    def run(self) -> None:
         """Open the platforms and run the blocks."""
         facts = self._facts()
+        self.begun = True
         self.progress.begins(self.plan, len(self.done))
         self.writer.facts(facts)
         platforms = {platform.name: platform for platform in self.study.platforms}
@@ -95,13 +107,17 @@ class _Runner:
                 self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, instance=0), fleet)
         self.stop = self._blocks()
         self.writer.facts(facts | self._platform_facts())
-        return self.stop
+        self.note_end()
 
     def finish(self) -> None:
-        """Close the platforms and write down how the session ended."""
+        """Close the platforms."""
         for fleet in self.pool.fleets.values():
-            if fleet.status is Status.OK:
-                fleet.close(Status.OK, "")
+            fleet.close(Status.OK, "")
+
+    def note_end(self) -> None:
+        """Write down how the session ended, unless it was refused before it began."""
+        if not self.begun:
+            return
         previous = _sessions(self.writer.folder)
         session = {
             "id": self.session.id,
@@ -119,13 +135,16 @@ class _Runner:
         begin = time.monotonic()
         spent = sum(sum(trial.phases_s.values()) for trial in self.trials)
         at_looks = set(looks(rule.max_blocks))
-        compared = {c.id for c in self.plan.cells if c.platform != self.plan.baseline}
+        others = [cell for cell in self.plan.cells if cell.platform != self.plan.baseline]
+        # Where there is nothing but the baseline, its A/A control is what is compared with it.
+        compared = {c.id for c in others or [c for c in self.plan.cells if c.control]}
         for block in sorted(slots):
             if block in at_looks:
                 self.decided = compare.decided(self.plan, self.trials)
             closed = self.decided | self.given_up
             if compared <= closed:
-                return "every comparison is decided" if compared else "nothing is left to compare"
+                some = compared & self.decided
+                return "every comparison is decided" if some else "nothing is left to compare"
             if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
                 return f"the budget of {rule.budget_s:.0f} s was spent after {block} blocks"
             self.progress.block(block, len(compared & closed), len(compared))
@@ -144,6 +163,7 @@ class _Runner:
             return
         member = fleet.members[slot.instance % len(fleet.members)]
         self.progress.trial(cell)
+        last, lost = None, False
         try:
             begin = time.perf_counter()
             with running(member):
@@ -153,15 +173,22 @@ class _Runner:
                     self._trial(slot, cell, member, Kind.WARMUP, resumed_s)
                     member.warmed.add(cell.id)
                 last = self._trial(slot, cell, member, Kind.MEASURED, resumed_s)
-        except LayerError as error:
-            last = self._store(self._lost(slot, cell, member, Status.FAILED, str(error)), None)
-        if last.status in (Status.OK, Status.SUSPECT):
-            self.failures[cell.id] = 0
+        except ResultsError:
+            raise
+        except TareError as error:
+            if last is None:
+                missed = self._lost(slot, cell, member, status_of(error), str(error))
+                last = self._store(missed, None)
+            else:  # the trial stands; only its instance could not be paused afterwards
+                lost = True
+        is_good = last.status in (Status.OK, Status.SUSPECT)
+        self.failures[cell.id] = 0 if is_good else self.failures[cell.id] + 1
+        if is_good and not lost:
             return
-        self.failures[cell.id] += 1
-        if last.status is Status.UNAVAILABLE or self.failures[cell.id] >= GIVE_UP_AFTER:
+        replaced = self._replace_dead(fleet, member)
+        is_impossible = last.status is Status.UNAVAILABLE and not replaced
+        if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
             self.given_up.add(cell.id)
-        self._replace_if_dead(fleet, member)
 
     def _prepare(self, cell: Cell, member: Member) -> None:
         workload = self.workloads[cell.workload, cell.params]
@@ -173,10 +200,14 @@ class _Runner:
             commands.append(in_directory(directory, prepare))
         for argv in commands:
             done = member.stack.machine.run(argv, timeout_s=deadline_s)
+            what = f"preparing {cell.workload}"
+            why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
+            if done.timed_out:
+                raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
+            if done.returncode in NOT_IN_USERLAND:
+                raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
             if done.returncode != 0:
-                why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
-                late = f"did not end within {deadline_s:.0f} s" if done.timed_out else ""
-                raise LayerError(f"preparing {cell.workload} failed: {late or why}")
+                raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
 
     def _trial(self, slot: Slot, cell: Cell, member: Member, kind: Kind, resumed_s: float) -> Trial:
         workload = self.workloads[cell.workload, cell.params]
@@ -233,15 +264,17 @@ class _Runner:
         if not known:
             self._store(self._lost(slot, cell, None, fleet.status, fleet.reason), None)
 
-    def _replace_if_dead(self, fleet: Fleet, member: Member) -> None:
-        try:
-            with running(member):
-                answers = member.stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
-        except LayerError:
-            answers = False
-        if not answers:
-            self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
-            self.pool.reopen(fleet, member)
+    def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
+        """Replace an instance if it no longer answers, and all others that went down with it."""
+        if _answers(member):
+            return False
+        self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
+        others = [other for other in fleet.members if other is not member]
+        self.pool.reopen(fleet, member)
+        for other in others:
+            if fleet.status is Status.OK and not _answers(other):
+                self.pool.reopen(fleet, other)
+        return True
 
     def _instance(self, member: Member) -> str:
         return f"{self.session.id}-{member.label}"
@@ -256,13 +289,14 @@ class _Runner:
                     f"{self.writer.folder} was measured on another host or after a change of it: "
                     f"{', '.join(changed)} differ; start a new study instead"
                 )
-        limits = max(self.study.limits, key=lambda each: each.cpus)
+        most = max(limits.cpus for limits in self.study.limits)
+        cpus = min(most, len(self.session.everything))
         return {
             "host": host,
             "noise": [advice.what for advice in noise(host)],
             "tare": {"version": version("tare"), "python": python_version()},
             "session": {
-                "cpuset": ",".join(map(str, self.session.cpus(limits.cpus))),
+                "cpuset": ",".join(map(str, self.session.cpus(cpus))),
                 "seed": self.plan.seed,
                 "disk_free_bytes": shutil.disk_usage(self.writer.folder).free,
             },
@@ -283,10 +317,18 @@ class _Runner:
                 **({"unavailable": fleet.reason} if fleet.reason else {}),
             }
         userland: dict[str, object] = {}
-        if any(layer != "sim" for p in self.study.platforms for layer, _ in p.layers):
+        if any(is_real(platform) for platform in self.study.platforms):
             source = self.session.userland
             userland = {"id": source.id, "suite": source.suite, "versions": dict(source.versions)}
         return {"platforms": platforms, "userland": userland}
+
+
+def _answers(member: Member) -> bool:
+    try:
+        with running(member) as stack:
+            return stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
+    except TareError:
+        return False
 
 
 def _sessions(folder: Path) -> list[object]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from tare.ledger import Ledger, Leftover, Scope, Services, clean, leftovers
 from tare.machine import Host
 from tare.model import Limits
 from tare.userland import REMOVE_FOLDER, Userland
+
+log = logging.getLogger(__name__)
 
 
 class Session:
@@ -35,24 +39,18 @@ class Session:
             (root / "ledgers").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Unavailable(f"cannot write to {root}: {error.strerror}", "run as root") from error
-        self._lock = _only_session(root / "lock")
         path = ledger_folder / "ledger.jsonl"
-        path.touch()
-        left = leftovers(path)
-        if left:
-            raise ResultsError(
-                f"an earlier session left {len(left)} things on this host, such as the "
-                f"{left[0].what} {left[0].name}; remove them with: tare clean"
-            )
-        # Before anything is made, so that `tare clean` finds the ledger wherever it lies.
-        (root / "ledgers" / self.id).symlink_to(path.resolve())
-        self.ledger = Ledger(path)
+        self._lock = _only_session(root / "lock")
+        try:
+            path.touch()
+            _refuse_leftovers(path)
+            self.ledger = Ledger(path)
+        except BaseException:
+            self._lock.close()
+            raise
         self.services = Services(self.ledger)
         self.userland = Userland(suite, packages, self.ledger)
         self.folder = root / "run" / self.id
-        remove = ["sh", "-c", REMOVE_FOLDER, str(self.folder)]
-        self.ledger.about_to_make("folder", str(self.folder), self.host, remove)
-        self.folder.mkdir(parents=True)
         self.everything = sorted(os.sched_getaffinity(0))
 
     def cpus(self, count: int) -> list[int]:
@@ -82,6 +80,16 @@ class Session:
         )
 
     def __enter__(self) -> Session:
+        try:
+            # Before anything is made, so that `tare clean` finds the ledger wherever it lies; and
+            # locked before that, so that it is not taken for a dead session's.
+            (home() / "ledgers" / self.id).symlink_to(self.ledger.path.resolve())
+            remove = ["sh", "-c", REMOVE_FOLDER, str(self.folder)]
+            self.ledger.about_to_make("folder", str(self.folder), self.host, remove)
+            self.folder.mkdir(parents=True)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
         return self
 
     def __exit__(
@@ -91,15 +99,22 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         os.sched_setaffinity(0, self.everything)
-        with contextlib.suppress(LayerError):  # what failed is still in the ledger, and is next
+        # What fails is still in the ledger, and is next. OSError: the ledger's own disk is full.
+        with contextlib.suppress(LayerError, OSError):
             self.services.close()
-        self.ledger.close()
-        problems = [why for _, why in clean(self.ledger.path) if why]
+        with contextlib.suppress(OSError):
+            self.ledger.close()
+        try:
+            problems = [why for _, why in clean(self.ledger.path) if why]
+        except OSError as full:
+            problems = [str(full)]
         if not problems:
             (home() / "ledgers" / self.id).unlink(missing_ok=True)
         self._lock.close()
         if problems and kind is None:
             raise LayerError("; ".join(problems))
+        for problem in problems:
+            log.warning("%s; remove it with: tare clean", problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +145,20 @@ def clean_all() -> Iterator[Cleaned | str]:
             link.unlink()
 
 
+def _refuse_leftovers(path: Path) -> None:
+    left = leftovers(path)
+    if left:
+        raise ResultsError(
+            f"an earlier session left {len(left)} things on this host, such as the "
+            f"{left[0].what} {left[0].name}; remove them with: tare clean"
+        )
+
+
 def _only_session(path: Path) -> TextIO:
-    file = path.open("w")
+    try:
+        file = path.open("w")
+    except OSError as error:
+        raise Unavailable(f"cannot write to {path}: {error.strerror}", "run as root") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -11,6 +11,8 @@ from random import Random
 from tare.machine import NOT_FOUND, Completed, Machine
 from tare.simulation.tools import answer
 
+KILLED = 137
+
 
 @dataclass
 class World:
@@ -63,5 +65,5 @@ class SimulatedMachine:
         took_s = min(duration_s, timeout_s)
         self.world.now_s += took_s
         if late:
-            return Completed(tuple(argv), -9, b"", b"", took_s, timed_out=True)
+            return Completed(tuple(argv), KILLED, b"", b"", took_s, timed_out=True)
         return Completed(tuple(argv), 0, stdout, b"", took_s)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from tare.stats.schedule import level, looks, sequential_p
 from tare.stats.signed_rank import Array, Interval, interval, p_value
+
+INFINITE_FROM = 0.25
+"""The share of infinite log ratios from which on a size would be that of the lucky trials only."""
 
 
 class Verdict(StrEnum):
@@ -31,6 +36,14 @@ class Stop(StrEnum):
     NOT_YET = "not yet"
     NOTHING = "nothing to compare"
     """This host cannot do it, there is no baseline, or every trial failed."""
+
+
+def has_size(log_ratios: Array) -> bool:
+    """Whether so few pairs failed that the others tell how large the difference is.
+
+    Which side is better can be known without: the test needs only the order of the pairs.
+    """
+    return len(log_ratios) > 0 and float(np.isinf(log_ratios).mean()) < INFINITE_FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +85,21 @@ class Rule:
             ends = interval(log_ratios[:look], level(self.cap))
             p_values.append(p_value(log_ratios[:look]))
             if verdict is Verdict.UNDECIDED and ends is not None:
-                met, verdict = self._criterion(ends)
+                met, verdict = self._criterion(ends, sized=has_size(log_ratios[:look]))
                 if met not in (stop, Stop.NOT_YET):
                     stop, decided_at = met, look
         if stop is Stop.NOT_YET and ended:
             stop = Stop.MAXIMUM
         return Judgement(stop, verdict, decided_at, look, ends, sequential_p(p_values, self.cap))
 
-    def _criterion(self, ends: Interval) -> tuple[Stop, Verdict]:
+    def _criterion(self, ends: Interval, *, sized: bool) -> tuple[Stop, Verdict]:
         if ends.low > 0:
             return Stop.EXCLUDES_ONE, Verdict.SLOWER
         if ends.high < 0:
             return Stop.EXCLUDES_ONE, Verdict.FASTER
+        if not sized:
+            # Failures on both sides cancel to 0 and would make any difference look small.
+            return Stop.NOT_YET, Verdict.UNDECIDED
         if -self.margin < ends.low and ends.high < self.margin:
             return Stop.INSIDE_MARGIN, Verdict.SAME
         if self.precision is not None and ends.high - ends.low <= 2 * self.precision:

@@ -5,9 +5,12 @@ n values there are n(n+1)/2. How many of them lie below a number is the test's s
 number; their median is the estimate; the interval is every number that the test does not reject
 (Hodges and Lehmann 1963; Hollander, Wolfe and Chicken 2014, sections 3.1 to 3.3).
 
-A value of +inf, a trial that failed, is the worst of all and keeps its rank. NaN and -inf may not
-occur. A Walsh average exactly at the tested number, which zeros and ties make, counts against
-rejection on both sides: the test stays valid, and p <= level exactly if the interval leaves 0 out.
+A value of +inf (the trial failed) or -inf (the baseline's failed) is larger than any other and
+keeps its rank; NaN may not occur. The Walsh average of +inf and -inf is 0, because a failure on
+each side speaks for neither. So what holds for values holds for their negatives, turned round.
+
+A Walsh average exactly at the tested number, which zeros and ties make, counts against rejection
+on both sides: the test stays valid, and p <= level exactly if the interval leaves 0 out.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ def p_value(values: Array) -> float:
 
 
 def estimate(values: Array) -> float:
-    """Find the median of the Walsh averages (Hodges-Lehmann); +inf if too many values are."""
+    """Find the median of the Walsh averages (Hodges-Lehmann); infinite if too many values are."""
     last = len(values) * (len(values) + 1) // 2 - 1
     low, high = _walsh(values, last // 2, (last + 1) // 2)
     return low if low == high else (low + high) / 2
@@ -87,7 +90,10 @@ def _moments(n: int) -> tuple[float, float]:
 
 
 def _count(ordered: Array, centre: float, side: Literal["left", "right"]) -> int:
-    """Count the Walsh averages below the centre (left), or not above it (right)."""
+    """Count the Walsh averages below the centre (left), or not above it (right).
+
+    With infinities on both sides this holds for centre 0 only.
+    """
     pairs = int(np.searchsorted(ordered, 2 * centre - ordered, side).sum())
     return (pairs + int(np.searchsorted(ordered, centre, side))) // 2
 
@@ -96,11 +102,12 @@ def _walsh(values: Array, low: int, high: int) -> tuple[float, float]:
     """Find the Walsh averages of two ranks, counted from 0."""
     if len(values) <= EXPLICIT_UP_TO:
         first, second = _upper_triangle(len(values))
-        averages = (values[first] + values[second]) / 2
+        with np.errstate(invalid="ignore"):
+            averages = (values[first] + values[second]) / 2
+        averages[np.isnan(averages)] = 0.0  # +inf with -inf
         averages.partition((low, high))
         return float(averages[low]), float(averages[high])
-    finite = np.sort(values[np.isfinite(values)])
-    return _search(finite, low), _search(finite, high)
+    return _search(values, low), _search(values, high)
 
 
 @lru_cache(maxsize=32)
@@ -108,11 +115,23 @@ def _upper_triangle(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(n)
 
 
-def _search(finite: Array, rank: int) -> float:
-    """Find the Walsh average of a rank by bisection, in O(n) memory."""
+def _search(values: Array, rank: int) -> float:
+    """Find the Walsh average of a rank in O(n) memory."""
+    finite = np.sort(values[np.isfinite(values)])
+    n, best = len(finite), int(np.isneginf(values).sum())
+    rank -= best * (best + 1) // 2 + best * n
+    if rank < 0:
+        return -math.inf
+    # What is left begins with the finite averages, and among them the zeros of +inf with -inf.
+    negative, zeros = _count(finite, 0.0, "left"), best * (len(values) - n - best)
+    if negative <= rank < negative + zeros:
+        return 0.0
+    rank -= zeros if rank >= negative else 0
+    return math.inf if rank >= n * (n + 1) // 2 else _bisect(finite, rank)
+
+
+def _bisect(finite: Array, rank: int) -> float:
     n = len(finite)
-    if rank >= n * (n + 1) // 2:
-        return math.inf
     below, reached = float(finite[0]) - 1.0, float(finite[-1])
     for _ in range(60):
         middle = (below + reached) / 2

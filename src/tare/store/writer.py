@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -54,6 +55,7 @@ class Writer:
             os.fsync(self._trials.fileno())
         except OSError as error:
             os.ftruncate(self._trials.fileno(), at)
+            shutil.rmtree(self.folder / "raw" / raw_name(trial), ignore_errors=True)
             raise ResultsError(
                 f"cannot write a trial to {self.folder}: {error.strerror}; all trials before it "
                 f"are kept: make room, then tare run --resume {self.folder}"

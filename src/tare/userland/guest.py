@@ -105,14 +105,18 @@ def build_guest(userland: str, tar: Path, versions: Mapping[str, str], ledger: L
         except CommandFailed as error:
             raise LayerError(f"the guest could not be built: {error}") from error
 
-    folder = cache.build(home() / "guest", _recipe(userland), ledger, NEEDS_BYTES, make)
+    return _built(cache.build(home() / "guest", _recipe(userland), ledger, NEEDS_BYTES, make))
+
+
+def kernel_version(userland: str) -> str | None:
+    """Give the version of the kernel in the guest of a userland; None if there is no guest yet."""
+    folder = cache.find(home() / "guest", _recipe(userland))
+    return None if folder is None else _built(folder).kernel_version
+
+
+def _built(folder: Path) -> Guest:
     manifest = json.loads((folder / cache.MANIFEST).read_text())
     return Guest(folder, manifest["kernel_version"])
-
-
-def guest_is_built(userland: str) -> bool:
-    """Say whether the guest of a userland is there."""
-    return cache.find(home() / "guest", _recipe(userland)) is not None
 
 
 def _recipe(userland: str) -> Mapping[str, object]:

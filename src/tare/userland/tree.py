@@ -16,7 +16,7 @@ from tare.machine import Host, Machine, check
 from tare.userland import cache
 from tare.userland.dpkg import installed
 from tare.userland.guest import FILES as GUEST_FILES
-from tare.userland.guest import Guest, build_guest, guest_is_built
+from tare.userland.guest import Guest, build_guest, kernel_version
 
 RECIPE_VERSION = 1
 BUILD_S = 900.0
@@ -49,7 +49,7 @@ class Userland:
     def is_built(self) -> bool:
         """Say whether it, and its guest, are there without building anything."""
         folder = cache.find(home() / "userland", self._recipe())
-        return folder is not None and guest_is_built(folder.name)
+        return folder is not None and kernel_version(folder.name) is not None
 
     @property
     def id(self) -> str:
@@ -61,6 +61,11 @@ class Userland:
         """The Debian packages inside, with their versions."""
         manifest = json.loads((self.folder / cache.MANIFEST).read_text())
         return {str(name): str(version) for name, version in manifest["versions"].items()}
+
+    @property
+    def kernel_version(self) -> str | None:
+        """The Debian version of the guests' kernel; None as long as no guest was built."""
+        return kernel_version(self.id)
 
     def tree(self, machine: Machine) -> str:
         """Give the path of the directory on a machine, bringing it there if need be."""
@@ -117,14 +122,16 @@ class Userland:
         return {**recipe, "versions": installed(tree)}
 
 
-def deliver(here: Path, machine: Machine, there: str) -> None:
+def deliver(
+    here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUNK_BYTES
+) -> None:
     """Copy a file of any size to a machine, once, in pieces; a copy cut short is not taken."""
     if machine.run(["test", "-e", there]).returncode == 0:
         return
     start = 'mkdir -p "$(dirname "$0")" && : > "$0.part"'
     check(machine, ["sh", "-c", start, there])
     with here.open("rb") as file:
-        while piece := file.read(CHUNK_BYTES):
+        while piece := file.read(chunk_bytes):
             append = ["sh", "-c", 'cat >> "$0.part"', there]
             check(machine, append, stdin=piece, timeout_s=BUILD_S)
     check(machine, ["mv", f"{there}.part", there])

@@ -12,8 +12,11 @@ from tare.report.findings import Findings, Group
 
 __all__ = ["Figure", "drawn", "figures"]
 
-MAX_GROUPS = 8
+MAX_GROUPS = 6
 """So many workloads are drawn; of more, those with the largest costs."""
+
+MAX_STACKS = 12
+"""So many stacks are taken apart in one chart."""
 
 
 def figures(found: Findings) -> Iterator[Figure]:
@@ -28,7 +31,7 @@ def figures(found: Findings) -> Iterator[Figure]:
     ]
     shown = [one for one in explained if one.stack.cell in {c for g in groups for c in g.cells}]
     if shown:
-        yield waterfall(found, shown)
+        yield waterfall(found, shown[:MAX_STACKS], len(shown))
     for number, group in enumerate(groups, 1):
         if any(trial.samples for cell in group.cells for trial in found.trials[cell.id]):
             yield points(found, group, number)

@@ -114,7 +114,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     return Figure("forest", "Cost of every platform on every workload", caption, draw)
 
 
-def waterfall(found: Findings, attributions: Sequence[Attribution]) -> Figure:
+def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) -> Figure:
     """Show how the cost of a stack is made up of its layers' costs and their interaction."""
     colours = theme.colours(found.platforms)
     values = [
@@ -168,14 +168,17 @@ def waterfall(found: Findings, attributions: Sequence[Attribution]) -> Figure:
         "The interaction is what the layers' product does not explain: above 1 they hinder each "
         "other; an interval that holds 1 says that none has been shown."
     )
+    if there > len(attributions):
+        caption += f" The first {len(attributions)} of {there} stacks are drawn."
     return Figure("attribution", "Which layer costs what", caption, draw)
 
 
 def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]]:
     start = 1.0
-    for layer in one.layers:
+    for place, layer in enumerate(one.layers, 1):
         cost = layer.cost or 1.0
-        name = layer.cell.stack.rpartition("/")[2]
+        # Numbered, because a layer may stand in a stack twice.
+        name = f"{place} {layer.cell.stack.rpartition('/')[2]}"
         ends = (layer.low, layer.high)
         yield _step(name, (start, start * cost), colours[layer.cell.platform], ends)
         start *= cost

@@ -16,7 +16,7 @@ T = TypeVar("T")
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 NARROW = 600
 """Below this width there is no room for a column of numbers beside a plot."""
-MAX_POINTS = 1_000
+MAX_POINTS = 600
 """A chart with more points is a blot, and slow to open; a seeded sample of them is drawn."""
 
 _CHARACTER = 6.9

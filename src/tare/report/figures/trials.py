@@ -8,8 +8,8 @@ from typing import Any
 
 from tare.model import Better, Cell, Kind, Metric, Status, Trial
 from tare.report import theme
-from tare.report.figures.figure import SCHEMA, Figure, Spec, facets, label_width, sample
-from tare.report.findings import Findings, Group, is_measured, platform_text
+from tare.report.figures.figure import NARROW, SCHEMA, Figure, Spec, facets, label_width, sample
+from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import scale_for
 
 _SHAPES = {
@@ -25,22 +25,24 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     """Show every single trial of a workload by platform, with median and interval."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
-    trials = [
-        (cell, trial)
-        for cell in group.cells
-        for trial in found.trials[cell.id]
-        if trial.kind is Kind.MEASURED
-    ]
     with_value = [
-        (cell, one) for cell, one in trials if is_measured(one) and metric.name in one.samples
+        (cell, one)
+        for cell in group.cells
+        for one in found.measured[cell.id]
+        if metric.name in one.samples
     ]
-    without = [(cell, one) for cell, one in trials if one.status in (Status.FAILED, Status.DNR)]
+    without = [
+        (cell, one)
+        for cell in group.cells
+        for one in found.trials[cell.id]
+        if one.status in (Status.FAILED, Status.DNR) and one.kind is Kind.MEASURED
+    ]
     summaries = [found.summaries[cell.id, metric.name] for cell in group.cells]
     medians = [one.values.median for one in summaries if one.values]
     scale = scale_for(metric.unit, medians)
     log = bool(medians) and min(medians) > 0 and max(medians) / min(medians) > 5
     kind = "log" if log else "linear"
-    last_block = max((one.block for _, one in trials), default=0) or 1
+    last_block = max((one.block for _, one in [*with_value, *without]), default=0) or 1
     chosen = sample(with_value, found.plan.seed)
     values = [
         {
@@ -85,8 +87,11 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         caption += f" Trials without a value ({len(without)}) stand at the right edge."
 
     def draw(width: int) -> Spec:
-        left = label_width(platform_text(cell) for cell in group.cells)
+        # On a phone the labels stand in the plot, above their points.
+        narrow = width < NARROW
+        left = 8 if narrow else label_width(platform_text(cell) for cell in group.cells)
         plot = max(60, width - left - 34)
+        inside = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -30}
         x = {
             "field": "value",
             "type": "quantitative",
@@ -107,8 +112,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
             "field": "platform",
             "type": "nominal",
             "sort": [platform_text(cell) for cell in group.cells],
-            "axis": {"title": None, "grid": True},
-            "scale": {"paddingInner": 0.2, "paddingOuter": 0.1},
+            "axis": {"title": None, "grid": True, **(inside if narrow else {})},
+            "scale": {"paddingInner": 0.5 if narrow else 0.2, "paddingOuter": 0.3},
         }
         when = {"field": "when", "type": "quantitative", "scale": {"domain": [0, 1]}}
         layers = [
@@ -150,7 +155,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
             "$schema": SCHEMA,
             "config": theme.CONFIG,
             "width": plot,
-            "height": {"step": 40, "for": "position"},
+            "height": {"step": 68 if narrow else 40, "for": "position"},
             "layer": layers,
         }
 
@@ -161,11 +166,16 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
     """Show the values of each platform over the blocks, so that drift is seen."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
-    trials = [
-        (cell, one, 100 * (one.samples[metric.name] / summary.values.median - 1))
+    medians = {
+        cell.id: one.values.median
         for cell in group.cells
-        for summary in [found.summaries[cell.id, metric.name]]
-        if summary.values and summary.values.median > 0
+        for one in [found.summaries[cell.id, metric.name]]
+        if one.values and one.values.median > 0
+    }
+    trials = [
+        (cell, one)
+        for cell in group.cells
+        if cell.id in medians
         for one in found.trials[cell.id]
         if metric.name in one.samples and one.status in (Status.OK, Status.SUSPECT)
     ]
@@ -179,9 +189,10 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
             "colour": colours[cell.platform],
             "text": _point_text(cell, one, f"{value:+.2f} %"),
         }
-        for cell, one, value in chosen
+        for cell, one in chosen
+        for value in [100 * (one.samples[metric.name] / medians[cell.id] - 1)]
     ]
-    blocks = [one.block for _, one, _ in chosen]
+    blocks = [one.block for _, one in chosen]
     first, last = min(blocks, default=0), max(blocks, default=0)
     caption = (
         f"Each trial's {metric.name} over the blocks, as its difference in % from the platform's "
@@ -273,8 +284,8 @@ def _ends(
     """Give the 95 % interval of a cell's median by order statistics: for any distribution."""
     values = sorted(
         one.samples[metric.name]
-        for one in found.trials[cell.id]
-        if is_measured(one) and math.isfinite(one.samples.get(metric.name, math.nan))
+        for one in found.measured[cell.id]
+        if math.isfinite(one.samples.get(metric.name, math.nan))
     )
     rank = median_rank(len(values))
     if rank is None:

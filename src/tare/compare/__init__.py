@@ -1,0 +1,32 @@
+"""Stored trials become costs and verdicts; a pure function of the plan and the trials.
+
+A cell is compared with the *baseline cell* that has its workload, parameters and limits, block by
+block. A *cost* is a ratio that is above 1 if the cell is worse, whichever way the metric improves.
+
+**Looks.** Pairs are taken in order of block. A comparison looks at its first 8, 11, 15, ... pairs
+and never in between (``tare.stats.looks``); when the last planned block has been run, what there is
+is the last look. The cost and the interval printed are those of the last look reached; later pairs
+wait for the next one. All intervals of all looks hold together with 95 %. The verdict and the stop
+reason are those of the first look at which the interval left out 1 or lay inside the margin, and
+stay: the cell could leave the study then, so what comes later must not take it back.
+
+**Failures.** They count alike on both sides; otherwise identical platforms that fail now and then
+would be told apart. A trial that failed, did not respond or gave a value that has no ratio is the
+worst there is: its pair keeps its rank in the test, against the cell or, if the baseline failed,
+for it. A block in which both failed says nothing about which is better and is left out, and so is
+one in which either has no number for another reason: it has no trial, is unavailable, lacks the
+metric. From a quarter of failed pairs on no cost is given, and nothing is called the same. All of
+it is counted and said beside the number.
+
+Inside, a module imports only those before it: ``pairing`` (trials to pairs), ``comparison`` (pairs
+to a cost and a verdict), ``control`` (what the A/A control and the family of comparisons add),
+``attribution`` (stacks beside their layers), ``summary`` (a cell on its own) and ``study`` (all of
+it, for a whole plan).
+"""
+
+from tare.compare.attribution import Attribution
+from tare.compare.comparison import Comparison
+from tare.compare.study import Comparisons, compare, decided
+from tare.compare.summary import Summary
+
+__all__ = ["Attribution", "Comparison", "Comparisons", "Summary", "compare", "decided"]

@@ -1,0 +1,203 @@
+"""One cell against its baseline: pairs become a cost, an interval, a verdict and their flags."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tare.compare.pairing import History, Pairs, pair
+from tare.model import Cell, Metric, Plan, Repetition
+from tare.stats.description import spread
+from tare.stats.power import detectable
+from tare.stats.ratio import ratio, ratios
+from tare.stats.sequential import Judgement, Rule, Stop, Verdict, has_size
+from tare.stats.signed_rank import Interval, estimate, interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One metric of one cell against its baseline.
+
+    ``pairs`` are those of the test; in ``failed`` of them only the cell failed, in
+    ``baseline_failed`` only the baseline. ``left_out`` blocks make no pair; in ``both_failed`` of
+    them both failed.
+
+    ``cost``, ``low`` and ``high`` are ratios, above 1 is worse; the interval is that of ``look``
+    pairs, valid at every look together; ``low`` is 0 and ``high`` infinite where too many trials
+    failed to bound it. The ``fixed`` interval is an ordinary one of 95 % for the same pairs, too
+    narrow for a number that was looked at repeatedly. Before the first look the cost is of all
+    pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
+    pairs would probably show) and ``noise_floor`` are ratios minus one.
+    """
+
+    cell: Cell
+    baseline: Cell | None
+    metric: Metric
+    primary: bool
+    level: float
+    pairs: int = 0
+    failed: int = 0
+    baseline_failed: int = 0
+    left_out: int = 0
+    both_failed: int = 0
+    suspect: int = 0
+    look: int | None = None
+    decided_at: int | None = None
+    cost: float | None = None
+    low: float | None = None
+    high: float | None = None
+    fixed_low: float | None = None
+    fixed_high: float | None = None
+    p: float | None = None
+    holm_p: float | None = None
+    verdict: Verdict = Verdict.NOT_MEASURED
+    stop: Stop = Stop.NOT_YET
+    reason: str = ""
+    spread: float | None = None
+    mde: float | None = None
+    noise_floor: float | None = None
+    flags: tuple[str, ...] = ()
+
+    @property
+    def degradation_percent(self) -> float | None:
+        """How much worse than the baseline; positive is worse."""
+        return None if self.cost is None else 100 * (self.cost - 1)
+
+
+def measured(
+    row: Comparison, histories: Mapping[str, History], repetition: Repetition
+) -> Comparison:
+    """Fill in everything that the cell's and the baseline's trials say."""
+    mine = histories[row.cell.id]
+    if mine.unavailable is not None:
+        return replace(row, stop=Stop.NOTHING, reason=mine.unavailable)
+    if row.baseline is None:
+        return replace(row, stop=Stop.NOTHING, reason="the plan has no baseline cell for it")
+    theirs = histories[row.baseline.id]
+    if theirs.unavailable is not None:
+        reason = f"the baseline is unavailable: {theirs.unavailable}"
+        return replace(row, stop=Stop.NOTHING, reason=reason)
+    pairs = pair(mine, theirs, row.metric)
+    judgement = _judge(pairs, mine, repetition)
+    row = replace(
+        row,
+        pairs=len(pairs.log_ratios),
+        failed=pairs.failed,
+        baseline_failed=pairs.baseline_failed,
+        left_out=pairs.both_failed + pairs.baseline_missing + pairs.absent,
+        both_failed=pairs.both_failed,
+        suspect=pairs.suspect,
+        stop=judgement.stop,
+        look=judgement.look,
+        flags=tuple(_flags(pairs, mine.repeated)),
+    )
+    if np.isinf(pairs.log_ratios).all():
+        stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
+        return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
+    return _with_numbers(row, pairs, judgement)
+
+
+def is_done(
+    cell: Cell, baseline: Cell | None, histories: Mapping[str, History], plan: Plan
+) -> bool:
+    """Whether a cell needs no more blocks, by its workload's primary metric."""
+    mine = histories[cell.id]
+    if mine.unavailable is not None:
+        return True
+    if baseline is None or histories[baseline.id].unavailable is not None or cell is baseline:
+        return len(mine.trials) >= plan.repetition.min_blocks
+    pairs = pair(mine, histories[baseline.id], plan.metrics[cell.workload][0])
+    return _judge(pairs, mine, plan.repetition).stop is not Stop.NOT_YET
+
+
+def _judge(pairs: Pairs, mine: History, repetition: Repetition) -> Judgement:
+    """Apply the plan's rule, whose ratios are put on the log scale."""
+    precision = repetition.precision
+    rule = Rule(
+        cap=repetition.max_blocks,
+        minimum=repetition.min_blocks,
+        margin=math.log1p(repetition.margin),
+        precision=None if precision is None else math.log1p(precision),
+    )
+    ended = len(mine.trials) >= repetition.max_blocks
+    return rule.judge(pairs.log_ratios, ended=ended)
+
+
+def _with_numbers(row: Comparison, pairs: Pairs, judgement: Judgement) -> Comparison:
+    used = pairs.log_ratios[: judgement.look or row.pairs]
+    sized = has_size(used)
+    if not sized:
+        row = replace(row, flags=(*row.flags, "Too many pairs failed to give a cost."))
+    finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]
+    noise = spread(finite) if sized and len(finite) > 1 else None
+    low, high = _ends(judgement.interval)
+    fixed_low, fixed_high = _ends(interval(used, 0.05))
+    return replace(
+        row,
+        decided_at=judgement.decided_at,
+        cost=ratio(estimate(used)) if sized else None,
+        low=low,
+        high=high,
+        fixed_low=fixed_low,
+        fixed_high=fixed_high,
+        p=judgement.p,
+        verdict=judgement.verdict,
+        spread=noise,
+        mde=None if noise is None else ratio(detectable(noise, len(used))) - 1,
+    )
+
+
+def _ends(log_ends: Interval | None) -> tuple[float, float] | tuple[None, None]:
+    return (None, None) if log_ends is None else ratios(log_ends)
+
+
+def _why_no_number(row: Comparison, pairs: Pairs, mine: History, theirs: History) -> str:
+    """Say who gave no number, and the last reason that its trials gave."""
+    if not mine.trials:
+        return "no trial has been measured yet"
+    own, base = row.failed + row.both_failed, row.baseline_failed + row.both_failed
+    if row.failed and row.baseline_failed:
+        why, said = "no block has a number of both it and the baseline", mine.last_reason
+    elif row.baseline_failed:
+        why, said = f"the baseline has no number in any of {base} blocks", theirs.last_reason
+    elif row.failed:
+        why, said = f"it gave no number in any of {own} blocks", mine.last_reason
+    elif row.both_failed:
+        why, said = f"it and the baseline failed in all {own} blocks of both", mine.last_reason
+    elif pairs.absent:
+        return f"its trials do not have the metric {row.metric.name}"
+    else:
+        return f"the baseline has no number in any of its {pairs.baseline_missing} blocks"
+    return f"{why}; the last reason: {said}" if said else why
+
+
+def _flags(pairs: Pairs, repeated: int) -> Iterator[str]:
+    n = len(pairs.log_ratios)
+    if pairs.failed:
+        yield f"Failed in {pairs.failed} of {n} pairs, which count as the worst value."
+    if pairs.baseline_failed:
+        yield (
+            f"The baseline failed in {pairs.baseline_failed} of {n} pairs, "
+            "which count as the best value."
+        )
+    if pairs.both_failed:
+        yield f"Left out {pairs.both_failed} blocks in which both failed: they favour neither."
+    if pairs.no_ratio:
+        yield (
+            f"{pairs.no_ratio} values are zero, negative or not finite and have no ratio: "
+            "they count as failed."
+        )
+    if pairs.suspect:
+        yield f"Suspect in {pairs.suspect} of {n} pairs: the host was disturbed."
+    if pairs.baseline_missing:
+        yield (
+            f"Left out {pairs.baseline_missing} blocks in which the baseline has no number "
+            "and did not fail."
+        )
+    if pairs.absent:
+        yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
+    if repeated:
+        yield f"{repeated} trials were run again; the last good one of a block counts."

@@ -1,0 +1,62 @@
+"""What a comparison gains from those around it: the A/A control and the family of Holm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tare.compare.comparison import Comparison
+from tare.compare.pairing import group
+from tare.stats.holm import holm
+from tare.stats.sequential import Verdict
+
+
+def beside_controls(rows: Sequence[Comparison]) -> list[Comparison]:
+    """Put each comparison beside the A/A control of its workload, parameters and limits."""
+    controls = {(group(row.cell), row.metric.name): row for row in rows if row.cell.control}
+    return [_beside(row, controls.get((group(row.cell), row.metric.name))) for row in rows]
+
+
+def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
+    """Adjust the p values of the primary comparisons, which are one family; controls are not."""
+    family = [i for i, r in enumerate(rows) if r.primary and not r.cell.control and r.p is not None]
+    adjusted = list(rows)
+    for index, p in zip(family, holm([rows[i].p or 0.0 for i in family]), strict=True):
+        adjusted[index] = replace(rows[index], holm_p=p)
+    return adjusted
+
+
+def _beside(row: Comparison, control: Comparison | None) -> Comparison:
+    floor = _noise_floor(control)
+    return replace(
+        row, noise_floor=floor, flags=row.flags + tuple(_flags(row, control, floor or 0.0))
+    )
+
+
+def _noise_floor(control: Comparison | None) -> float | None:
+    """Give the larger end of the control's interval, as a ratio minus one, if it has one."""
+    if control is None or not control.low or control.high is None:
+        return None
+    floor = max(control.high, 1 / control.low) - 1
+    return floor if math.isfinite(floor) else None
+
+
+def _flags(row: Comparison, control: Comparison | None, floor: float) -> Iterator[str]:
+    if control is not None and control.verdict in (Verdict.SLOWER, Verdict.FASTER):
+        yield (
+            "NOT TRUSTED: the A/A control, the same platform measured twice, "
+            "differs from its baseline."
+        )
+    claimed = row.verdict in (Verdict.SLOWER, Verdict.FASTER)
+    if claimed and row.low is not None and row.high is not None:
+        if row.low <= 1 <= row.high:
+            yield (
+                f"Decided at {row.decided_at} pairs; the interval of {row.look} pairs "
+                "holds 1 again."
+            )
+        if not row.cell.control:
+            if row.cost is not None and max(row.cost, 1 / row.cost) - 1 <= floor:
+                yield f"Below the noise floor of {100 * floor:.2g} %."
+            if row.verdict is Verdict.FASTER and row.high * (1 + floor) < 1:
+                yield "IMPLAUSIBLE: faster than its baseline, and by more than the noise floor."

@@ -1,0 +1,43 @@
+"""A cell on its own, before it is compared with anything."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tare.compare.pairing import History, has_numbers
+from tare.model import Cell, Metric, Status
+from tare.stats.description import Description, describe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One metric of one cell on its own.
+
+    ``values`` describes the trials that gave a number, in the metric's unit. ``counts`` has one
+    trial a block; ``repeated`` is how many others were measured in the same blocks and set aside.
+    """
+
+    cell: Cell
+    metric: Metric
+    values: Description | None
+    counts: Mapping[Status, int]
+    repeated: int
+
+
+def summarize(cell: Cell, metric: Metric, history: History) -> Summary:
+    """Describe the trials of a cell that count."""
+    numbers = [
+        trial.samples[metric.name]
+        for trial in history.trials.values()
+        if has_numbers(trial) and math.isfinite(trial.samples.get(metric.name, math.nan))
+    ]
+    return Summary(
+        cell=cell,
+        metric=metric,
+        values=describe(numbers),
+        counts=Counter(trial.status for trial in history.trials.values()),
+        repeated=history.repeated,
+    )

@@ -1,0 +1,92 @@
+"""Groups on cgroup v2, in a guest: it has v2 whatever this host has."""
+
+import pytest
+
+from tare.errors import LayerError
+from tare.ledger import Scope
+from tare.limits import cgroup, readback
+from tare.machine import Inner, check, text
+from tare.model import Limits
+
+pytestmark = pytest.mark.needs("qemu")
+
+LIMITS = Limits(cpus=1, memory_bytes=2**26)
+ROOT = "/sys/fs/cgroup"
+
+
+@pytest.fixture(scope="module")
+def guest(place, layers_of):
+    stack = place.open(layers_of("host/qemu-tcg"))
+    assert stack.machine.run(["test", "-f", f"{ROOT}/cgroup.controllers"]).returncode == 0
+    yield stack.machine
+    stack.close()
+
+
+@pytest.fixture
+def scope(place):
+    made = Scope(place.ledger)
+    yield made
+    made.close()
+
+
+def exists(guest, path):
+    return guest.run(["test", "-d", f"{ROOT}/{path}"]).returncode == 0
+
+
+def test_a_command_in_a_group_gets_its_limits(guest, scope):
+    group = cgroup.make(guest, "tare/x/y", scope, cpuset="0", limits=LIMITS)
+    inside = Inner(guest, "group", group.enter_argv)
+
+    said = text(inside, ["cat", "/proc/self/cgroup"])
+    files = "cat $0/memory.max $0/memory.swap.max $0/cpuset.cpus"
+    limits = inside.run(["sh", "-c", files, f"{ROOT}/tare/x/y"]).stdout.decode().split()
+
+    assert said == "0::/tare/x/y"
+    assert [limits[0], limits[-1]] == [str(2**26), "0"]
+    assert set(limits[1:-1]) <= {"0"}
+    assert readback.read(inside) == readback.Inside(1, 2**26)
+    take = ["dd", "if=/dev/zero", "of=/dev/null", "count=1", "bs=100M"]
+    assert inside.run(take).returncode == 137
+    assert cgroup.of_process(inside, "self") == "tare/x/y"
+
+
+def test_removing_a_group_kills_what_is_in_it_and_below_even_frozen(guest, scope):
+    group = cgroup.make(guest, "tare/z", scope)
+    below = cgroup.make(guest, "tare/z/below", scope)
+    for each in (below,):
+        check(guest, each.enter_argv(["sh", "-c", "setsid sleep 4321.5 > /dev/null 2>&1 &"]))
+    check(guest, ["sh", "-c", f"echo 1 > {ROOT}/{group.path}/cgroup.freeze"])
+
+    check(guest, ["sh", "-c", cgroup.REMOVE, group.path])
+
+    lines = text(guest, ["sh", "-c", "cat /proc/[0-9]*/cmdline 2> /dev/null; true"])
+    assert "4321.5" not in lines
+    assert not exists(guest, "tare")
+    check(guest, ["sh", "-c", cgroup.REMOVE, group.path])
+
+
+def test_a_neighbour_keeps_the_group_above(guest, scope):
+    cgroup.make(guest, "tare/stays", scope)
+    goes = Scope(scope.ledger)
+    cgroup.make(guest, "tare/goes", goes)
+
+    goes.close()
+
+    assert exists(guest, "tare/stays")
+    assert not exists(guest, "tare/goes")
+
+
+def test_limits_that_cannot_be_given_say_so_and_leave_nothing(guest, scope):
+    with pytest.raises(LayerError, match="could not make the cgroup tare/w on"):
+        cgroup.make(guest, "tare/w", scope, cpuset="77", limits=LIMITS)
+
+    scope.close()
+    assert not exists(guest, "tare/w")
+
+
+def test_a_group_is_held_to_other_cpus_later(guest, scope):
+    group = cgroup.make(guest, "tare/h", scope)
+
+    group.hold("0")
+
+    assert text(guest, ["cat", f"{ROOT}/tare/h/cpuset.cpus"]) == "0"

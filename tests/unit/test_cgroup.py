@@ -1,0 +1,74 @@
+"""Control groups: what is run, and how a process's group is found. The scripts run for real in
+tests/contract.
+"""
+
+import pytest
+
+from tare.errors import LayerError
+from tare.ledger import Ledger, Scope, leftovers
+from tare.limits import cgroup
+from tare.machine import Completed
+from tare.model import Limits
+
+
+class Fake:
+    """Answers as told and keeps what it was asked."""
+
+    name, ephemeral = "host", False
+
+    def __init__(self, stdout=b"", returncode=0):
+        self.answer, self.asked = (returncode, stdout, b"no such controller", 0.0), []
+
+    def host_argv(self, argv):
+        return list(argv)
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        self.asked.append(list(argv))
+        return Completed(tuple(argv), *self.answer)
+
+
+@pytest.fixture
+def scope(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    yield Scope(ledger)
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("listing", "group"),
+    [
+        pytest.param(
+            b"5:memory:/other\n3:cpu,cpuacct:/tare/x\n0::/init\n", "tare/x", id="v1 and hybrid"
+        ),
+        pytest.param(b"0::/system.slice/docker-1.scope\n", "system.slice/docker-1.scope", id="v2"),
+        pytest.param(b"0::/with:colon\n", "with:colon", id="a colon in the path"),
+        pytest.param(b"2:cpuacct:/\n0::/\n", "", id="the root"),
+    ],
+)
+def test_the_group_that_counts_cpu_time_is_found(listing, group):
+    machine = Fake(listing)
+
+    assert cgroup.of_process(machine, "12") == group
+    assert machine.asked == [["cat", "/proc/12/cgroup"]]
+
+
+def test_limits_reach_the_script_as_arguments(scope):
+    machine = Fake()
+
+    group = cgroup.make(
+        machine, "tare/x", scope, cpuset="1-2", limits=Limits(cpus=2, memory_bytes=2**30)
+    )
+    group.hold("3")
+
+    assert [argv[3:] for argv in machine.asked] == [
+        ["make-cgroup", "tare/x", "1-2", str(2**30)],
+        ["make-cgroup", "tare/x", "3", ""],
+    ]
+    assert group.enter_argv(["a b"])[3:] == ["tare/x", "a b"]
+
+
+def test_a_group_that_cannot_be_made_is_in_the_ledger_all_the_same(scope):
+    with pytest.raises(LayerError, match=r"could not make the cgroup tare/x on host: .*controller"):
+        cgroup.make(Fake(returncode=1), "tare/x", scope)
+
+    assert [left.name for left in leftovers(scope.ledger.path)] == ["tare/x"]

@@ -1,0 +1,601 @@
+"""The runner on simulated and scripted layers: resuming, failing, giving up, leaving nothing."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tare import runner
+from tare.errors import CommandFailed, LayerError, LayerTimedOut, ResultsError, Unavailable
+from tare.facts import host_facts
+from tare.ledger import leftovers
+from tare.limits.readback import Inside
+from tare.machine import Completed, Host
+from tare.model import Kind, Status
+from tare.runner.session import Session
+from tare.store import load
+
+ROOM = "16m"
+
+
+class Killed(BaseException):
+    """Ends a run as an interrupt does."""
+
+
+class Ending(runner.Silent):
+    """Ends the run at the event of a number; counts events."""
+
+    def __init__(self, at=None):
+        self.at, self.count = at, 0
+
+    def _event(self):
+        self.count += 1
+        if self.count == self.at:
+            raise Killed
+
+    def begins(self, plan, trials_done):
+        self._event()
+
+    def block(self, number, decided, of):
+        self._event()
+
+    def trial(self, cell):
+        self._event()
+
+    def ended(self, cell, trial):
+        self._event()
+
+
+class EndingAnywhere(Ending):
+    """As Ending; what is said outside blocks, also by the threads that open platforms, counts."""
+
+    def says(self, text):
+        if not text.startswith("removing"):
+            self._event()
+
+
+def study(lab, *, name="scripted", blocks=3, instances=1, workloads=None, **sections):
+    """A study of a simulated baseline and a scripted platform."""
+    sections["repetition"] = {
+        "min_blocks": blocks, "max_blocks": blocks, "instances": instances,
+    }  # fmt: skip
+    if workloads:
+        sections["workloads"] = workloads
+    return lab.text({"base": {"sim": {}}, name: {"stack": "host/scripted"}}, **sections)
+
+
+def of(results, name):
+    """All trials of a platform's own cells, in order."""
+    cells = results.plan.cells_by_id
+    return [
+        t for t in results.trials if cells[t.cell].platform == name and not cells[t.cell].control
+    ]
+
+
+def measured(results, name):
+    return [trial for trial in of(results, name) if trial.kind is Kind.MEASURED]
+
+
+def statuses(results, name):
+    return [trial.status for trial in measured(results, name)]
+
+
+def lines(folder):
+    return (folder / "trials.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def is_whole(results):
+    """Whether every place of the plan has exactly one measured trial."""
+    done = [(t.block, t.cell) for t in results.trials if t.kind is Kind.MEASURED]
+    return sorted(done) == sorted((slot.block, slot.cell) for slot in results.plan.slots)
+
+
+def event_count(lab):
+    counting = EndingAnywhere()
+    text = study(lab, instances=2)
+    lab.run(text, progress=counting)
+    return counting.count
+
+
+def test_a_run_ended_at_any_event_is_completed_by_resuming_it(lab, scripted):
+    text = study(lab, instances=2)
+    total = event_count(lab)
+    assert total > 30
+    for at in range(1, total):
+        declared, plan, folder = lab.begin(text)
+        with pytest.raises(Killed):
+            runner.run(declared, plan, folder, EndingAnywhere(at))
+        assert lab.leftovers() == [], at
+        assert leftovers(folder / "ledger.jsonl") == [], at
+        before = lines(folder)
+
+        runner.run(declared, plan, folder, runner.Silent())
+
+        assert lines(folder)[: len(before)] == before
+        assert is_whole(load(folder)), at
+
+
+def test_a_run_may_be_ended_again_and_again(lab, scripted):
+    declared, plan, folder = lab.begin(study(lab, instances=2))
+    sessions = 0
+    while True:
+        sessions += 1
+        before = lines(folder)
+        try:
+            runner.run(declared, plan, folder, Ending(8))
+        except Killed:
+            assert lines(folder)[: len(before)] == before
+            assert sessions < 50
+        else:
+            break
+
+    assert sessions > 2
+    assert is_whole(load(folder))
+    assert len(load(folder).run["sessions"]) == sessions
+
+
+def test_an_instance_is_warmed_once_in_each_session(lab):
+    results = lab.run(lab.text({"base": {"sim": {}}}, repetition={
+        "min_blocks": 8, "max_blocks": 8, "instances": 3}))  # fmt: skip
+
+    warm = [t.instance for t in of(results, "base") if t.kind is Kind.WARMUP]
+    assert len(warm) == len(set(warm)) == 3
+    assert len({t.instance for t in measured(results, "base")}) == 3
+
+
+def test_a_line_that_was_cut_short_is_measured_again(lab):
+    text = study(lab, name="sim2").replace("scripted", "sim")
+    declared, plan, folder = lab.begin(text)
+    with pytest.raises(Killed):
+        runner.run(declared, plan, folder, Ending(12))
+    whole = lines(folder)
+    with (folder / "trials.jsonl").open("ab") as file:
+        file.write(whole[-1][:40])
+
+    runner.run(declared, plan, folder, runner.Silent())
+
+    assert lines(folder)[: len(whole)] == whole
+    assert is_whole(load(folder))
+
+
+def test_a_study_that_is_whole_is_not_run_again(lab):
+    text = lab.text({"base": {"sim": {}}})
+    declared, plan, folder = lab.begin(text)
+    runner.run(declared, plan, folder, runner.Silent())
+    before = lines(folder)
+
+    runner.run(declared, plan, folder, runner.Silent())
+
+    assert lines(folder) == before
+
+
+@pytest.mark.parametrize("fact", ["kernel", "cpu_model", "cpus"])
+def test_a_host_that_has_changed_is_refused(lab, fact):
+    declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    runner.run(declared, plan, folder, runner.Silent())
+    facts = json.loads((folder / "facts.json").read_text())
+    facts["host"][fact] = "other"
+    (folder / "facts.json").write_text(json.dumps(facts))
+    names = ("facts.json", "run.json", "trials.jsonl")
+    before = [(folder / name).read_bytes() for name in names]
+
+    with pytest.raises(ResultsError, match=f"another host.*{fact}"):
+        runner.run(declared, plan, folder, runner.Silent())
+
+    assert [(folder / name).read_bytes() for name in names] == before
+    assert lab.leftovers() == []
+
+
+def test_things_left_by_a_killed_session_are_refused_until_they_are_cleaned(lab):
+    declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    killed = Session(folder, "bookworm", ())
+    killed.__enter__()
+    folder_made = killed.folder
+    killed.ledger.close()  # as a kill does
+    killed._lock.close()
+
+    with pytest.raises(ResultsError, match="tare clean"):
+        runner.run(declared, plan, folder, runner.Silent())
+    assert folder_made.exists()
+    (cleaned,) = runner.clean_all()
+    assert (cleaned.left.what, cleaned.problem) == ("folder", "")
+    assert not folder_made.exists()
+
+    runner.run(declared, plan, folder, runner.Silent())
+    assert is_whole(load(folder))
+
+
+def test_a_ledger_cut_short_by_a_kill_does_not_stand_in_the_way(lab):
+    declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    killed = Session(folder, "bookworm", ())
+    killed.__enter__()
+    killed.ledger.close()
+    killed._lock.close()
+    with (folder / "ledger.jsonl").open("a") as file:
+        file.write('{"id": 2, "what": "cont')
+
+    assert all(not found.problem for found in runner.clean_all())
+    runner.run(declared, plan, folder, runner.Silent())
+
+    assert is_whole(load(folder))
+    assert lab.leftovers() == []
+
+
+def test_two_sessions_at_once_are_refused(lab):
+    declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    with (
+        Session(folder, "bookworm", ()),
+        pytest.raises(Unavailable, match="another Tare session is running"),
+    ):
+        runner.run(declared, plan, folder, runner.Silent())
+
+
+def test_a_living_session_is_passed_over_by_cleaning(lab):
+    _, _, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    with Session(folder, "bookworm", ()) as session:
+        (said,) = runner.clean_all()
+
+        assert "still running" in said
+        assert session.folder.exists()
+
+
+@pytest.fixture
+def small_disk(lab):
+    """Mount a small file system, and say how it is made larger."""
+    folder = lab.folder / "disk"
+    folder.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o"]
+
+    def resize(size, *more):
+        subprocess.run([*mounted, f"{more[0]}size={size}" if more else f"size={size}",
+                        "tmpfs", folder], check=True)  # fmt: skip
+
+    resize("128k")
+    yield folder, lambda size: resize(size, "remount,")
+    subprocess.run(["umount", folder], check=True)  # noqa: S607
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("blocks_free", [10, 11, 12, 13, 17, 22, 29])
+def test_a_full_disk_ends_the_run_and_more_room_completes_it(
+    lab, scripted, small_disk, blocks_free
+):
+    disk, resize = small_disk
+    declared, plan, folder = lab.begin(study(lab, instances=2), folder=disk / "results")
+    free = os.statvfs(disk).f_bfree
+    (disk / "ballast").write_bytes(bytes(4096 * (free - blocks_free)))
+
+    with pytest.raises(ResultsError, match=f"make room.*tare run --resume {folder}"):
+        runner.run(declared, plan, folder, runner.Silent())
+    before = lines(folder)
+    assert all(line.endswith(b"\n") for line in before)
+    assert len(load(folder).trials) == len(before)
+    assert not [path for path in lab.leftovers() if path.is_dir()]
+
+    resize(ROOM)
+    list(runner.clean_all())
+    runner.run(declared, plan, folder, runner.Silent())
+
+    assert lines(folder)[: len(before)] == before
+    assert is_whole(load(folder))
+    assert lab.leftovers() == []
+
+
+def test_what_does_not_end_in_time_did_not_respond_and_is_given_up_after_three(lab):
+    slow = {"stack": "host/sim", "sim": {"cost": 30.0}}
+    text = lab.text(
+        {"base": {"sim": {}}, "slow": slow},
+        workloads=[{"mbw": {"size": "8192MiB", "runs": 2}}],
+        repetition={"min_blocks": 8, "max_blocks": 8, "instances": 1},
+        deadlines={"trial": "20 s"},
+    )
+    results = lab.run(text)
+
+    assert statuses(results, "slow") == [Status.DNR] * 3
+    assert "did not end within 20 s" in measured(results, "slow")[0].reason
+    assert statuses(results, "base") == [Status.OK] * 3
+    assert results.run["stop"] == "nothing is left to compare"
+
+
+def failing(verb, error, *, when=lambda instance, argv: True):
+    """Write a plot in which a verb raises an error or gives an answer."""
+
+    def plot(instance, seen, argv):
+        if seen != verb or not when(instance, argv):
+            return None
+        if isinstance(error, BaseException):
+            raise error
+        return error
+
+    return plot
+
+
+def is_workload(_instance, argv):
+    return "sysbench" in argv
+
+
+def done(status, stdout=b"", stderr=b"", *, timed_out=False):
+    return Completed(("x",), status, stdout, stderr, 1.0, timed_out)
+
+
+def test_a_platform_that_is_unavailable_has_one_trial_and_the_study_goes_on(lab, scripted):
+    scripted.plot = failing("probe", Unavailable("no frobnicator", "apt-get install frobnicator"))
+    text = lab.text(
+        {"base": {"sim": {}}, "dear": {"sim": {"cost": 1.5}}, "gone": {"stack": "host/scripted"}}
+    )
+    results = lab.run(text)
+
+    (trial,) = of(results, "gone")
+    assert trial.status is Status.UNAVAILABLE
+    assert "apt-get install frobnicator" in trial.reason
+    assert len(measured(results, "dear")) == 8
+    assert results.facts["platforms"]["gone"]["unavailable"]
+
+
+def test_a_platform_stays_unavailable_in_one_trial_after_resuming(lab, scripted):
+    scripted.plot = failing("probe", Unavailable("no frobnicator"))
+    declared, plan, folder = lab.begin(study(lab))
+    for _ in range(2):
+        runner.run(declared, plan, folder, runner.Silent())
+
+    assert len(of(load(folder), "scripted")) == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "error", "status"),
+    [
+        ("start", LayerError("it does not start"), Status.FAILED),
+        ("ready", LayerTimedOut("the console ends: panic"), Status.DNR),
+        ("ready", Unavailable("no such thing"), Status.UNAVAILABLE),
+        ("inside", CommandFailed(done(1, stderr=b"no nproc"), "host/scripted"), Status.FAILED),
+        ("inside", Inside(64, 2**30), Status.FAILED),
+        ("pause", LayerError("it does not pause"), Status.FAILED),
+    ],
+)
+def test_a_platform_that_does_not_open_is_removed_before_the_first_block(
+    lab, scripted, verb, error, status
+):
+    scripted.plot = failing(verb, error)
+    there = []
+
+    class Watching(runner.Silent):
+        def block(self, number, decided, of):
+            there.append([made.path for made in scripted.made if os.path.exists(made.path)])  # noqa: PTH110
+
+    text = lab.text(
+        {"base": {"sim": {}}, "bad": {"stack": "host/scripted"}, "dear": {"sim": {"cost": 2.0}}},
+        repetition={"min_blocks": 8, "max_blocks": 8, "instances": 4},
+    )
+    results = lab.run(text, progress=Watching())
+
+    (trial,) = of(results, "bad")
+    assert trial.status is status
+    assert there[0] == []
+    assert len(measured(results, "dear")) == 8
+
+
+def test_limits_that_are_not_those_asked_for_are_named(lab, scripted):
+    scripted.plot = failing("inside", Inside(64, 2**30))
+    (trial,) = of(lab.run(study(lab)), "scripted")
+
+    assert "64 CPUs inside, 1 were to be given" in trial.reason
+
+
+def test_more_cpus_than_the_host_has_make_only_those_cells_unavailable(lab):
+    text = lab.text({"base": {"sim": {}}}, limits={"cpus": [1, 4096], "memory": "1GiB"})
+    results = lab.run(text)
+
+    cells = results.plan.cells_by_id
+    came = {(cells[t.cell].limits.cpus, t.status) for t in results.trials}
+    assert (4096, Status.UNAVAILABLE) in came
+    assert (1, Status.UNAVAILABLE) not in came
+    assert len([t for t in results.trials if cells[t.cell].limits.cpus == 4096]) == 2
+
+
+def test_a_tool_that_the_machine_lacks_is_said_once_and_left_out(lab, scripted):
+    lacking = done(127, stderr=b"env: 'sysbench': No such file or directory")
+    scripted.plot = failing("run", lacking, when=is_workload)
+    results = lab.run(study(lab, blocks=8))
+
+    assert statuses(results, "scripted") == [Status.UNAVAILABLE]
+    assert "sysbench" in measured(results, "scripted")[0].reason
+    assert "lacks the tool" in measured(results, "scripted")[0].reason
+
+
+def test_a_tool_that_is_lacking_already_when_files_are_prepared_is_unavailable_too(lab, scripted):
+    lacking = done(127, stderr=b"env: 'fio': No such file or directory")
+    scripted.plot = failing("run", lacking, when=lambda _, argv: "fio" in argv)
+    fio = {"fio": {"pattern": "randread", "size": "64MiB", "depth": 1, "jobs": 1, "time": "1 s"}}
+    results = lab.run(study(lab, workloads=[fio], blocks=8))
+
+    assert statuses(results, "scripted") == [Status.UNAVAILABLE]
+    assert "lacks the tool" in measured(results, "scripted")[0].reason
+
+
+def test_preparing_that_hangs_did_not_respond(lab, scripted):
+    late = done(137, timed_out=True)
+    scripted.plot = failing("run", late, when=lambda _, argv: "--create_only=1" in argv)
+    fio = {"fio": {"pattern": "randread", "size": "64MiB", "depth": 1, "jobs": 1, "time": "1 s"}}
+    results = lab.run(study(lab, workloads=[fio], blocks=8))
+
+    assert statuses(results, "scripted") == [Status.DNR] * 3
+
+
+def test_output_that_is_not_understood_fails_three_times_and_is_given_up(lab, scripted):
+    scripted.plot = failing("run", done(0, b"Segmentation fault\n"), when=is_workload)
+    results = lab.run(study(lab, blocks=8))
+
+    assert statuses(results, "scripted") == [Status.FAILED] * 3
+    assert "Segmentation fault" in measured(results, "scripted")[0].reason
+
+
+def test_failures_that_are_not_in_a_row_do_not_give_a_cell_up(lab, scripted):
+    count = {"trials": 0}
+
+    def every_other(_, argv):
+        count["trials"] += is_workload(_, argv)
+        return is_workload(_, argv) and count["trials"] % 2 == 0
+
+    scripted.plot = failing("run", done(1, stderr=b"bad luck"), when=every_other)
+    results = lab.run(study(lab, blocks=8))
+
+    assert len(measured(results, "scripted")) == 8
+    assert 3 < statuses(results, "scripted").count(Status.FAILED) < 8
+
+
+class Dying:
+    """A plot in which instances, by their numbers, stop answering after so many trials."""
+
+    def __init__(self, numbers, after=3, verbs=("run", "resume", "pause", "threads")):
+        self.numbers, self.after, self.verbs = set(numbers), after, verbs
+        self.trials = 0
+
+    def __call__(self, instance, verb, argv):
+        self.trials += verb == "run" and is_workload(instance, argv)
+        if self.trials < self.after or instance is None or instance.number not in self.numbers:
+            return None
+        if verb not in self.verbs:
+            return None
+        if verb == "run":
+            return done(255, stderr=b"Connection refused")
+        if verb == "threads":
+            raise CommandFailed(done(1, stderr=b"Cannot connect to the daemon"), "host")
+        raise LayerError(f"no answer to '{verb}'")
+
+
+@pytest.mark.parametrize(
+    "verbs",
+    [("run",), ("run", "threads"), ("run", "resume"), ("run", "resume", "pause", "threads")],
+)
+def test_an_instance_that_dies_is_replaced_and_only_its_trial_is_lost(lab, scripted, verbs):
+    scripted.plot = Dying({0}, verbs=verbs)
+    results = lab.run(study(lab, blocks=8, instances=2))
+
+    came = statuses(results, "scripted")
+    assert came.count(Status.FAILED) == 1
+    assert len(came) == 8
+    reasons = [t.reason for t in measured(results, "scripted") if t.status is Status.FAILED]
+    assert reasons[0]
+    labels = {t.instance.partition("-")[2] for t in of(results, "scripted")}
+    assert labels in ({"0", "0r1", "1"}, {"0", "1", "1r1"})
+    assert len(scripted.made) == 3
+    assert lab.leftovers() == []
+
+
+def test_instances_that_die_together_are_replaced_together(lab, scripted):
+    """As when a daemon dies: were each found dead in its own turn, the cell would be given up."""
+    scripted.plot = Dying(range(5), after=2)
+    results = lab.run(study(lab, blocks=8, instances=5))
+
+    came = statuses(results, "scripted")
+    assert len(came) == 8
+    assert came.count(Status.FAILED) == 1
+    assert len(scripted.made) == 10
+
+
+def test_an_instance_that_is_lost_for_good_closes_its_platform(lab, scripted):
+    dying = Dying({0})
+
+    def plot(instance, verb, argv):
+        if verb == "start" and instance.number == 2:
+            raise LayerError("the host is out of frobs")
+        return dying(instance, verb, argv)
+
+    scripted.plot = plot
+    text = study(lab, blocks=8, instances=2)
+    results = lab.run(text)
+
+    assert "not replaced: the host is out of frobs" in measured(results, "scripted")[-1].reason
+    assert [made for made in scripted.made if os.path.exists(made.path)] == []  # noqa: PTH110
+    assert lab.leftovers() == []
+
+
+def test_a_trial_stands_when_its_instance_cannot_be_paused_after_it(lab, scripted):
+    state = {"pauses": 0}
+
+    def plot(instance, verb, argv):
+        state["pauses"] += verb == "pause"
+        if verb == "pause" and state["pauses"] == 3:
+            raise LayerError("it does not pause")
+        if instance is not None and instance.number == 0 and state["pauses"] >= 3:
+            return done(1) if verb == "run" else None
+        return None
+
+    scripted.plot = plot
+    results = lab.run(study(lab, blocks=8))
+
+    assert Status.FAILED not in statuses(results, "scripted")
+    assert len(measured(results, "scripted")) == 8
+    assert len(scripted.made) == 2
+
+
+def test_what_cannot_be_removed_is_said_and_kept_for_cleaning(lab, scripted, caplog):
+    flag = lab.folder / "stuck"
+    flag.touch()
+    stuck = ["sh", "-c", 'test ! -e "$0" || { echo busy >&2; exit 1; }', str(flag)]
+    scripted.plot = failing("undo", stuck)
+
+    declared, plan, folder = lab.begin(study(lab))
+    with pytest.raises(LayerError, match=r"could not remove file.*busy"):
+        runner.run(declared, plan, folder, runner.Silent())
+    assert is_whole(load(folder))  # nothing of what was measured is lost
+
+    flag.unlink()
+    assert all(not found.problem for found in runner.clean_all())
+    assert lab.leftovers() == []
+
+
+def test_what_cannot_be_removed_does_not_hide_why_the_run_ended(lab, scripted, caplog):
+    flag = lab.folder / "stuck"
+    flag.touch()
+    scripted.plot = failing("undo", ["sh", "-c", 'test ! -e "$0"', str(flag)])
+
+    declared, plan, folder = lab.begin(study(lab))
+    with pytest.raises(Killed):
+        runner.run(declared, plan, folder, Ending(8))
+
+    assert "tare clean" in caplog.text
+
+
+def test_a_failing_thread_ends_the_run_and_leaves_nothing(lab, scripted):
+    scripted.plot = failing("start", ZeroDivisionError("a bug"), when=lambda i, _: i.number == 1)
+    declared, plan, folder = lab.begin(study(lab, instances=4))
+
+    with pytest.raises(ZeroDivisionError):
+        runner.run(declared, plan, folder, runner.Silent())
+
+    assert lab.leftovers() == []
+    assert "before the study was" in load(folder).run["stop"]
+
+
+def test_the_cpus_of_this_process_are_given_back(lab):
+    before = os.sched_getaffinity(0)
+    lab.run(lab.text({"base": {"sim": {}}}))
+
+    assert os.sched_getaffinity(0) == before
+
+
+def test_the_facts_say_what_ran_where(lab):
+    facts = lab.run(lab.text({"base": {"sim": {}}})).facts
+
+    assert facts["host"]["kernel"] == host_facts(Host())["kernel"]
+    assert facts["platforms"]["base"]["inside"]["cpus"] == 1
+    assert facts["platforms"]["base"]["stack"] == "host/sim"
+    assert facts["session"]["seed"] == 1
+
+
+def test_a_budget_ends_the_study_between_blocks(lab):
+    # Simulated trials take no time, but what is stored says how long they would have taken.
+    text = lab.text(
+        {"base": {"sim": {}}},
+        repetition={"min_blocks": 8, "max_blocks": 60, "instances": 1, "budget": "10 s"},
+    )
+    declared, plan, folder = lab.begin(text)
+    with pytest.raises(Killed):
+        runner.run(declared, plan, folder, Ending(40))
+    runner.run(declared, plan, folder, runner.Silent())
+    results = load(folder)
+
+    assert "budget of 10 s" in results.run["stop"]
+    assert len({t.block for t in results.trials}) < 60
