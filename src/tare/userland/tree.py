@@ -122,9 +122,7 @@ class Userland:
         return {**recipe, "versions": installed(tree)}
 
 
-def deliver(
-    here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUNK_BYTES
-) -> None:
+def deliver(here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUNK_BYTES) -> None:
     """Copy a file of any size to a machine, once, in pieces; a copy cut short is not taken."""
     if machine.run(["test", "-e", there]).returncode == 0:
         return
