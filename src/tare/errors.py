@@ -72,8 +72,7 @@ class CommandTimedOut(CommandFailed):
 
     def __str__(self) -> str:
         return (
-            f"{self.tried} did not end within {self.completed.duration_s:.1f} s "
-            f"on {self.machine}"
+            f"{self.tried} did not end within {self.completed.duration_s:.1f} s on {self.machine}"
         )
 
 

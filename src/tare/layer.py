@@ -109,6 +109,10 @@ class Layer(ABC):
 
     packages: ClassVar[tuple[str, ...]] = ()
     """The Debian packages that the outer machine must have."""
+    runs_userland: ClassVar[bool] = True
+    """Whether it can take the shared userland, which is then built before anything is opened."""
+    boots_guest: ClassVar[bool] = False
+    """Whether it boots the guest that has the userland on its disk."""
 
     @property
     def name(self) -> str:

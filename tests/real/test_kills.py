@@ -63,7 +63,7 @@ def _await_session(process, folder):
 @pytest.mark.needs("docker")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_run_is_cleaned_and_resumed(lab, tmp_path, seed):
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - a moment to kill at
     opening = [chance.uniform(0, 1.5) for _ in range(3)]
     measuring = [chance.uniform(2, 9) for _ in range(2)]
     kill_clean_resume(lab, tmp_path, seed, ("host", "host/docker"), opening + measuring)
@@ -73,7 +73,7 @@ def test_a_killed_run_is_cleaned_and_resumed(lab, tmp_path, seed):
 @pytest.mark.needs("docker")
 @pytest.mark.needs("qemu")
 def test_a_killed_run_with_guests_is_cleaned_and_resumed(lab, tmp_path):
-    chance = random.Random(3)
+    chance = random.Random(3)  # noqa: S311 - moments to kill at
     delays = [chance.uniform(0, limit) for limit in (2, 5, 15, 40, 70, 90)]
     stacks = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker")
     kill_clean_resume(lab, tmp_path, 3, stacks, delays)

@@ -10,14 +10,14 @@ import pytest
 from tare import runner
 from tare.engines.docker import answering
 from tare.home import home
-from tare.layers import docker
 from tare.machine import Host
 from tare.model import Kind, Status
 from tare.store import Writer, load
 from tare.study import make_plan, read_study
 
 GOOD = (Status.OK, Status.SUSPECT)
-CPU = [
+# The packages of all tests, or another userland would be built.
+SHORT = [
     {"sysbench_cpu": {"max_prime": 2000, "threads": 1, "time": "1 s"}},
     {"fio": {"pattern": "randread", "size": "16MiB", "depth": 1, "jobs": 1, "time": "1 s"}},
     {"mbw": {"size": "16MiB", "runs": 2}},
@@ -49,6 +49,10 @@ def run(lab, text, folder, progress):
     writer.close()
     lab.patiently(lambda: runner.run(study, plan, folder, progress))
     return load(folder)
+
+
+def size(path):
+    return path.stat().st_size if path.exists() else 0
 
 
 def kill(pid_file):
@@ -109,8 +113,7 @@ def test_trials_of_a_daemon_that_was_killed_fail_and_the_study_completes(lab, tm
         kill(pid)
 
     watching = AtTrial("host/docker", 1, kill_daemon)
-    text = lab.declare("host", "host/docker", blocks=4, instances=3, workloads=CPU[:1] + CPU[2:])
-    text = text.replace("mbw:", "mbw:")
+    text = lab.declare("host", "host/docker", blocks=4, instances=3, workloads=SHORT)
     results = run(lab, text, tmp_path / "results", watching)
 
     failed = [t for t in measured(results, "host/docker") if t.status not in GOOD]
@@ -130,7 +133,7 @@ def test_a_guest_that_is_killed_in_a_trial_is_replaced(lab, tmp_path):
         threading.Timer(0.7, kill, (pid,)).start()
 
     watching = AtTrial("host/qemu-tcg", 1, kill_guest)
-    text = lab.declare("host", "host/qemu-tcg", blocks=3, workloads=CPU)
+    text = lab.declare("host", "host/qemu-tcg", blocks=3, workloads=SHORT)
     results = run(lab, text, tmp_path / "results", watching)
 
     failed = [t for t in measured(results, "host/qemu-tcg") if t.status not in GOOD]
@@ -149,7 +152,7 @@ def test_a_guest_that_is_killed_in_a_trial_is_replaced(lab, tmp_path):
 @pytest.mark.needs("docker")
 def test_a_guest_that_does_not_boot_did_not_respond_and_the_study_goes_on(lab, tmp_path):
     (tmp_path / "study.yaml").write_text(
-        lab.declare("host", "host/docker", "host/qemu-tcg", workloads=CPU, start="2 s")
+        lab.declare("host", "host/docker", "host/qemu-tcg", workloads=SHORT, start="2 s")
     )
     folder = tmp_path / "results"
     done = lab.tare("run", tmp_path / "study.yaml", "--into", folder)
@@ -157,22 +160,24 @@ def test_a_guest_that_does_not_boot_did_not_respond_and_the_study_goes_on(lab, t
     assert done.returncode == 1, done.stderr
     results = load(folder)
     trials = measured(results, "host/qemu-tcg")
-    assert [t.status for t in trials] == [Status.DNR] * len(CPU)
+    assert [t.status for t in trials] == [Status.DNR] * len(SHORT)
     assert "its console ends:" in trials[0].reason
-    assert len([t for t in measured(results, "host") if t.status in GOOD]) == 2 * len(CPU)
+    assert len([t for t in measured(results, "host") if t.status in GOOD]) == 2 * len(SHORT)
     assert lab.leftovers(folder) == []
 
 
 @pytest.mark.needs("docker")
-def test_an_interrupted_run_leaves_nothing_and_says_how_to_go_on(lab, tmp_path):
+@pytest.mark.parametrize("moment", ["opening", "measuring"])
+def test_an_interrupted_run_leaves_nothing_and_says_how_to_go_on(lab, tmp_path, moment):
     (tmp_path / "study.yaml").write_text(lab.declare("host", "host/docker", blocks=8))
     folder = tmp_path / "results"
     with lab.start("run", tmp_path / "study.yaml", "--into", folder) as process:
+        ledger, trials = folder / "ledger.jsonl", folder / "trials.jsonl"
         deadline = time.monotonic() + 60
-        while not (folder / "trials.jsonl").exists() or not (folder / "trials.jsonl").read_bytes():
+        while not (size(trials) if moment == "measuring" else size(ledger) > 2000):
             assert time.monotonic() < deadline
             assert process.poll() is None, process.stderr.read()
-            time.sleep(0.1)
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
 
@@ -180,7 +185,3 @@ def test_an_interrupted_run_leaves_nothing_and_says_how_to_go_on(lab, tmp_path):
     assert f"tare run --resume {folder}" in err
     assert "Traceback" not in err
     assert lab.leftovers(folder) == []
-
-
-def test_the_docker_layer_is_what_these_tests_think():
-    assert docker.Layer().network == "host"

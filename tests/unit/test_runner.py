@@ -187,6 +187,28 @@ def test_a_host_that_has_changed_is_refused(lab, fact):
     assert lab.leftovers() == []
 
 
+def test_a_userland_that_has_changed_is_refused(lab):
+    declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    runner.run(declared, plan, folder, runner.Silent())
+    facts = json.loads((folder / "facts.json").read_text())
+    facts["userland"] = {"id": "0123456789ab"}
+    (folder / "facts.json").write_text(json.dumps(facts))
+
+    with pytest.raises(ResultsError, match="other packages in the userland"):
+        runner.run(declared, plan, folder, runner.Silent())
+
+
+def test_facts_of_earlier_sessions_stay_until_there_are_new_ones(lab):
+    declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    runner.run(declared, plan, folder, runner.Silent())
+    platforms = load(folder).facts["platforms"]
+
+    with pytest.raises(Killed):
+        runner.run(declared, plan, folder, EndingAnywhere(2))
+
+    assert load(folder).facts["platforms"] == platforms
+
+
 def test_things_left_by_a_killed_session_are_refused_until_they_are_cleaned(lab):
     declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
     killed = Session(folder, "bookworm", ())

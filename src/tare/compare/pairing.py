@@ -116,12 +116,12 @@ def pair(mine: History, theirs: History, metric: Metric) -> Pairs:
         if math.isnan(value):
             absent += 1
             continue
-        no_ratio += (value == math.inf and has_numbers(trial)) + (
-            base == math.inf and has_numbers(other)
-        )
-        if value == base == math.inf:
-            both_failed += 1
-            continue
+        if math.inf in (value, base):
+            no_ratio += value == math.inf and has_numbers(trial)
+            no_ratio += base == math.inf and has_numbers(other)
+            if value == base:
+                both_failed += 1
+                continue
         values.append(value)
         bases.append(base)
         suspect += trial.status is Status.SUSPECT or other.status is Status.SUSPECT

@@ -46,6 +46,7 @@ class Layer(layer.Layer):
     accel: Literal["kvm", "tcg", "auto"] = "auto"
 
     packages = ("qemu-system-x86", "qemu-utils", "openssh-client", "socat")
+    boots_guest = True
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""

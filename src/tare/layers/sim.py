@@ -26,6 +26,8 @@ class Layer(layer.Layer):
     drift: float = 0.0
     seed: int = 1
 
+    runs_userland = False
+
     def __post_init__(self) -> None:
         """Refuse what cannot be simulated."""
         if self.cost <= 0:

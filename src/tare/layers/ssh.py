@@ -29,6 +29,7 @@ class Layer(layer.Layer):
     key: str = ""
 
     packages = ("openssh-client",)
+    runs_userland = False
 
     def __post_init__(self) -> None:
         """Refuse a machine without an address."""

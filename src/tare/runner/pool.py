@@ -11,7 +11,6 @@ from threading import Lock
 
 from tare import layer
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
-from tare.layers import sim
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
 from tare.runner.progress import Progress
@@ -20,7 +19,6 @@ from tare.stack import Stack, open_stack
 from tare.study import Platform
 
 Key = tuple[str, bool, Limits]
-WITH_GUEST = {"qemu", "qemu-tcg", "kvm"}
 
 
 def key(cell: Cell) -> Key:
@@ -28,9 +26,9 @@ def key(cell: Cell) -> Key:
     return cell.platform, cell.control, cell.limits
 
 
-def is_real(platform: Platform) -> bool:
-    """Say whether anything of a platform is more than simulated."""
-    return not all(issubclass(layer.kind(name), sim.Layer) for name, _ in platform.layers)
+def takes_userland(platform: Platform) -> bool:
+    """Say whether any layer of a platform takes the shared userland."""
+    return any(layer.kind(name).runs_userland for name, _ in platform.layers)
 
 
 @dataclass
@@ -126,10 +124,13 @@ class Pool:
         fleet.members.insert(place, fresh)
 
     def _probe(self, fleet: Fleet) -> None:
-        outermost, settings = fleet.platform.layers[0]
+        """Ask the outermost layer; what lies further in can only be asked once that is open."""
         try:
-            made = layer.load(outermost, **dict(settings))
-            userland = self.session.userland if outermost in WITH_GUEST else None
+            layers = [layer.load(name, **dict(given)) for name, given in fleet.platform.layers]
+            if instead := layers[-1].own_system():
+                fleet.warnings.append(f"it runs {instead}, not the shared userland")
+            made = layers[0]
+            userland = self.session.userland if made.boots_guest else None
             fleet.probe = made.probe(self.session.host, userland)
         except TareError as error:
             fleet.status, fleet.reason = status_of(error), str(error)
@@ -141,10 +142,14 @@ class Pool:
         that need one are closed.
         """
         fleets = [fleet for fleet in self.fleets.values() if fleet.status is Status.OK]
-        if any(is_real(fleet.platform) for fleet in fleets):
+        if any(takes_userland(fleet.platform) for fleet in fleets):
             self.progress.says("preparing the userland")
             _ = self.session.userland.folder
-        guests = [f for f in fleets if any(name in WITH_GUEST for name, _ in f.platform.layers)]
+        guests = [
+            fleet
+            for fleet in fleets
+            if any(layer.kind(name).boots_guest for name, _ in fleet.platform.layers)
+        ]
         if guests:
             self.progress.says("preparing the guest")
             try:

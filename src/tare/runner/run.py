@@ -21,7 +21,7 @@ from tare.facts import host_facts, noise
 from tare.home import home
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
-from tare.runner.pool import Fleet, Key, Member, Pool, is_real, key, running, status_of
+from tare.runner.pool import Fleet, Key, Member, Pool, key, running, status_of, takes_userland
 from tare.runner.progress import Progress
 from tare.runner.session import Session
 from tare.runner.trial import NOT_IN_USERLAND, in_directory, measure
@@ -90,7 +90,8 @@ class _Runner:
 
     def run(self) -> None:
         """Open the platforms and run the blocks."""
-        facts = self._facts()
+        known = _stored(self.writer.folder, "facts.json")
+        facts = {**known, **self._facts()}
         self.begun = True
         self.progress.begins(self.plan, len(self.done))
         self.writer.facts(facts)
@@ -100,7 +101,13 @@ class _Runner:
         }
         self.session.step_aside(max(limits.cpus for limits in self.study.limits))
         self.pool.open_all(wanted, self.plan.repetition.instances)
-        self.writer.facts(facts | self._platform_facts())
+        opened = self._platform_facts()
+        if self.done and known.get("userland", opened["userland"]) != opened["userland"]:
+            raise ResultsError(
+                f"{self.writer.folder} was measured with other packages in the userland; "
+                "start a new study instead"
+            )
+        self.writer.facts(facts | opened)
         for cell in self.plan.cells:
             fleet = self.pool.fleets[key(cell)]
             if fleet.status is not Status.OK:
@@ -317,9 +324,14 @@ class _Runner:
                 **({"unavailable": fleet.reason} if fleet.reason else {}),
             }
         userland: dict[str, object] = {}
-        if any(is_real(platform) for platform in self.study.platforms):
+        if any(takes_userland(platform) for platform in self.study.platforms):
             source = self.session.userland
-            userland = {"id": source.id, "suite": source.suite, "versions": dict(source.versions)}
+            userland = {
+                "id": source.id,
+                "suite": source.suite,
+                "versions": dict(source.versions),
+                "kernel": source.kernel_version or "",
+            }
         return {"platforms": platforms, "userland": userland}
 
 

@@ -81,9 +81,12 @@ class Rule:
         decided_at, look, ends = None, None, None
         p_values = []
         schedule = looks(min(n, self.cap) if ended else self.cap, self.minimum)
-        for look in [look for look in schedule if look <= n]:
-            ends = interval(log_ratios[:look], level(self.cap))
+        taken = [look for look in schedule if look <= n]
+        for look in taken:
             p_values.append(p_value(log_ratios[:look]))
+            if verdict is not Verdict.UNDECIDED and look != taken[-1]:
+                continue  # only the last interval is still printed
+            ends = interval(log_ratios[:look], level(self.cap))
             if verdict is Verdict.UNDECIDED and ends is not None:
                 met, verdict = self._criterion(ends, sized=has_size(log_ratios[:look]))
                 if met not in (stop, Stop.NOT_YET):

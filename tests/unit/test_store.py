@@ -1,0 +1,194 @@
+"""Results on disk: written once, whole or not at all, and read back as they were."""
+
+import json
+import math
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tare.errors import ResultsError
+from tare.machine import Completed
+from tare.model import HostCost, Kind, Status, Trial
+from tare.store import Writer, load
+from tare.store.reader import read_trials
+
+TRIAL = Trial(
+    cell="0123456789",
+    block=3,
+    slot=2,
+    kind=Kind.MEASURED,
+    instance="abc123-0",
+    status=Status.OK,
+    started_at="2026-01-02T03:04:05.678+00:00",
+    duration_s=1.25,
+    samples={"events": 1234.5, "latency_mean": 1e-9},
+    host=HostCost(cpu_s=1.0, run_delay_s=0.1, all_cpu_s=1.1, coverage=0.9, threads=2),
+    phases_s={"command": 1.25},
+    warnings=("the host swapped 3 pages",),
+)
+DONE = Completed(("env", "sysbench", "größe"), 0, b"\x00\xff out\n", b"err", 1.25)
+
+
+@pytest.fixture
+def writer(tmp_path):
+    made = Writer(tmp_path / "results")
+    yield made
+    made.close()
+
+
+def stored(writer):
+    return read_trials(writer.folder / "trials.jsonl")
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        TRIAL,
+        replace(TRIAL, host=None, samples={}, status=Status.DNR, reason='"quoted"\nü\u2028\x00'),
+        replace(TRIAL, kind=Kind.WARMUP, status=Status.SUSPECT),
+        replace(TRIAL, status=Status.FAILED, samples={"events": math.inf}),
+        replace(TRIAL, samples={"events": 5e-324, "other": 1.7976931348623157e308}),
+    ],
+)
+def test_a_trial_is_read_back_as_it_was_written(writer, trial):
+    writer.trial(trial, None)
+
+    assert stored(writer) == (trial,)
+
+
+def test_a_number_that_is_none_is_read_back(writer):
+    writer.trial(replace(TRIAL, status=Status.FAILED, samples={"events": math.nan}), None)
+
+    (trial,) = stored(writer)
+    assert math.isnan(trial.samples["events"])
+
+
+def test_trials_are_one_line_each_in_the_order_in_which_they_ended(writer):
+    trials = [replace(TRIAL, block=block) for block in (2, 0, 1)]
+    for trial in trials:
+        writer.trial(trial, None)
+
+    assert stored(writer) == tuple(trials)
+    lines = (writer.folder / "trials.jsonl").read_text().splitlines()
+    assert [json.loads(line)["format"] for line in lines] == [1, 1, 1]
+
+
+def test_the_raw_output_is_kept_byte_for_byte(writer):
+    writer.trial(TRIAL, DONE)
+
+    raw = writer.folder / "raw" / "0003-0002-measured-abc123-0"
+    assert (raw / "stdout").read_bytes() == DONE.stdout
+    assert (raw / "stderr").read_bytes() == DONE.stderr
+    command = json.loads((raw / "command.json").read_text())
+    assert command == {
+        "argv": list(DONE.argv), "status": 0, "timed_out": False, "duration_s": 1.25,
+    }  # fmt: skip
+
+
+def test_what_is_written_is_on_the_disk_before_writing_returns(tmp_path):
+    """As strace would show it: the line is written, then fsync is called on the same file."""
+    writer = Writer(tmp_path / "results")
+    writer.trial(TRIAL, None)
+    # Nothing is kept back in a buffer of ours: another reader sees the whole line at once.
+    seen = subprocess.run(
+        ["cat", tmp_path / "results" / "trials.jsonl"],  # noqa: S607
+        capture_output=True,
+        check=True,
+    ).stdout
+    writer.close()
+
+    assert seen.endswith(b"\n")
+    assert seen == (tmp_path / "results" / "trials.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("cut", [1, 20, 100])
+def test_a_line_cut_short_is_no_trial_and_is_dropped_by_the_next_writer(tmp_path, cut):
+    folder = tmp_path / "results"
+    first = Writer(folder)
+    first.trial(TRIAL, None)
+    first.trial(replace(TRIAL, block=4), None)
+    first.close()
+    path = folder / "trials.jsonl"
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert read_trials(path) == (TRIAL,)
+
+    second = Writer(folder)
+    second.trial(replace(TRIAL, block=5), None)
+    second.close()
+
+    assert [trial.block for trial in read_trials(path)] == [3, 5]
+
+
+def test_a_line_that_is_damaged_is_an_error_that_names_it(writer):
+    writer.trial(TRIAL, None)
+    path = writer.folder / "trials.jsonl"
+    path.write_bytes(b'{"cell": 1}\n' + path.read_bytes())
+
+    with pytest.raises(ResultsError, match=r"trials.jsonl:1: not a trial"):
+        read_trials(path)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)  # noqa: S607
+    yield folder
+    subprocess.run(["umount", folder], check=True)  # noqa: S607
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("output_bytes", [0, 1000, 20_000, 60_000])
+def test_a_full_disk_keeps_every_earlier_trial(small_disk, output_bytes):
+    writer = Writer(small_disk / "results")
+    done = replace(DONE, stdout=bytes(output_bytes))
+    written = []
+    with pytest.raises(ResultsError, match="make room, then tare run"):  # noqa: PT012
+        for block in range(10_000):
+            trial = replace(TRIAL, block=block, reason="x" * 500)
+            writer.trial(trial, done if output_bytes else None)
+            written.append(trial)
+    assert stored(writer) == tuple(written)
+
+    subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)  # noqa: S607
+    writer.trial(replace(TRIAL, block=77_777), done)
+    writer.close()
+    assert stored(writer)[:-1] == tuple(written)
+    assert stored(writer)[-1].block == 77_777
+    kept = {path.name for path in (small_disk / "results" / "raw").iterdir()}
+    assert len(kept) == (len(written) if output_bytes else 0) + 1
+
+
+@pytest.mark.needs("root")
+def test_a_file_that_cannot_be_replaced_stays_as_it_was(small_disk):
+    writer = Writer(small_disk / "results")
+    writer.facts({"first": 1})
+    with pytest.raises(ResultsError, match=r"cannot write .*facts.json: No space left"):
+        writer.facts({"second": "x" * 100_000})
+    writer.close()
+
+    assert json.loads((small_disk / "results" / "facts.json").read_text()) == {"first": 1}
+    assert not (small_disk / "results" / "facts.new").exists()
+
+
+def test_results_are_read_as_far_as_they_are_there(lab):
+    text = lab.text({"base": {"sim": {}}})
+    _, plan, folder = lab.begin(text)
+
+    results = load(folder)
+
+    assert results.plan == plan
+    assert results.study == text
+    assert (results.facts, results.run, results.trials) == ({}, {}, ())
+
+
+def test_a_folder_without_a_plan_is_no_results(tmp_path):
+    with pytest.raises(ResultsError, match=r"is no results directory: it has no plan.json"):
+        load(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_said():
+    with pytest.raises(ResultsError, match="cannot write results to /proc/tare"):
+        Writer(Path("/proc/tare"))
