@@ -238,8 +238,8 @@ def test_a_home_that_cannot_be_made_is_said(lab, study, monkeypatch, capsys):
 
 
 @pytest.fixture
-def small_disk(lab):
-    folder = lab.folder / "disk"
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"  # not below /dev, which a host instance of another session holds
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True)  # noqa: S607
     yield folder

@@ -124,7 +124,9 @@ def share(hits):
 
 
 @pytest.mark.slow
-def test_ordinary_intervals_of_95_percent_cover_the_truth_in_93_to_97_percent_of_studies(lab):
+def test_ordinary_intervals_of_95_percent_cover_the_truth_in_93_to_97_percent_of_studies(
+    lab, record_property
+):
     """Of studies of a fixed size: each has one look, so nothing need be held back for others."""
     truths = {"dear": TRUTH, "A/A": 1.0}
     covered = {name: [] for name in truths}
@@ -134,16 +136,14 @@ def test_ordinary_intervals_of_95_percent_cover_the_truth_in_93_to_97_percent_of
         for name, truth in truths.items():
             covered[name].append(found[name].fixed_low <= truth <= found[name].fixed_high)
 
-    print({name: share(hits) for name, hits in covered.items()})
-    assert all(0.93 <= share(hits) <= 0.97 for hits in covered.values())
+    shares = {name: share(hits) for name, hits in covered.items()}
+    record_property("covered", shares)
+    assert all(0.93 <= part <= 0.97 for part in shares.values()), shares
 
 
 @pytest.mark.slow
-def test_intervals_at_the_stop_cover_the_truth_and_the_control_seldom_alarms(lab):
-    """These hold at all looks together: at the one look where a study stopped, they hold more often
-
-    than 95 %, but never less.
-    """
+def test_intervals_at_the_stop_cover_the_truth_and_the_control_seldom_alarms(lab, record_property):
+    """They hold at all looks together, so at the one where a study stopped more often than 95 %."""
     covered, same, alarms, pairs = [], [], [], []
     for seed in range(STUDIES):
         text = lab.text(two(TRUTH, seed=seed, noise=0.03), repetition=blocks(8, 30))
@@ -153,9 +153,8 @@ def test_intervals_at_the_stop_cover_the_truth_and_the_control_seldom_alarms(lab
         alarms.append(found["A/A"].verdict in ALARMS)
         pairs.append(found["dear"].look)
 
-    print(
-        f"cover the cost {share(covered):.3f}, cover 1 in A/A {share(same):.3f}, "
-        f"A/A alarms {share(alarms):.3f}, pairs {sum(pairs) / STUDIES:.1f}"
-    )
-    assert share(covered) >= 0.93
-    assert share(alarms) <= 0.05
+    measured = {"covered": share(covered), "covered 1 in A/A": share(same),
+                "A/A alarms": share(alarms), "pairs": share(pairs)}  # fmt: skip
+    record_property("measured", measured)
+    assert share(covered) >= 0.93, measured
+    assert share(alarms) <= 0.05, measured

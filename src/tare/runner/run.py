@@ -102,11 +102,7 @@ class _Runner:
         self.session.step_aside(max(limits.cpus for limits in self.study.limits))
         self.pool.open_all(wanted, self.plan.repetition.instances)
         opened = self._platform_facts()
-        if self.done and known.get("userland", opened["userland"]) != opened["userland"]:
-            raise ResultsError(
-                f"{self.writer.folder} was measured with other packages in the userland; "
-                "start a new study instead"
-            )
+        self._refuse_other_userland(known.get("userland"), opened["userland"])
         self.writer.facts(facts | opened)
         for cell in self.plan.cells:
             fleet = self.pool.fleets[key(cell)]
@@ -308,6 +304,16 @@ class _Runner:
                 "disk_free_bytes": shutil.disk_usage(self.writer.folder).free,
             },
         }
+
+    def _refuse_other_userland(self, known: object, now: object) -> None:
+        """Refuse to go on with other packages; a guest that was not built yet had no kernel."""
+        if not (self.done and isinstance(known, dict) and isinstance(now, dict)):
+            return
+        if any(known.get(name) and known.get(name) != now.get(name) for name in ("id", "kernel")):
+            raise ResultsError(
+                f"{self.writer.folder} was measured with other packages in the userland; "
+                "start a new study instead"
+            )
 
     def _platform_facts(self) -> dict[str, object]:
         platforms: dict[str, object] = {}

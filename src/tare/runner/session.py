@@ -108,7 +108,7 @@ class Session:
             problems = [why for _, why in clean(self.ledger.path) if why]
         except OSError as full:
             problems = [str(full)]
-        if not problems:
+        if not leftovers(self.ledger.path):
             (home() / "ledgers" / self.id).unlink(missing_ok=True)
         self._lock.close()
         if problems and kind is None:
@@ -133,15 +133,13 @@ def clean_all() -> Iterator[Cleaned | str]:
             yield f"the ledger of session {link.name} is gone ({link.readlink()})"
             link.unlink()
             continue
-        problems = 0
         try:
             for left, problem in clean(link):
-                problems += bool(problem)
                 yield Cleaned(link.name, left, problem)
         except LayerError as error:
             yield str(error)
             continue
-        if not problems:
+        if not leftovers(link):
             link.unlink()
 
 
