@@ -1,4 +1,4 @@
-"""What Tare adds to one trial, against the same argv run by hand; prints ratios to the bare command.
+"""What Tare adds to one trial, against the same argv run by hand, as ratios to the bare command.
 
 For each platform, interleaved so that drift falls on all alike:
 
@@ -17,17 +17,17 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tare import layer
-from tare.machine import Machine
-from tare.model import Kind, Limits, Status, Trial
+from tare.model import Kind, Limits, Sample, Status, Trial
 from tare.runner.session import Session
 from tare.runner.trial import measure
 from tare.stack import Stack, open_stack
 from tare.store import Writer
-from tare.workload import Output, Workload
+from tare.workload import Output, Workload, load
 
 REPEAT = 60
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
@@ -45,7 +45,7 @@ class Nothing(Workload):
     def command(self) -> tuple[str, ...]:
         return self.argv
 
-    def parse(self, output: Output):
+    def parse(self, output: Output) -> Iterator[Sample]:
         return iter(())
 
 
@@ -64,7 +64,7 @@ def trial_of(stack: Stack, workload: Workload, writer: Writer, number: int) -> f
     return time.perf_counter() - begin
 
 
-def bare(machine: Machine, argv: list[str]) -> float:
+def bare(argv: list[str]) -> float:
     """Run a command by hand, with the means of the host alone; give the seconds it took."""
     begin = time.perf_counter()
     pid = os.posix_spawnp(argv[0], argv, os.environ)
@@ -96,22 +96,22 @@ def per_trial(session: Session, writer: Writer) -> None:
             by_hand = stack.machine.host_argv(["true"])
             alone, whole, switched = [], [], []
             for number in range(REPEAT):
-                alone.append(bare(stack.machine, by_hand))
+                alone.append(bare(by_hand))
                 whole.append(trial_of(stack, Nothing(), writer, number))
                 switched.append(switch(stack))
         finally:
             stack.close()
         added = milliseconds([w - a for w, a in zip(whole, alone, strict=True)])
         print(
-            f"{name:<12}{milliseconds(alone):>9.1f}{milliseconds(whole):>10.1f}{added:>10.1f}"
-            f"{milliseconds(whole) / milliseconds(alone):>7.2f}{milliseconds(switched):>11.1f}"
+            f"{name:<12}{milliseconds(alone):>11.1f}{milliseconds(whole):>11.1f}{added:>11.1f}"
+            f"{milliseconds(whole) / milliseconds(alone):>11.2f}{milliseconds(switched):>11.1f}"
         )
 
 
 def controller_cpu(session: Session, writer: Writer) -> None:
     """Measure the CPU time of this process while a busy trial runs elsewhere."""
     stack = open_stack(session.host, [layer.load("host")], session.site("cpu", LIMITS, 120))
-    busy = layer_busy()
+    busy = load("sysbench_cpu", time_s=5, threads=1)
     try:
         before, begin = time.process_time(), time.perf_counter()
         trial_of(stack, busy, writer, 0)
@@ -119,12 +119,6 @@ def controller_cpu(session: Session, writer: Writer) -> None:
     finally:
         stack.close()
     print(f"\ncontroller's CPU during a trial of 5 s: {100 * share:.2f} % of one core")
-
-
-def layer_busy() -> Workload:
-    from tare.workload import load
-
-    return load("sysbench_cpu", time_s=5, threads=1)
 
 
 def memory() -> None:

@@ -8,15 +8,16 @@ succeeds when the thing is not there. The file is locked as long as its session 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from tare import durable
 from tare.errors import LayerError
 from tare.machine import Host, Machine
 
@@ -40,15 +41,13 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("a+")
+        self._file = path.open("ab", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._file.close()
             raise LayerError(f"{path} is in use by a Tare session that is still running") from None
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):  # cut short by a kill: not to be continued
-            self._file.write("\n")
+        durable.cut_torn_line(path)
         self._count = len(_lines(path))
         self._lock = threading.Lock()
 
@@ -80,8 +79,12 @@ class Ledger:
         self.forget(entry)
 
     def forget(self, entry: Entry) -> None:
-        """Write down that a thing is gone, because what it was in is gone or it ended by itself."""
-        self._append({"gone": entry.id})
+        """Write down that a thing is gone, because what it was in is gone or it ended by itself.
+
+        A full disk must not end a clean-up: what is not written is only removed a second time.
+        """
+        with contextlib.suppress(OSError):
+            self._append({"gone": entry.id})
 
     def close(self) -> None:
         """Let go of the lock."""
@@ -89,9 +92,7 @@ class Ledger:
 
     def _append(self, line: dict[str, object]) -> None:
         with self._lock:
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            durable.append(self._file, f"{json.dumps(line)}\n".encode())
 
 
 @dataclass

@@ -305,7 +305,6 @@ def test_a_full_disk_ends_the_run_and_more_room_completes_it(
 
 
 @pytest.mark.needs("root")
-@pytest.mark.xfail(reason="a full disk under the ledger ends the clean-up", strict=True)
 def test_a_full_disk_under_the_ledger_does_not_keep_things_from_being_removed(
     lab, scripted, small_disk
 ):

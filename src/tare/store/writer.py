@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from tare import durable
 from tare.errors import ResultsError
 from tare.machine import Completed
 from tare.model import Plan, Trial
@@ -26,7 +26,7 @@ class Writer:
             (folder / "raw").mkdir(parents=True, exist_ok=True)
             path = folder / "trials.jsonl"
             path.touch()
-            _cut_torn_line(path)
+            durable.cut_torn_line(path)
             self._trials = path.open("ab", buffering=0)
         except OSError as error:
             raise ResultsError(f"cannot write results to {folder}: {error}") from error
@@ -46,15 +46,12 @@ class Writer:
 
     def trial(self, trial: Trial, completed: Completed | None) -> None:
         """Append a trial and its raw output, or raise ResultsError and leave the file as it was."""
-        at = self._trials.seek(0, os.SEEK_END)
         line = json.dumps({"format": FORMAT, **asdict(trial)}, separators=(",", ":")) + "\n"
         try:
             if completed is not None:
                 self._raw(trial, completed)
-            _write_all(self._trials.fileno(), line.encode())
-            os.fsync(self._trials.fileno())
+            durable.append(self._trials, line.encode())
         except OSError as error:
-            os.ftruncate(self._trials.fileno(), at)
             shutil.rmtree(self.folder / "raw" / raw_name(trial), ignore_errors=True)
             raise ResultsError(
                 f"cannot write a trial to {self.folder}: {error.strerror}; all trials before it "
@@ -64,15 +61,9 @@ class Writer:
     def whole(self, name: str, content: str) -> None:
         """Write a file so that it is either the old one or the new one, whatever happens."""
         path = self.folder / name
-        new = path.with_suffix(".new")
         try:
-            with new.open("w") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
+            durable.replace(path, content)
         except OSError as error:
-            new.unlink(missing_ok=True)
             raise ResultsError(f"cannot write {path}: {error.strerror}") from error
 
     def close(self) -> None:
@@ -97,18 +88,3 @@ class Writer:
 def raw_name(trial: Trial) -> str:
     """Name the folder of a trial's raw output."""
     return f"{trial.block:04d}-{trial.slot:04d}-{trial.kind}-{trial.instance}"
-
-
-def _write_all(file: int, content: bytes) -> None:
-    """Write everything: a disk that fills up may take the first part and say nothing."""
-    while content:
-        content = content[os.write(file, content) :]
-
-
-def _cut_torn_line(path: Path) -> None:
-    """Drop what a kill left of a last line: that trial was never said to be stored."""
-    with path.open("r+b") as file:
-        content = file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            file.truncate(whole)

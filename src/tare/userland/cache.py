@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tare import durable
 from tare.errors import Unavailable
 from tare.ledger import Ledger, Scope
 from tare.machine import Host
@@ -76,7 +77,7 @@ def build(
             os.sync()
             if not done.exists():
                 folder.rename(done)
-            write_whole(shelf / f"{content_id(recipe)}.built", done.name)
+            durable.replace(shelf / f"{content_id(recipe)}.built", done.name)
         finally:
             scope.close()
         return done
@@ -87,10 +88,3 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def write_whole(path: Path, content: str) -> None:
-    """Write a file so that it is never found half written."""
-    new = path.with_suffix(".new")
-    new.write_text(content)
-    new.replace(path)

@@ -6,9 +6,10 @@ import json
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from tare import durable
 from tare.home import home
 from tare.machine import Host, Machine, text
-from tare.userland.cache import content_id, write_whole
+from tare.userland.cache import content_id
 
 if TYPE_CHECKING:
     from tare.userland.tree import Userland
@@ -62,7 +63,7 @@ def _answer(outer: Machine, argv: list[str]) -> list[str] | None:
         ]
     if isinstance(outer, Host):
         known.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(known, json.dumps(answer))
+        durable.replace(known, json.dumps(answer))
     return answer
 
 

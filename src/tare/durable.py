@@ -1,0 +1,46 @@
+"""Files that are what they were or what they should be, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+
+def append(file: IO[bytes], content: bytes) -> None:
+    """Append to an unbuffered file and return once it is on the disk.
+
+    On an error, which is raised, the file is as it was: a disk that fills up takes a first part.
+    """
+    at = file.seek(0, os.SEEK_END)
+    try:
+        rest = content
+        while rest:
+            rest = rest[os.write(file.fileno(), rest) :]
+        os.fsync(file.fileno())
+    except OSError:
+        os.ftruncate(file.fileno(), at)
+        raise
+
+
+def replace(path: Path, content: str) -> None:
+    """Write a file so that it is found old or new, never in between, or raise OSError."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        with new.open("w") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def cut_torn_line(path: Path) -> None:
+    """Drop what a kill left of a last line: nobody was told that it was written."""
+    with path.open("r+b") as file:
+        content = file.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            file.truncate(whole)
