@@ -86,9 +86,8 @@ def milliseconds(values: list[float]) -> float:
 
 
 def per_trial(session: Session, writer: Writer) -> None:
-    print(
-        f"{'platform':<12}{'bare ms':>9}{'trial ms':>10}{'added ms':>10}{'ratio':>7}{'switch ms':>11}"
-    )
+    titles = ("bare ms", "trial ms", "added ms", "ratio", "switch ms")
+    print(f"{'platform':<12}" + "".join(f"{title:>11}" for title in titles))
     for name in ("host", "docker"):
         site = session.site(f"bench-{name}", LIMITS, 120)
         stack = open_stack(session.host, [layer.load(name)], site)

@@ -126,6 +126,7 @@ def test_trials_of_a_daemon_that_was_killed_fail_and_the_study_completes(lab, tm
     assert lab.leftovers(tmp_path / "results") == []
 
 
+@pytest.mark.slow
 @pytest.mark.needs("qemu")
 def test_a_guest_that_is_killed_in_a_trial_is_replaced(lab, tmp_path):
     def kill_guest():
