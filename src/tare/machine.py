@@ -105,6 +105,8 @@ class Host:
             return Completed(tuple(argv), NOT_FOUND, b"", str(error).encode(), 0.0)
         timed_out = False
         self._active.add(process)
+        if self._cancelled:  # between the first look and this one
+            _kill(process)
         try:
             out, err = process.communicate(stdin or None, timeout=timeout_s)
         except subprocess.TimeoutExpired:

@@ -78,7 +78,10 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             site = replace(site, cpuset=instance.cpuset)
         for instance in stack.instances:
             instance.hold()
-    except BaseException:
-        stack.close()
+    except BaseException as error:
+        try:
+            stack.close()
+        except LayerError as left:
+            error.add_note(str(left))  # it stays in the ledger; what failed first is the news
         raise
     return stack

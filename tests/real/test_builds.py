@@ -43,7 +43,6 @@ def left(home):
 
 @pytest.mark.slow
 @pytest.mark.needs("root")
-@pytest.mark.xfail(reason="what builds is in no group that clean-up could end", strict=True)
 def test_a_killed_build_leaves_nothing_and_the_next_one_is_whole(empty_home, lab, tmp_path):
     home = Path(os.environ["TARE_HOME"])
     (tmp_path / "study.yaml").write_text(lab.declare("host", blocks=1, workloads=CPU))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
@@ -110,9 +111,6 @@ class Instance(layer.Instance):
         """See Instance.ready."""
         try:
             check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
-            # Asked once: it would be asked before every trial, and a client takes its time.
-            pid = text(self.outer, [*self.client, "inspect", "--format", PID, self.site.name])
-            self._threads = layer.Threads(cgroup=cgroup.of_process(self.outer, pid))
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} does not answer: {error}") from error
 
@@ -127,6 +125,12 @@ class Instance(layer.Instance):
     def threads(self) -> layer.Threads:
         """See Instance.threads."""
         return self._threads
+
+    @cached_property
+    def _threads(self) -> layer.Threads:
+        # Asked once: it is wanted before every trial, and a client takes its time.
+        pid = text(self.outer, [*self.client, "inspect", "--format", PID, self.site.name])
+        return layer.Threads(cgroup=cgroup.of_process(self.outer, pid))
 
     def _docker(self, verb: str) -> None:
         try:

@@ -51,7 +51,8 @@ class Sampler:
         self._stop.set()
         self._thread.join()
         self._read(at_start=False)
-        used = (self._group_cpu_ns() - self._used) / NS
+        # A group that is gone took its counter along: then what was seen is all that is known.
+        ended = self._group_cpu_ns()
         for file in self._files.values():
             os.close(file)
         deltas = [
@@ -60,6 +61,7 @@ class Sampler:
         ]
         worked = [(cpu, delay) for cpu, delay in deltas if cpu > 0]
         seen = sum(cpu for cpu, _ in worked) / NS
+        used = seen if ended is None or self._used is None else (ended - self._used) / NS
         # With a name given, the named threads are measured in full and the rest are helpers.
         self.cost = HostCost(
             cpu_s=seen,
@@ -110,11 +112,11 @@ class Sampler:
         self._others.add(tid)
         return False
 
-    def _group_cpu_ns(self) -> int:
+    def _group_cpu_ns(self) -> int | None:
         try:
             content = (self._group / self._usage).read_text()
         except OSError:
-            return 0
+            return None
         if self._usage == "cpu.stat":
             return 1000 * int(content.split("usage_usec", 1)[1].split()[0])
         return int(content)

@@ -197,7 +197,10 @@ class _Runner:
         workload = self.workloads[cell.workload, cell.params]
         directory = f"{member.stack.workdir}/{cell.id}"
         deadline_s = self.study.deadlines.for_trial(workload.expected_s())
-        commands = [["mkdir", "-p", directory]]
+        commands = []
+        if not member.warmed:  # all at once: a command can take a second in a nested stack
+            mine = [other.id for other in self.plan.cells if key(other) == key(cell)]
+            commands.append(["mkdir", "-p", *(f"{member.stack.workdir}/{name}" for name in mine)])
         prepare = workload.prepare()
         if prepare is not None:
             commands.append(in_directory(directory, prepare))
@@ -320,13 +323,17 @@ class _Runner:
         for (name, control, _), fleet in self.pool.fleets.items():
             if control:
                 continue
+            known = platforms.get(name)
+            if isinstance(known, dict):  # the same platform under other limits
+                known["warnings"] += fleet.warnings
+                continue
             platforms[name] = {
                 "stack": fleet.platform.stack,
                 "settings": dict(fleet.platform.settings),
                 "probe": dict(fleet.probe),
                 "inside": asdict(fleet.inside) if fleet.inside else {},
                 "start_s": [round(member.start_s, 3) for member in fleet.members],
-                "warnings": fleet.warnings,
+                "warnings": list(fleet.warnings),
                 **({"unavailable": fleet.reason} if fleet.reason else {}),
             }
         userland: dict[str, object] = {}

@@ -15,7 +15,8 @@ from pathlib import Path
 from tare import durable
 from tare.errors import Unavailable
 from tare.ledger import Ledger, Scope
-from tare.machine import Host
+from tare.limits import cgroup
+from tare.machine import Host, Inner, Machine
 
 MANIFEST = "manifest.json"
 
@@ -81,6 +82,12 @@ def build(
         finally:
             scope.close()
         return done
+
+
+def builder(folder: Path, scope: Scope) -> Machine:
+    """Give this host with all that it runs in a group, so that clean-up ends a killed build."""
+    group = cgroup.make(Host(), f"tare/{folder.name}", scope)
+    return Inner(Host(), "build", group.enter_argv, ephemeral=False)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.limits import cgroup
-from tare.machine import Host, await_true, check, text
+from tare.machine import Host, Machine, await_true, check, text
 from tare.userland import cache
 from tare.userland.cpio import archive
 from tare.userland.dpkg import installed
@@ -134,7 +134,7 @@ def _recipe(userland: str) -> Mapping[str, object]:
 def _make(
     folder: Path, tar: Path, userland: str, versions: Mapping[str, str], scope: Scope
 ) -> Mapping[str, object]:
-    host = Host()
+    host = cache.builder(folder, scope)
     for tool in ("mke2fs", "ssh-keygen"):
         if shutil.which(tool) is None:
             raise Unavailable(
@@ -146,8 +146,9 @@ def _make(
     inside = ["unshare", "--mount", "sh", "-c", IN_TREE, str(tree)]
     check(host, [*inside, "sh", "-c", INSTALL, "install", KERNEL, *PACKAGES], timeout_s=BUILD_S)
     _refuse_changed(tree, versions)
-    kernel = _place_kernel(folder, tree, inside)
-    _place_image(tree, tar, userland, inside, scope)
+    kernel = _place_kernel(host, folder, tree, inside)
+    shutil.copy(tar, tree / "tree.tar")
+    _place_image(host, tree, userland, inside, scope)
     check(host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
     authorized = tree / "root/.ssh/authorized_keys"
     authorized.parent.mkdir(mode=0o700, exist_ok=True)
@@ -172,8 +173,9 @@ def _refuse_changed(tree: Path, versions: Mapping[str, str]) -> None:
         )
 
 
-def _place_kernel(folder: Path, tree: Path, inside: list[str]) -> Mapping[str, object]:
-    host = Host()
+def _place_kernel(
+    host: Machine, folder: Path, tree: Path, inside: list[str]
+) -> Mapping[str, object]:
     unpacked = tree / "var/lib/tare-kernel"
     (image,) = (unpacked / "boot").glob("vmlinuz-*")
     release = image.name.removeprefix("vmlinuz-")
@@ -197,15 +199,14 @@ def _place_kernel(folder: Path, tree: Path, inside: list[str]) -> Mapping[str, o
     return {"kernel_release": release, "kernel_version": version}
 
 
-def _place_image(tree: Path, tar: Path, userland: str, inside: list[str], scope: Scope) -> None:
-    """Put the userland into the guest's Docker, by the guest's own dockerd.
+def _place_image(host: Machine, tree: Path, userland: str, inside: list[str], scope: Scope) -> None:
+    """Put the userland, tree.tar in the tree, into the guest's Docker by the guest's own dockerd.
 
     Importing it inside a guest under emulation takes minutes; here it takes seconds, and the
     version that wrote the files is the one that will read them.
     """
-    host = Host()
-    group = cgroup.make(host, f"tare/{tree.parent.name}", scope)
-    shutil.copy(tar, tree / "tree.tar")
+    # Beside the build's own group: in v2 a group that holds processes can have none below it.
+    group = cgroup.make(Host(), f"tare/{tree.parent.name}-docker", scope)
     socket = "unix:///run/tare-build.sock"
     daemon = ["dockerd", "--host", socket, "--data-root", DOCKER_ROOT, "--exec-root",
               "/run/tare-build", "--pidfile", "/run/tare-build.pid", "--bridge", "none",

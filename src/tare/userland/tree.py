@@ -107,8 +107,7 @@ class Userland:
         }
 
     def _make(self, folder: Path, scope: Scope) -> Mapping[str, object]:
-        del scope
-        host, recipe = Host(), self._recipe()
+        host, recipe = cache.builder(folder, scope), self._recipe()
         if host.run(["mmdebstrap", "--version"]).returncode != 0:
             raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
         tree, tar = folder / "tree", folder / "tree.tar"
