@@ -98,7 +98,8 @@ def _record_image(daemon: Daemon, site: Site) -> None:
 
 
 def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
-    if machine.run(["sh", "-c", "command -v docker && command -v dockerd"]).returncode != 0:
+    both = ["sh", "-c", 'command -v "$0" && command -v "$1"', "docker", "dockerd"]
+    if machine.run(both).returncode != 0:
         raise Unavailable(
             f"dockerd is not installed on {machine.name}", "apt-get install docker.io"
         )
