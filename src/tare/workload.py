@@ -69,8 +69,9 @@ def number(pattern: str, text: str) -> float:
 
 
 def names() -> list[str]:
-    """List every workload there is, without importing any of them."""
-    return sorted(module.name for module in iter_modules(workloads.__path__))
+    """List every workload there is, without importing any; ``_name`` is no workload."""
+    modules = (module.name for module in iter_modules(workloads.__path__))
+    return sorted(name for name in modules if not name.startswith("_"))
 
 
 def kind(name: str) -> type[Workload]:

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isclose
 
 from tare import workload
-from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import number
 from tare.workloads import at_least
+from tare.workloads._sysbench import GENERAL, general
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
-LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
-LATENCY_P95 = Metric("latency_p95", Unit.SECOND, Better.LOWER)
-LATENCY_MAX = Metric("latency_max", Unit.SECOND, Better.LOWER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +31,7 @@ class Workload(workload.Workload):
     time_s: int = 30
     events: int = 0
 
-    metrics = (EVENTS, LATENCY_MEAN, LATENCY_P95, LATENCY_MAX, TOOL_DURATION)
+    metrics = (EVENTS, *GENERAL)
     packages = ("sysbench",)
 
     def __post_init__(self) -> None:
@@ -52,20 +47,8 @@ class Workload(workload.Workload):
         """See Workload.parse."""
         text = output.stdout
         rate = number(r"events per second:\s+([\d.]+)$", text)
-        duration_s = number(r"total time:\s+([\d.]+)s$", text)
-        events = number(r"total number of events:\s+(\d+)$", text)
-        # sysbench reads the clock for the rate and for the total at different moments.
-        if not events or not isclose(events, rate * duration_s, rel_tol=0.05):
-            raise OutputNotUnderstood("total of events that agrees with rate and time", text)
         yield Sample(EVENTS, rate)
-        # The printed mean has 0.01 ms; the sum gives more. What follows it shows that it is whole.
-        latency_sum_ms = number(r"sum:\s+([\d.]+)\s+Threads fairness", text)
-        yield Sample(LATENCY_MEAN, latency_sum_ms / events / 1000)
-        for metric, label in ((LATENCY_P95, "95th percentile"), (LATENCY_MAX, "max")):
-            # 0.00 means below the tool's resolution, not nothing.
-            if latency_ms := number(rf"{label}:\s+([\d.]+)$", text):
-                yield Sample(metric, latency_ms / 1000)
-        yield Sample(TOOL_DURATION, duration_s)
+        yield from general(text, rate)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
