@@ -211,6 +211,16 @@ def leftovers(path: Path) -> list[Leftover]:
     return sorted(made.values(), key=lambda left: -left.id)
 
 
+def is_live(path: Path) -> bool:
+    """Say whether the session that writes a ledger still runs."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 def clean(path: Path) -> Iterator[tuple[Leftover, str]]:
     """Remove what a dead session left; yields each thing with "" or why it could not be removed.
 

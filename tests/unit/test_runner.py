@@ -217,8 +217,10 @@ def test_things_left_by_a_killed_session_are_refused_until_they_are_cleaned(lab)
     killed.ledger.close()  # as a kill does
     killed._lock.close()
 
-    with pytest.raises(ResultsError, match="tare clean"):
-        runner.run(declared, plan, folder, runner.Silent())
+    elsewhere = lab.begin(lab.text({"base": {"sim": {}}}), folder=folder.parent / "elsewhere")
+    for study in ((declared, plan, folder), elsewhere):
+        with pytest.raises(ResultsError, match="tare clean"):
+            runner.run(*study, runner.Silent())
     assert folder_made.exists()
     (cleaned,) = runner.clean_all()
     assert (cleaned.left.what, cleaned.problem) == ("folder", "")

@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import TextIO
 from tare.errors import LayerError, ResultsError, Unavailable
 from tare.home import home
 from tare.layer import Site
-from tare.ledger import Ledger, Leftover, Scope, Services, clean, leftovers
+from tare.ledger import Ledger, Leftover, Scope, Services, clean, is_live, leftovers
 from tare.machine import Host
 from tare.model import Limits
 from tare.userland import REMOVE_FOLDER, Userland
@@ -43,7 +43,7 @@ class Session:
         self._lock = _only_session(root / "lock")
         try:
             path.touch()
-            _refuse_leftovers(path)
+            _refuse_leftovers([path, *(root / "ledgers").glob("*")])
             self.ledger = Ledger(path)
         except BaseException:
             self._lock.close()
@@ -143,13 +143,15 @@ def clean_all() -> Iterator[Cleaned | str]:
             link.unlink()
 
 
-def _refuse_leftovers(path: Path) -> None:
-    left = leftovers(path)
-    if left:
-        raise ResultsError(
-            f"an earlier session left {len(left)} things on this host, such as the "
-            f"{left[0].what} {left[0].name}; remove them with: tare clean"
-        )
+def _refuse_leftovers(ledgers: Iterable[Path]) -> None:
+    """Refuse to measure beside what a killed session left: its guests still take CPU time."""
+    for path in ledgers:
+        left = leftovers(path) if path.exists() and not is_live(path) else []
+        if left:
+            raise ResultsError(
+                f"an earlier session left {len(left)} things on this host, such as the "
+                f"{left[0].what} {left[0].name}; remove them with: tare clean"
+            )
 
 
 def _only_session(path: Path) -> TextIO:
