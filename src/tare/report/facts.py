@@ -68,7 +68,12 @@ def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
             "platform": name,
             "asked": "; ".join(limits_text(limits) for limits in asked),
             "inside": "unavailable" if unavailable else _inside(inside),
-            "known": [*_lines(about.get("settings") or {}), *_lines(about.get("probe") or {})],
+            "known": [
+                (name, value)
+                for part in ("settings", "probe")
+                for name, value in _lines(about.get(part) or {})
+                if value  # a setting that is not used is empty
+            ],
             "warnings": [str(one) for one in warnings] if isinstance(warnings, list) else [],
         }
 
@@ -88,7 +93,7 @@ def version(found: Findings) -> str:
 def _inside(inside: object) -> str:
     if not isinstance(inside, Mapping) or not inside:
         return "not read back"
-    return ", ".join(f"{name} {value}" for name, value in _lines(inside))
+    return ", ".join(f"{name} {value or 'is the host's own'}" for name, value in _lines(inside))
 
 
 def _session(one: object) -> str:

@@ -201,7 +201,8 @@ def _value(name: str, value: object) -> str:
     if name.endswith("_bytes") and isinstance(value, int):
         return bytes_text(value)
     if isinstance(value, int | float):
-        return plain(value) + (" s" if name.endswith("_s") else "")
+        written = plain(value) if isinstance(value, int) else f"{value:g}"
+        return written + (" s" if name.endswith("_s") else "")
     return str(value)
 
 
