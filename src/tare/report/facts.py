@@ -13,6 +13,9 @@ from tare.report.numbers import NONE, bytes_text, plain
 
 _SEPARATE = ("platforms", "noise")
 
+OF_THE_HOST = "is the host's own"
+"""Said of what a platform has none of, such as a disk with a cache mode."""
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -93,7 +96,7 @@ def version(found: Findings) -> str:
 def _inside(inside: object) -> str:
     if not isinstance(inside, Mapping) or not inside:
         return "not read back"
-    return ", ".join(f"{name} {value or 'is the host's own'}" for name, value in _lines(inside))
+    return ", ".join(f"{name} {value or OF_THE_HOST}" for name, value in _lines(inside))
 
 
 def _session(one: object) -> str:
