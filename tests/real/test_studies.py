@@ -4,12 +4,14 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from tare import runner
 from tare.engines.docker import answering
 from tare.home import home
+from tare.ledger import leftovers
 from tare.machine import Host
 from tare.model import Kind, Status
 from tare.store import Writer, load
@@ -109,8 +111,12 @@ def test_trials_of_a_daemon_that_was_killed_fail_and_the_study_completes(lab, tm
         pytest.skip("a daemon that is not Tare's own serves this host")
 
     def kill_daemon():
-        (pid,) = (home() / "run").glob("*/tare-*-docker/pid")
-        kill(pid)
+        # By the ledger of this very run: other tests have daemons of their own.
+        made = leftovers(tmp_path / "results" / "ledger.jsonl")
+        (folder,) = (
+            left.name for left in made if left.name.endswith("-docker") and left.what == "folder"
+        )
+        kill(Path(folder) / "pid")
 
     watching = AtTrial("host/docker", 1, kill_daemon)
     text = lab.declare("host", "host/docker", blocks=3, instances=2, workloads=SHORT)
