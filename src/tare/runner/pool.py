@@ -101,6 +101,8 @@ class Pool:
             for fleet in self.fleets.values()
             if fleet.status is Status.OK
         ]
+        # The slowest first, so that none of them is waited for alone at the end.
+        jobs.sort(key=lambda job: _slowness(job[0].platform), reverse=True)
         with ThreadPoolExecutor(max_workers=len(self.session.everything)) as workers:
             try:
                 list(workers.map(lambda job: self._open_one(*job), jobs))
@@ -207,6 +209,11 @@ def running(member: Member) -> Iterator[Stack]:
         yield member.stack
     finally:
         member.stack.pause()
+
+
+def _slowness(platform: Platform) -> tuple[bool, int]:
+    kinds = [layer.kind(name) for name, _ in platform.layers]
+    return any(kind.boots_guest for kind in kinds), len(kinds)
 
 
 def status_of(error: TareError) -> Status:
