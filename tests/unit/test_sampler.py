@@ -2,13 +2,15 @@
 
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from tare.layer import Threads
 from tare.monitors.threads import Sampler
 
-BUSY_S = 0.4
+WORK_S = 0.1
+PATIENCE_S = 60.0
 LOOP = ["/bin/sh", "-c", "while :; do :; done"]
 
 
@@ -34,6 +36,19 @@ class Tree:
             (self.group / "cpuacct.usage").write_text(f"{int(cpu_s * 1e9)}\n")
 
 
+def used_s(pid):
+    """Read how much CPU time a process has had."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def work(pid, more_s=WORK_S):
+    """Wait until a busy process has had more CPU time, however long a loaded host takes for it."""
+    target, deadline = used_s(pid) + more_s, time.monotonic() + PATIENCE_S
+    while used_s(pid) < target:
+        assert time.monotonic() < deadline, "a busy loop gets no CPU time here"
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def busy():
     with subprocess.Popen(LOOP) as process:
@@ -48,12 +63,12 @@ def test_a_busy_process_is_seen_in_a_group_and_below(tmp_path, busy, version, wh
     (tree.group / where / tree.tasks).write_text(f"{busy}\n999999999\n")
 
     with Sampler(Threads(cgroup="tare/x"), root=tmp_path) as sampler:
-        time.sleep(BUSY_S)
-        tree.use(1.0 + 2 * BUSY_S)
+        work(busy)
+        tree.use(1001.0)
 
     cost = sampler.cost
-    assert 0.8 * BUSY_S < cost.cpu_s + cost.run_delay_s < 2 * BUSY_S
-    assert cost.all_cpu_s == pytest.approx(2 * BUSY_S)
+    assert WORK_S <= cost.cpu_s <= used_s(busy)
+    assert cost.all_cpu_s == pytest.approx(1000.0)
     assert cost.coverage == pytest.approx(cost.cpu_s / cost.all_cpu_s)
     assert cost.threads == 1
 
@@ -62,15 +77,15 @@ def test_a_process_that_comes_later_is_seen_from_its_beginning(tmp_path):
     tree = Tree(tmp_path, 2)
 
     with Sampler(Threads(cgroup="tare/x"), root=tmp_path) as sampler:
-        with subprocess.Popen(LOOP) as process:
-            try:
-                (tree.group / tree.tasks).write_text(f"{process.pid}\n")
-                time.sleep(BUSY_S)
-            finally:
-                process.kill()
-        tree.use(1.0 + BUSY_S)
+        process = subprocess.Popen(LOOP)
+        work(process.pid)
+        before_s = used_s(process.pid)
+        (tree.group / tree.tasks).write_text(f"{process.pid}\n")
+        tree.use(1001.0)
 
-    assert 0.6 * BUSY_S < sampler.cost.cpu_s + sampler.cost.run_delay_s < 2 * BUSY_S
+    assert before_s <= sampler.cost.cpu_s <= used_s(process.pid)
+    process.kill()
+    process.wait()
 
 
 def test_only_threads_of_the_name_are_measured_and_in_full(tmp_path, busy):
@@ -79,7 +94,7 @@ def test_only_threads_of_the_name_are_measured_and_in_full(tmp_path, busy):
 
     def sampled(comm):
         with Sampler(Threads(cgroup="tare/x", comm=comm), root=tmp_path) as sampler:
-            time.sleep(0.1)
+            work(busy)
             tree.use(9.0)
         tree.use(1.0)
         return sampler.cost
