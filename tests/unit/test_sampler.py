@@ -52,6 +52,9 @@ def work(pid, more_s=WORK_S):
 @pytest.fixture
 def busy():
     with subprocess.Popen(LOOP) as process:
+        # Popen returns once exec has closed its pipe, a moment before the process has its new name.
+        while Path(f"/proc/{process.pid}/comm").read_text() != "sh\n":
+            time.sleep(0.001)
         yield str(process.pid)
         process.kill()
 
