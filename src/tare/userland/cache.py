@@ -6,8 +6,8 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,8 +69,9 @@ def build(
                 "make room there, or set TARE_HOME to a folder on a larger disk",
             )
         scope = Scope(ledger)
-        folder = Path(tempfile.mkdtemp(prefix="building-", dir=shelf))
+        folder = shelf / f"building-{secrets.token_hex(4)}"
         scope.about_to_make("folder", str(folder), Host(), ["sh", "-c", REMOVE_FOLDER, str(folder)])
+        folder.mkdir(mode=0o700)
         try:
             manifest = make(folder, scope)
             done = shelf / content_id(manifest)
