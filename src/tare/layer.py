@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from tare import layers
-from tare.errors import ConfigError
+from tare.errors import ConfigError, Unavailable
 from tare.limits import readback
 from tare.limits.readback import Inside
 from tare.model import DiskCache, Limits, Scalar
@@ -59,7 +59,8 @@ class Instance(ABC):
     """One made layer: verbs in the order of its life. Every verb raises LayerError on failure.
 
     There is no verb to delete: closing its site's scope removes all that was made for it, at any
-    time, twice, and on a dead machine.
+    time, twice, and on a dead machine. What has no life of its own (a chroot, somebody's machine)
+    leaves ``stop`` and ``reboot`` out; they then raise Unavailable.
     """
 
     machine: Machine
@@ -76,6 +77,19 @@ class Instance(ABC):
     @abstractmethod
     def ready(self) -> None:
         """Wait until the machine inside answers a command, or raise LayerError at the deadline."""
+
+    def stop(self, *, hard: bool = False) -> None:
+        """Stop it and wait until it stands; what was written to its disk is there after ``start``.
+
+        In order (what runs inside is told to end), or ``hard``, as if its power was cut.
+        """
+        del hard
+        raise Unavailable("it cannot be stopped and started again")
+
+    def reboot(self, *, hard: bool = False) -> None:
+        """Begin it anew, in order or as by a reset button; ``ready`` waits for it to be back."""
+        self.stop(hard=hard)
+        self.start()
 
     def hold(self) -> None:  # noqa: B027 - most layers hold what they start from the start
         """Hold it to its CPUs; what takes long to boot may use all of them until then."""

@@ -74,6 +74,48 @@ fi
 exec "$@"
 """
 
+# v1 takes the state that is asked for and may still be on the way there; v2 says when it is frozen.
+FREEZE = r"""
+path=$0 frozen=$1
+root=/sys/fs/cgroup
+tries=0
+if [ -f $root/cgroup.controllers ]; then
+    at=$root/$path
+    echo "$frozen" > "$at/cgroup.freeze" || exit 1
+    until grep -q "frozen $frozen" "$at/cgroup.events"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || { echo "$at does not freeze or thaw" >&2; exit 1; }
+        sleep 0.01
+    done
+    exit 0
+fi
+at=$root/freezer/$path
+[ "$frozen" = 1 ] && state=FROZEN || state=THAWED
+echo $state > "$at/freezer.state" || exit 1
+while IFS= read -r now < "$at/freezer.state" && [ "$now" != $state ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || { echo "$at does not freeze or thaw" >&2; exit 1; }
+    sleep 0.01
+done
+"""
+
+# What stays after a stop is waited for here; 20 s is far more than a kill takes.
+KILL = r"""
+path=$0
+root=/sys/fs/cgroup
+tree=$root/freezer
+[ ! -f $root/cgroup.controllers ] || tree=$root
+tries=0
+while :; do
+    pids=$(find "$tree/$path" -type d -exec sh -c 'cat "$0/cgroup.procs"' {} \; 2>/dev/null)
+    [ -n "$pids" ] || exit 0
+    kill -KILL $pids 2>/dev/null
+    tries=$((tries + 1))
+    [ $tries -lt 400 ] || { echo "processes in cgroup $path do not die: $pids" >&2; exit 1; }
+    sleep 0.05
+done
+"""
+
 # A frozen process does not die of a signal before it is thawed. The kernel gives no event for a v1
 # group that has become empty, hence the short sleeps; 20 s is far more than a kill takes.
 REMOVE = r"""
@@ -123,6 +165,25 @@ class Group:
     def hold(self, cpuset: str) -> None:
         """Hold what runs in the group to some CPUs from now on."""
         check(self.machine, ["sh", "-c", MAKE, "make-cgroup", self.path, cpuset, ""])
+
+    def freeze(self) -> None:
+        """Take the CPU time of all processes in it and below away, or raise LayerError."""
+        self._do(FREEZE, "1")
+
+    def thaw(self) -> None:
+        """Undo freeze, or raise LayerError."""
+        self._do(FREEZE, "0")
+
+    def kill(self) -> None:
+        """Kill all processes in it and below, and wait until they are gone, or raise LayerError."""
+        self.thaw()  # a frozen process does not die of a signal
+        self._do(KILL)
+
+    def _do(self, script: str, *arguments: str) -> None:
+        try:
+            check(self.machine, ["sh", "-c", script, self.path, *arguments])
+        except CommandFailed as error:
+            raise LayerError(f"cgroup {self.path} on {self.machine.name}: {error}") from error
 
 
 def make(
