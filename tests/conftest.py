@@ -5,39 +5,41 @@ import shutil
 
 import pytest
 
+from tare import layer
 from tare.errors import TareError
-from tare.layers import docker, qemu_tcg
 from tare.machine import Host
-
-PACKAGES = ("fio", "mbw", "sysbench")
-"""What the userland of the tests holds: one for all tests, so that it is built once."""
 
 
 def _root():
     return None if os.geteuid() == 0 else "needs root"
 
 
-def _probed(layer):
-    def missing():
-        try:
-            layer.Layer().probe(Host(), None)
-        except TareError as error:
-            return str(error)
-        return _root() or (None if shutil.which("mmdebstrap") else "mmdebstrap is not installed")
-
-    return missing
-
-
-def _sshd():
-    return _root() or (None if shutil.which("sshd", path="/usr/sbin") else "no sshd is installed")
+def _has(tool):
+    return lambda: _root() or (None if shutil.which(tool) else f"{tool} is not installed")
 
 
 CAPABILITIES = {
     "root": _root,
-    "docker": _probed(docker),
-    "qemu": _probed(qemu_tcg),
-    "sshd": _sshd,
+    "qemu": lambda: _layer("qemu-tcg"),
+    "ssh": _has("sshd"),
+    "sshd": _has("sshd"),
+    "vsphere": _has("go"),  # vcsim is built from source
 }
+"""Besides these, every layer is a capability: it is there if its probe says so."""
+
+
+def missing(capability):
+    """Say why a capability is not there, or None."""
+    asked = CAPABILITIES.get(capability)
+    return asked() if asked else _layer(capability)
+
+
+def _layer(name):
+    try:
+        layer.kind(name)().probe(Host(), None)
+    except TareError as error:
+        return f"{name}: {error}"
+    return _has("mmdebstrap")()
 
 
 def pytest_addoption(parser):
@@ -50,7 +52,7 @@ def pytest_collection_modifyitems(config, items):
         for mark in item.iter_markers("needs"):
             (capability,) = mark.args
             if capability not in reasons:
-                reasons[capability] = CAPABILITIES[capability]()
+                reasons[capability] = missing(capability)
             reason = reasons[capability]
             if reason and capability in config.getoption("--require"):
                 raise pytest.UsageError(f"--require {capability}: {reason}")

@@ -122,11 +122,13 @@ class Layer(ABC):
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """The Debian packages that the outer machine must have."""
+    """The Debian packages that the outer machine must have, whatever the settings."""
     runs_userland: ClassVar[bool] = True
     """Whether it can take the shared userland, which is then built before anything is opened."""
     boots_guest: ClassVar[bool] = False
     """Whether it boots the guest that has the userland on its disk."""
+    own_kernel: ClassVar[bool] = False
+    """Whether what runs inside sees another kernel, with its own account of the memory."""
 
     @property
     def name(self) -> str:
@@ -140,6 +142,10 @@ class Layer(ABC):
         Without a userland only what can be told without building one is told.
         """
 
+    def needs(self) -> tuple[str, ...]:
+        """List the packages that the outer machine must have for these settings."""
+        return self.packages
+
     def own_system(self) -> str:
         """Say what it runs instead of the shared userland; empty where it runs that."""
         return ""
@@ -150,15 +156,19 @@ class Layer(ABC):
 
 
 def names() -> list[str]:
-    """List every layer there is, without importing any of them."""
-    return sorted(module.name.replace("_", "-") for module in iter_modules(layers.__path__))
+    """List every layer there is, without importing any; ``_name`` is no layer."""
+    modules = (module.name for module in iter_modules(layers.__path__))
+    return sorted({name.replace("_", "-") for name in modules if not name.startswith("_")})
 
 
 def kind(name: str) -> type[Layer]:
     """Find a layer's class by its name, or raise ConfigError."""
     if name not in names():
         raise ConfigError(f"no layer is called {name!r}; there are: {', '.join(names())}")
-    return import_module(f"tare.layers.{name.replace('-', '_')}").Layer  # type: ignore[no-any-return]
+    try:
+        return import_module(f"tare.layers.{name.replace('-', '_')}").Layer  # type: ignore[no-any-return]
+    except (ImportError, SyntaxError, AttributeError) as error:  # one from outside the tree
+        raise ConfigError(f"layer {name} cannot be loaded: {error}") from error
 
 
 def load(name: str, **settings: Scalar) -> Layer:

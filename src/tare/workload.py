@@ -78,7 +78,10 @@ def kind(name: str) -> type[Workload]:
     """Find a workload's class by its name, or raise ConfigError."""
     if name not in names():
         raise ConfigError(f"no workload is called {name!r}; there are: {', '.join(names())}")
-    return import_module(f"tare.workloads.{name}").Workload  # type: ignore[no-any-return]
+    try:
+        return import_module(f"tare.workloads.{name}").Workload  # type: ignore[no-any-return]
+    except (ImportError, SyntaxError, AttributeError) as error:  # one from outside the tree
+        raise ConfigError(f"workload {name} cannot be loaded: {error}") from error
 
 
 def load(name: str, **params: Scalar) -> Workload:

@@ -23,8 +23,14 @@ from tare.model import Limits
 from tare.stack import open_stack
 from tare.userland import REMOVE_FOLDER, Userland
 
-PACKAGES = ("fio", "mbw", "sysbench")
-"""The same as in tests/conftest.py, so that the userland is built once."""
+PACKAGES = ("bubblewrap", "fio", "mbw", "sysbench")
+"""What the userland of all these tests holds, so that it is built once."""
+
+NESTED = ("lxc", "runsc")
+"""What the layers need that are opened in a guest."""
+
+SETTINGS = {"ssh": "sshd", "vsphere": "vsphere"}
+"""Layers that cannot be made without settings, and the fixture that has them."""
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 CPU = str(max(os.sched_getaffinity(0)))
@@ -41,7 +47,7 @@ class Place:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(self.path)
         self.services = Services(self.ledger)
-        self.userland = Userland("bookworm", PACKAGES, self.ledger)
+        self.userland = Userland("bookworm", PACKAGES, self.ledger, NESTED)
         self.folder = home() / "run" / self.id
         self.scope = Scope(self.ledger)
         remove = ["sh", "-c", REMOVE_FOLDER, str(self.folder)]
@@ -205,13 +211,18 @@ def own_place():
 
 @pytest.fixture(scope="session")
 def layers_of(request):
-    """Make the layers of a stack such as ``host/docker``; ssh goes to the test's own sshd."""
+    """Make the layers of a stack such as ``host/docker``.
+
+    Settings are by layer, ``{"docker": {...}}``; those that cannot be left out come from fixtures.
+    """
 
     def make(stack, **settings):
         names = stack.split("/")[1:] or ["host"]
-        given = {"ssh": request.getfixturevalue("sshd").settings} if "ssh" in names else {}
-        given[names[-1]] = {**given.get(names[-1], {}), **settings}
-        return [layer.load(name, **given.get(name, {})) for name in names]
+        given = {
+            name: request.getfixturevalue(SETTINGS[name]).settings if name in SETTINGS else {}
+            for name in names
+        }
+        return [layer.load(name, **(given[name] | settings.get(name, {}))) for name in names]
 
     return make
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.stacks import PARAMS
 from tare import layer
 from tare.errors import CommandFailed, Unavailable
 from tare.layer import Threads
@@ -31,29 +32,15 @@ EVERY_BYTE = bytes(range(256)) * 4096
 BUSY_S = 1.0
 LOOP = "while :; do :; done"
 
-ROOT, DOCKER = pytest.mark.needs("root"), pytest.mark.needs("docker")
-QEMU, SSHD = pytest.mark.needs("qemu"), pytest.mark.needs("sshd")
-BRIDGE = {"network": "bridge", "storage": "volume"}
-NO_NETWORK = {"network": "none", "storage": "tmpfs"}
-STACKS = [
-    pytest.param(("host", {}), id="host", marks=ROOT),
-    pytest.param(("host/docker", {}), id="host-docker", marks=DOCKER),
-    pytest.param(("host/docker", BRIDGE), id="host-docker-bridge-volume", marks=DOCKER),
-    pytest.param(("host/docker", NO_NETWORK), id="host-docker-none-tmpfs", marks=DOCKER),
-    pytest.param(("host/ssh", {}), id="host-ssh", marks=SSHD),
-    pytest.param(("host/ssh/docker", {}), id="host-ssh-docker", marks=[SSHD, DOCKER]),
-    pytest.param(("host/qemu-tcg", {}), id="host-qemu_tcg", marks=QEMU),
-    pytest.param(("host/qemu-tcg/docker", {}), id="host-qemu_tcg-docker", marks=QEMU),
-]
 
-
-@pytest.fixture(scope="module", params=STACKS)
+@pytest.fixture(scope="module", params=PARAMS)
 def opened(request, layers_of):
     """A stack's name and the stack, opened once for all tests on it."""
     path, settings = request.param
     place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
-    stack = place.open(layers_of(path, **settings))
-    yield path, stack
+    layers = layers_of(path, **settings)
+    stack = place.open(layers)
+    yield path, stack, layers[-1]
     stack.close()
 
 
@@ -68,14 +55,20 @@ def stack(opened):
 
 
 @pytest.fixture
+def innermost(opened):
+    """The innermost layer."""
+    return opened[2]
+
+
+@pytest.fixture
 def machine(stack):
     return stack.machine
 
 
 @pytest.fixture
-def userland(place, path):
-    if path == "host/ssh":
-        pytest.skip("a machine reached over ssh has its own system, not the userland")
+def userland(place, innermost):
+    if innermost.own_system():
+        pytest.skip(f"it runs {innermost.own_system()}, not the userland")
     return place.userland
 
 
@@ -141,11 +134,11 @@ def test_limits_are_visible_inside(stack, path):
         assert readback.warnings(LIMITS, inside), "nothing can hold it to that, and it is said"
     else:
         assert readback.warnings(LIMITS, inside) == []
-    assert (inside.disk_cache is None) == ("qemu" not in path)
+    assert inside.disk_cache in (None, DiskCache.NONE)
 
 
-def test_more_memory_than_the_limit_cannot_be_had(machine, path):
-    if path == "host/ssh" or "qemu" in path:
+def test_more_memory_than_the_limit_cannot_be_had(machine, innermost):
+    if innermost.own_kernel or innermost.own_system():
         pytest.skip("it has the memory that its kernel sees: see the limits")
     # dd reads its block into memory of its own before it writes it.
     take = ["dd", "if=/dev/zero", "of=/dev/null", "count=1"]
@@ -187,7 +180,7 @@ def test_the_workdir_is_empty_and_can_be_written(stack):
 def test_pause_takes_the_cpu_time_away(stack):
     threads = stack.threads()
     if threads is None:
-        pytest.skip("a machine reached over ssh has no threads on this host")
+        pytest.skip("it has no threads on this host")
     if type(stack.instances[0]).pause is layer.Instance.pause:
         pytest.skip("it has no processes of its own to pause")
 
@@ -209,7 +202,7 @@ def stands_still_when_paused(stack, threads):
 def test_threads_name_the_group_that_does_the_work(stack):
     threads = stack.threads()
     if threads is None:
-        pytest.skip("a machine reached over ssh has no threads on this host")
+        pytest.skip("it has no threads on this host")
     start = time.monotonic()
 
     with Sampler(threads) as sampler:
@@ -271,7 +264,7 @@ def group_cpu_s(threads):
 def test_a_container_has_the_network_and_storage_that_were_asked_for(
     place, layers_of, network, storage, interfaces
 ):
-    stack = place.open(layers_of("host/docker", network=network, storage=storage))
+    stack = place.open(layers_of("host/docker", docker={"network": network, "storage": storage}))
     try:
         links = text(stack.machine, ["ls", "/sys/class/net"]).split()
         mounts = text(stack.machine, ["cat", "/proc/mounts"]).splitlines()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.stacks import ALONE_PARAMS
 from tare import layer
 from tare.errors import LayerError, LayerTimedOut
 from tare.ledger import Scope
@@ -16,13 +17,6 @@ from tare.machine import Host, check
 from tare.model import DiskCache, Limits
 from tare.stack import open_stack
 
-STACKS = [
-    pytest.param("host", marks=pytest.mark.needs("root")),
-    pytest.param("host/docker", marks=pytest.mark.needs("docker")),
-    pytest.param("host/ssh", marks=pytest.mark.needs("sshd")),
-    pytest.param("host/qemu-tcg", marks=pytest.mark.needs("qemu")),
-]
-
 
 @pytest.fixture
 def where(place, remote_place):
@@ -30,10 +24,11 @@ def where(place, remote_place):
     return lambda path: remote_place if "ssh" in path else place
 
 
-@pytest.mark.parametrize("path", STACKS)
+@pytest.mark.parametrize("of", ALONE_PARAMS)
 def test_leaving_removes_everything_also_while_paused_and_twice(
-    path, where, layers_of, traces, settles
+    of, where, layers_of, traces, settles
 ):
+    path, _ = of
     site = where(path).site(limits=Limits(cpus=1, memory_bytes=2**29))
     stack = where(path).open(layers_of(path), site)
     check(stack.machine, ["sh", "-c", f"setsid sleep 4321 > {stack.workdir}/file 2>&1 &"])
@@ -54,7 +49,7 @@ def test_a_container_that_does_not_start_leaves_nothing(place, layers_of, traces
     site = place.site()
 
     with pytest.raises(LayerError, match="tare-none"):
-        place.open(layers_of("host/docker", runtime=runtime), site)
+        place.open(layers_of("host/docker", docker={"runtime": runtime}), site)
 
     assert traces(site.name) == []
 
@@ -132,7 +127,7 @@ def test_a_guest_that_died_is_left_like_any_other(place, layers_of, traces, sett
 @pytest.mark.needs("docker")
 def test_a_session_whose_daemon_died_leaves_nothing(own_place, layers_of, traces, settles):
     site = own_place.site()
-    stack = own_place.open(layers_of("host/docker", storage="volume"), site)
+    stack = own_place.open(layers_of("host/docker", docker={"storage": "volume"}), site)
     pid_file = own_place.folder / f"tare-{own_place.id}-docker" / "pid"
     if not pid_file.exists():
         stack.close()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from tare import plugins
 from tare.errors import ConfigError, ResultsError, TareError
 
 COMMANDS = ("doctor", "listing", "plan", "run", "show", "report", "clean")
@@ -23,6 +24,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="tare", description="Measure what every layer between application and hardware costs."
     )
     parser.add_argument("--debug", action="store_true", help="log every command that is run")
+    parser.add_argument(
+        "--plugins",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder with layers/ or workloads/ of your own; may be given again",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = import_module(f"tare.cli.{name}")
@@ -35,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         format="%(asctime)s %(message)s",
     )
     try:
+        for problem in plugins.use(options.plugins):
+            print(f"tare: {problem}", file=sys.stderr)
         return int(options.run(options))
     except TareError as error:
         print(f"tare: {error}", file=sys.stderr)

@@ -7,33 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare import layer
-from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.engines import tree
+from tare.errors import Unavailable
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
-from tare.userland import REMOVE_FOLDER
 
 if TYPE_CHECKING:
     from tare.userland import Userland
-
-# The userland stays as it was built: writes go to a directory of the instance's own. The workload's
-# directory is not on that overlay but on the host's own filesystem.
-MOUNT = r"""
-set -eu
-tree=$0 folder=$1
-mkdir -p "$folder/upper" "$folder/work" "$folder/root" "$folder/data"
-mount -t overlay tare -o "lowerdir=$tree,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
-mkdir -p "$folder/root/data"
-mount --bind "$folder/data" "$folder/root/data"
-mount -t proc proc "$folder/root/proc"
-mount --rbind /sys "$folder/root/sys"
-mount --rbind /dev "$folder/root/dev"
-mount --make-rslave "$folder/root/sys"
-mount --make-rslave "$folder/root/dev"
-"""
-ENVIRONMENT = (
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=/root",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,25 +38,18 @@ class Instance(layer.Instance):
     """A mounted tree and a cgroup; there is nothing to start."""
 
     def __init__(self, outer: Machine, site: layer.Site) -> None:
-        folder = f"{site.folder}/{site.name}"
-        remove = ["sh", "-c", REMOVE_FOLDER, folder]
-        site.scope.about_to_make("folder", folder, outer, remove)
-        try:
-            check(outer, ["sh", "-c", MOUNT, site.userland.tree(outer), folder])
-        except CommandFailed as error:
-            raise LayerError(f"could not mount the userland on {outer.name}: {error}") from error
+        folder = tree.writable(outer, site, kernel=True)
         path = f"tare/{site.name}"
-        group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
-        chroot = ["env", "-i", *ENVIRONMENT, "chroot", f"{folder}/root"]
+        self.group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
+        chroot = ["env", "-i", *tree.ENVIRONMENT, "chroot", f"{folder}/root"]
         # A cgroup or a network link made in a chroot is the outer machine's, and outlives it.
         self.machine = Inner(
             outer,
             "chroot",
-            lambda argv: group.enter_argv([*chroot, *argv]),
+            lambda argv: self.group.enter_argv([*chroot, *argv]),
             ephemeral=outer.ephemeral,
         )
         self.cpuset = site.cpuset
-        self.path = path
 
     def start(self) -> None:
         """See Instance.start."""
@@ -85,6 +58,14 @@ class Instance(layer.Instance):
         """See Instance.ready."""
         check(self.machine, ["true"])
 
+    def pause(self) -> None:
+        """See Instance.pause: what a command left behind in the background stands still."""
+        self.group.freeze()
+
+    def resume(self) -> None:
+        """See Instance.resume."""
+        self.group.thaw()
+
     def threads(self) -> layer.Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self.path)
+        return layer.Threads(cgroup=self.group.path)

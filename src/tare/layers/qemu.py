@@ -47,6 +47,7 @@ class Layer(layer.Layer):
 
     packages = ("qemu-system-x86", "qemu-utils", "openssh-client", "socat")
     boots_guest = True
+    own_kernel = True
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""

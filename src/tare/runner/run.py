@@ -12,10 +12,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from platform import python_version
 
-from tare import compare
+from tare import compare, layer
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.facts import host_facts, noise
 from tare.home import home
@@ -43,9 +44,12 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
     Raises ResultsError where results cannot be written or the host is not the one that began,
     Unavailable where this host cannot run anything. Whatever is raised, nothing stays behind.
     """
-    packages = tuple(sorted({name for w in study.workloads for name in w.made.packages}))
+    packages, nested = packages_of(study)
     try:
-        with Session(folder, "bookworm", packages) as session, closing(Writer(folder)) as writer:
+        with (
+            Session(folder, "bookworm", packages, nested) as session,
+            closing(Writer(folder)) as writer,
+        ):
             runner = _Runner(study, plan, writer, session, progress)
             try:
                 runner.run()
@@ -66,6 +70,24 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
             f"{error.strerror} in {folder} or {home()}; all trials are kept: make room, then "
             f"tare run --resume {folder}"
         ) from error
+
+
+def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List what the userland must hold, and what its guests must hold besides.
+
+    A layer finds its tools in the machine it is opened in: those opened in a container of the
+    userland need them in the userland itself.
+    """
+    userland = {name for chosen in study.workloads for name in chosen.made.packages}
+    guest: set[str] = set()
+    for platform in study.platforms:
+        made = [layer.load(name, **dict(settings)) for name, settings in platform.layers]
+        for outer, inner in pairwise(made):
+            if outer.boots_guest:
+                guest |= set(inner.needs())
+            elif outer.runs_userland:
+                userland |= set(inner.needs())
+    return tuple(sorted(userland)), tuple(sorted(guest))
 
 
 class _Runner:

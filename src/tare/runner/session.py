@@ -31,7 +31,13 @@ class Session:
     Only one session can measure on a host at a time: two would be each other's noise.
     """
 
-    def __init__(self, ledger_folder: Path, suite: str, packages: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        ledger_folder: Path,
+        suite: str,
+        packages: tuple[str, ...],
+        nested: tuple[str, ...] = (),
+    ) -> None:
         self.id = secrets.token_hex(3)
         self.host = Host()
         root = home()
@@ -49,7 +55,7 @@ class Session:
             self._lock.close()
             raise
         self.services = Services(self.ledger)
-        self.userland = Userland(suite, packages, self.ledger)
+        self.userland = Userland(suite, packages, self.ledger, nested)
         self.folder = root / "run" / self.id
         self.everything = sorted(os.sched_getaffinity(0))
 

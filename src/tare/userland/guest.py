@@ -18,14 +18,20 @@ from tare.userland import cache
 from tare.userland.cpio import archive
 from tare.userland.dpkg import installed
 
-RECIPE_VERSION = 1
+RECIPE_VERSION = 2
 PACKAGES = ("openssh-server", "docker.io", "iptables", "iproute2", "kmod", "busybox-static")
 KERNEL = "linux-image-cloud-amd64"
-DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net")
+DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net", "xen_blkfront", "xen_netfront")
 DISK_BYTES = 8 * 2**30
 NEEDS_BYTES = 5_000_000_000
 BUILD_S = 900.0
 DOCKER_ROOT = f"{ON_OTHER_MACHINES}/docker"
+
+
+def tree_path(userland: str) -> str:
+    """Say where a userland's tree is on any machine but the controlling host, if it is there."""
+    return f"{ON_OTHER_MACHINES}/userland/{userland}/tree"
+
 
 # In a mount namespace of its own, so that no mount outlives the command. The tree gets the host's
 # resolver for as long as apt runs.
@@ -96,21 +102,31 @@ class Guest:
         return self.folder / "key"
 
 
-def build_guest(userland: str, tar: Path, versions: Mapping[str, str], ledger: Ledger) -> Guest:
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a guest is made of: a built userland, and what layers inside the guest need besides."""
+
+    userland: str
+    tar: Path
+    versions: Mapping[str, str]
+    nested: tuple[str, ...] = ()
+
+
+def build_guest(base: Base, ledger: Ledger) -> Guest:
     """Find or build the guest of a userland, or raise Unavailable or LayerError."""
 
     def make(folder: Path, scope: Scope) -> Mapping[str, object]:
         try:
-            return {**_recipe(userland), **_make(folder, tar, userland, versions, scope)}
+            return {**_recipe(base), **_make(folder, base, scope)}
         except CommandFailed as error:
             raise LayerError(f"the guest could not be built: {error}") from error
 
-    return _built(cache.build(home() / "guest", _recipe(userland), ledger, NEEDS_BYTES, make))
+    return _built(cache.build(home() / "guest", _recipe(base), ledger, NEEDS_BYTES, make))
 
 
-def kernel_version(userland: str) -> str | None:
+def kernel_version(base: Base) -> str | None:
     """Give the version of the kernel in the guest of a userland; None if there is no guest yet."""
-    folder = cache.find(home() / "guest", _recipe(userland))
+    folder = cache.find(home() / "guest", _recipe(base))
     return None if folder is None else _built(folder).kernel_version
 
 
@@ -119,21 +135,19 @@ def _built(folder: Path) -> Guest:
     return Guest(folder, manifest["kernel_version"])
 
 
-def _recipe(userland: str) -> Mapping[str, object]:
+def _recipe(base: Base) -> Mapping[str, object]:
     scripts = files("tare.userland").joinpath("files")
     return {
         "version": RECIPE_VERSION,
-        "userland": userland,
-        "packages": PACKAGES,
+        "userland": base.userland,
+        "packages": sorted({*PACKAGES, *base.nested}),
         "kernel": KERNEL,
         "disk_bytes": DISK_BYTES,
         "files": {script.name: script.read_text() for script in scripts.iterdir()},
     }
 
 
-def _make(
-    folder: Path, tar: Path, userland: str, versions: Mapping[str, str], scope: Scope
-) -> Mapping[str, object]:
+def _make(folder: Path, base: Base, scope: Scope) -> Mapping[str, object]:
     host = cache.builder(folder, scope)
     for tool in ("mke2fs", "ssh-keygen"):
         if shutil.which(tool) is None:
@@ -142,13 +156,14 @@ def _make(
             )
     tree = folder / "tree"
     tree.mkdir()
-    check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
+    check(host, ["tar", "-xf", str(base.tar), "-C", str(tree)], timeout_s=BUILD_S)
     inside = ["unshare", "--mount", "sh", "-c", IN_TREE, str(tree)]
-    check(host, [*inside, "sh", "-c", INSTALL, "install", KERNEL, *PACKAGES], timeout_s=BUILD_S)
-    _refuse_changed(tree, versions)
+    packages = sorted({*PACKAGES, *base.nested})
+    check(host, [*inside, "sh", "-c", INSTALL, "install", KERNEL, *packages], timeout_s=BUILD_S)
+    _refuse_changed(tree, base.versions)
     kernel = _place_kernel(host, folder, tree, inside)
-    shutil.copy(tar, tree / "tree.tar")
-    _place_image(host, tree, userland, inside, scope)
+    shutil.copy(base.tar, tree / "tree.tar")
+    _place_image(host, tree, base.userland, inside, scope)
     check(host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
     authorized = tree / "root/.ssh/authorized_keys"
     authorized.parent.mkdir(mode=0o700, exist_ok=True)
@@ -222,3 +237,8 @@ def _place_image(host: Machine, tree: Path, userland: str, inside: list[str], sc
     scope.ledger.remove(scope.entries.pop())
     (tree / "tree.tar").unlink()
     log.unlink()
+    # What Docker unpacked is the userland's tree, and serves the other layers inside the guest.
+    (unpacked,) = (tree / DOCKER_ROOT.lstrip("/") / "overlay2").glob("*/diff")
+    known = tree / tree_path(userland).lstrip("/")
+    known.unlink()
+    known.symlink_to(f"/{unpacked.relative_to(tree)}")

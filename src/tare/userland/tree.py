@@ -16,9 +16,9 @@ from tare.machine import Host, Machine, check
 from tare.userland import cache
 from tare.userland.dpkg import installed
 from tare.userland.guest import FILES as GUEST_FILES
-from tare.userland.guest import Guest, build_guest, kernel_version
+from tare.userland.guest import Base, Guest, build_guest, kernel_version, tree_path
 
-RECIPE_VERSION = 1
+RECIPE_VERSION = 2
 BUILD_S = 900.0
 # Documentation and translations are a fifth of the tree and nothing that is measured reads them.
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
@@ -30,12 +30,14 @@ CHUNK_BYTES = 64 * 2**20
 class Userland:
     """The userland of a Debian suite with some packages, built when it is first needed.
 
+    ``nested`` are the packages that its guests have besides, for the layers inside them.
     Its methods raise Unavailable where a tool or room is missing, LayerError where a build fails.
     """
 
     suite: str
     packages: tuple[str, ...]
     ledger: Ledger
+    nested: tuple[str, ...] = ()
     _lock: Lock = field(default_factory=Lock)
 
     @cached_property
@@ -49,7 +51,7 @@ class Userland:
     def is_built(self) -> bool:
         """Say whether it, and its guest, are there without building anything."""
         folder = cache.find(home() / "userland", self._recipe())
-        return folder is not None and kernel_version(folder.name) is not None
+        return folder is not None and self.kernel_version is not None
 
     @property
     def id(self) -> str:
@@ -65,17 +67,16 @@ class Userland:
     @property
     def kernel_version(self) -> str | None:
         """The Debian version of the guests' kernel; None as long as no guest was built."""
-        return kernel_version(self.id)
+        return kernel_version(self._base)
 
     def tree(self, machine: Machine) -> str:
         """Give the path of the directory on a machine, bringing it there if need be."""
         if isinstance(machine, Host):
             return str(self.folder / "tree")
-        there = f"{ON_OTHER_MACHINES}/userland/{self.id}/tree"
-        script = (
-            'test -d "$1" || { mkdir -p "$1.new" && tar -xf "$0" -C "$1.new" && mv "$1.new" "$1"; }'
-        )
-        check(machine, ["sh", "-c", script, self.tar(machine), there], timeout_s=BUILD_S)
+        there = tree_path(self.id)
+        if machine.run(["test", "-d", there]).returncode != 0:
+            unpack = 'mkdir -p "$1.new" && tar -xf "$0" -C "$1.new" && mv "$1.new" "$1"'
+            check(machine, ["sh", "-c", unpack, self.tar(machine), there], timeout_s=BUILD_S)
         return there
 
     def tar(self, machine: Machine) -> str:
@@ -89,7 +90,7 @@ class Userland:
 
     def guest(self, machine: Machine) -> Guest:
         """Give the guest with this userland on its disk, building and bringing it if need be."""
-        guest = build_guest(self.id, self.folder / "tree.tar", self.versions, self.ledger)
+        guest = build_guest(self._base, self.ledger)
         if isinstance(machine, Host):
             return guest
         folder = Path(ON_OTHER_MACHINES) / "guest" / guest.id
@@ -97,6 +98,10 @@ class Userland:
             deliver(guest.folder / name, machine, str(folder / name))
         check(machine, ["chmod", "600", str(folder / "key")])
         return replace(guest, folder=folder)
+
+    @property
+    def _base(self) -> Base:
+        return Base(self.id, self.folder / "tree.tar", self.versions, self.nested)
 
     def _recipe(self) -> Mapping[str, object]:
         return {
@@ -116,9 +121,21 @@ class Userland:
             check(host, ["unshare", "--mount", *bootstrap_argv(recipe, tar)], timeout_s=BUILD_S)
             tree.mkdir()
             check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
+            manifest = {**recipe, "versions": installed(tree)}
+            _sign(host, tree, tar, cache.content_id(manifest))
         except CommandFailed as error:
             raise LayerError(f"the userland could not be built: {error}") from error
-        return {**recipe, "versions": installed(tree)}
+        return manifest
+
+
+def _sign(host: Machine, tree: Path, tar: Path, name: str) -> None:
+    """Let a machine that runs the userland know that its own root is the tree."""
+    sign = tree_path(name).lstrip("/")
+    (tree / sign).parent.mkdir(parents=True)
+    (tree / sign).symlink_to("/")
+    first = Path(sign).parts[:3]  # var/lib/tare, with what lies below
+    append = ["tar", "-rf", str(tar), "-C", str(tree), "--owner=0", "--group=0"]
+    check(host, [*append, str(Path(*first))])
 
 
 def deliver(here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUNK_BYTES) -> None:

@@ -1,0 +1,77 @@
+"""The process that keeps a layer up: started in a cgroup, watched by its pid, ended with both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tare.errors import CommandFailed, LayerError, LayerTimedOut
+from tare.limits.cgroup import Group
+from tare.machine import Machine, await_true, check
+
+# setsid and no open streams: the keeper must outlive the command that starts it.
+START = 'rm -f "$0/pid" && { setsid "$@" > "$0/log" 2>&1 < /dev/null & echo $! > "$0/pid"; }'
+# The pid of a process that has ended may be another's by now: its group tells.
+LIVES = r"""
+pid=$(cat "$0/pid") && grep -q ":/$1\$\|:/$1/" "/proc/$pid/cgroup" 2> /dev/null &&
+    ! grep -q '^State:.Z' "/proc/$pid/status"
+"""
+SIGNAL = 'kill -"$1" "$(cat "$0/pid")"'
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """The process of one instance; ``pid`` and ``log`` are files in ``folder`` on the machine."""
+
+    machine: Machine
+    group: Group
+    folder: str
+
+    def start(self, argv: Sequence[str]) -> None:
+        """Start it in its group and return at once, or raise LayerError."""
+        try:
+            start = ["sh", "-c", START, self.folder, *argv]
+            check(self.machine, self.group.enter_argv(start))
+        except CommandFailed as error:
+            raise LayerError(f"{argv[0]} did not start: {error}") from error
+
+    def lives(self) -> bool:
+        """Say whether it runs."""
+        argv = ["sh", "-c", LIVES, self.folder, self.group.path]
+        return self.machine.run(argv).returncode == 0
+
+    def last_words(self) -> str:
+        """Give the end of what it printed."""
+        done = self.machine.run(["tail", "-n", "5", f"{self.folder}/log"])
+        return done.stdout.decode(errors="replace").strip()[-400:] or "(nothing was printed)"
+
+    def await_answer(self, machine: Machine, what: str, timeout_s: float) -> None:
+        """Wait until a command runs in a machine.
+
+        Raises LayerError once the keeper has died, LayerTimedOut at the deadline.
+        """
+        if await_true(
+            lambda: machine.run(["true"]).returncode == 0,
+            timeout_s=timeout_s,
+            every_s=0.02,
+            alive=self.lives,
+        ):
+            return
+        if self.lives():
+            raise LayerTimedOut(
+                f"{what} did not answer within {timeout_s:.0f} s; it said: {self.last_words()}"
+            )
+        raise LayerError(f"{what} ended before it answered; it said: {self.last_words()}")
+
+    def stop(
+        self, what: str, timeout_s: float, *, signal: str = "TERM", hard: bool = False
+    ) -> None:
+        """End it by a signal and wait for that, or at once with all that is in its group.
+
+        What a signal leaves in the group is killed: nothing of it may run on.
+        """
+        if not hard:
+            self.machine.run(["sh", "-c", SIGNAL, self.folder, signal])
+            if not await_true(lambda: not self.lives(), timeout_s=timeout_s, every_s=0.02):
+                raise LayerTimedOut(f"{what} did not end within {timeout_s:.0f} s of SIG{signal}")
+        self.group.kill()

@@ -1,0 +1,87 @@
+"""Stopping, starting and rebooting: what every layer promises that has a life of its own."""
+
+import pytest
+
+from contract.stacks import ALONE_PARAMS
+from tare.errors import Unavailable
+from tare.limits import readback
+from tare.machine import check, get, put, text
+from tare.model import Limits
+
+LIMITS = Limits(cpus=1, memory_bytes=2**29)
+BACKGROUND = "setsid sleep 54321 > /dev/null 2>&1 < /dev/null &"
+
+
+@pytest.fixture(scope="module", params=ALONE_PARAMS)
+def stack(request, layers_of):
+    path, settings = request.param
+    place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
+    stack = place.open(layers_of(path, **settings), place.site(limits=LIMITS))
+    yield stack
+    stack.close()
+
+
+@pytest.fixture(params=["in order", "hard"])
+def hard(request):
+    return request.param == "hard"
+
+
+def runs_in_background(machine):
+    lines = text(machine, ["sh", "-c", "cat /proc/[0-9]*/cmdline 2> /dev/null; true"])
+    return "sleep\x0054321" in lines
+
+
+def busy_with_a_file(stack):
+    put(stack.machine, b"kept", f"{stack.workdir}/kept")
+    check(stack.machine, ["sh", "-c", f"sync; {BACKGROUND}"])
+    assert runs_in_background(stack.machine)
+
+
+def is_new_and_has_the_file(stack):
+    stack.machine = stack.instances[-1].machine
+    assert get(stack.machine, f"{stack.workdir}/kept") == b"kept"
+    assert not runs_in_background(stack.machine)
+    assert readback.refusals(LIMITS, stack.inside()) == []
+
+
+def test_what_was_stopped_does_not_answer_and_starts_with_its_disk(stack, hard):
+    instance = stack.instances[-1]
+    busy_with_a_file(stack)
+    try:
+        instance.stop(hard=hard)
+    except Unavailable as error:
+        pytest.skip(str(error))
+
+    assert stack.machine.run(["true"], timeout_s=5).returncode != 0
+
+    instance.start()
+    instance.ready()
+    instance.hold()
+    is_new_and_has_the_file(stack)
+
+
+def test_what_was_rebooted_is_new_and_has_its_disk(stack, hard):
+    instance = stack.instances[-1]
+    busy_with_a_file(stack)
+    try:
+        instance.reboot(hard=hard)
+    except Unavailable as error:
+        pytest.skip(str(error))
+
+    instance.ready()
+    instance.hold()
+    is_new_and_has_the_file(stack)
+
+
+def test_a_paused_one_can_be_left_hard(stack):
+    instance = stack.instances[-1]
+    instance.pause()
+    try:
+        instance.stop(hard=True)
+    except Unavailable as error:
+        instance.resume()
+        pytest.skip(str(error))
+
+    instance.start()
+    instance.ready()
+    assert stack.machine.run(["true"]).returncode == 0
