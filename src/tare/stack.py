@@ -18,6 +18,8 @@ class Stack:
 
     machine: Machine
     workdir: str = "/data"
+    cpuset: str = ""
+    """The CPUs for the workload as the innermost machine numbers them; empty: as the host does."""
     instances: list[Instance] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)
 
@@ -75,6 +77,7 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             instance.start()
             instance.ready()
             stack.machine, stack.workdir = instance.machine, instance.workdir
+            stack.cpuset = instance.cpuset
             site = replace(site, cpuset=instance.cpuset)
         for instance in stack.instances:
             instance.hold()

@@ -31,7 +31,7 @@ from tare.report.figures import drawn, figures
 from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.trials import median_rank
 from tare.report.findings import OVERHEAD_PHASES
-from tare.report.numbers import bytes_text, percent_text, plain, scale_for
+from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scale_for
 from tare.report.theme import DARK
 from tare.store import Results
 
@@ -553,6 +553,14 @@ def test_numbers_are_scaled_for_the_eye(unit, value, text):
 )
 def test_degradation_is_cost_minus_one_with_its_sign(cost, text):
     assert percent_text(cost) == text
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [(0.0366, "0.037×"), (0.5, "0.500×"), (1.0412, "1.041×"), (36.61, "36.6×"), (1234.5, "1,234×")],
+)
+def test_a_cost_keeps_its_digits_however_small(cost, text):
+    assert cost_text(cost) == text
 
 
 @pytest.mark.parametrize(("n", "rank"), [(5, None), (6, 0), (11, 1), (25, 7), (100, 39)])

@@ -71,7 +71,9 @@ def cost_text(cost: float | None) -> str:
     """Write a cost, with a multiplication sign behind it."""
     if cost is None:
         return NONE
-    digits = 3 if 0.1 <= cost < 10 else 1 if cost < 100 else 0
+    if 0 < cost < 0.1:
+        return f"{plain(cost, 2)}{TIMES}"
+    digits = 3 if cost < 10 else 1 if cost < 100 else 0
     return f"{_finite(cost, f'{cost:,.{digits}f}')}{TIMES}"
 
 

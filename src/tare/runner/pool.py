@@ -31,6 +31,11 @@ def takes_userland(platform: Platform) -> bool:
     return any(layer.kind(name).runs_userland for name, _ in platform.layers)
 
 
+def load_layers(platform: Platform) -> list[layer.Layer]:
+    """Make a platform's layers from their settings, from the outside in."""
+    return [layer.load(name, **dict(settings)) for name, settings in platform.layers]
+
+
 @dataclass
 class Member:
     """One warm instance; ``warmed`` are the cells that had their first trial in it."""
@@ -83,10 +88,17 @@ class Fleet:
 
 
 class Pool:
-    """All fleets of a session."""
+    """All fleets of a session.
 
-    def __init__(self, session: Session, deadline_s: float, progress: Progress) -> None:
+    With ``around`` an instance is only what is around a platform's innermost layer: its lifecycle
+    is what will be measured.
+    """
+
+    def __init__(
+        self, session: Session, deadline_s: float, progress: Progress, *, around: bool = False
+    ) -> None:
         self.session, self.deadline_s, self.progress = session, deadline_s, progress
+        self.around = around
         self.fleets: dict[Key, Fleet] = {}
 
     def open_all(self, wanted: Mapping[Key, Platform], instances: int) -> None:
@@ -128,7 +140,7 @@ class Pool:
     def _probe(self, fleet: Fleet) -> None:
         """Ask the outermost layer; what lies further in can only be asked once that is open."""
         try:
-            layers = [layer.load(name, **dict(given)) for name, given in fleet.platform.layers]
+            layers = load_layers(fleet.platform)
             if instead := layers[-1].own_system():
                 fleet.warnings.append(f"it runs {instead}, not the shared userland")
             made = layers[0]
@@ -174,12 +186,13 @@ class Pool:
     def _open(self, fleet: Fleet, label: str) -> Member:
         """Start an instance, read its limits back and pause it; on failure nothing stays."""
         start = time.monotonic()
-        layers = [layer.load(name, **dict(settings)) for name, settings in fleet.platform.layers]
+        layers = load_layers(fleet.platform)
         site = self.session.site(f"{fleet.name}-{label}", fleet.limits, self.deadline_s)
-        stack = open_stack(self.session.host, layers, site)
+        stack = open_stack(self.session.host, layers[:-1] if self.around else layers, site)
         member = Member(label, stack, start_s=time.monotonic() - start)
         try:
-            self._check(fleet, member)
+            if not self.around:
+                self._check(fleet, member)
             stack.pause()
         except BaseException:
             fleet.remove(member)

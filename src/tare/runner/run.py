@@ -6,9 +6,9 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
 from importlib.metadata import version
@@ -16,20 +16,31 @@ from itertools import pairwise
 from pathlib import Path
 from platform import python_version
 
-from tare import compare, layer
+from tare import compare
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.facts import host_facts, noise
 from tare.home import home
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
-from tare.runner.pool import Fleet, Key, Member, Pool, key, running, status_of, takes_userland
+from tare.runner.lifecycle import measure as measure_lifecycle
+from tare.runner.pool import (
+    Fleet,
+    Key,
+    Member,
+    Pool,
+    key,
+    load_layers,
+    running,
+    status_of,
+    takes_userland,
+)
 from tare.runner.progress import Progress
 from tare.runner.session import Session
-from tare.runner.trial import NOT_IN_USERLAND, in_directory, measure
+from tare.runner.trial import NOT_IN_USERLAND, Outcome, in_directory, measure
 from tare.stats import looks
 from tare.store import Writer
 from tare.store.reader import read_trials
-from tare.study import Platform, Study
+from tare.study import Platform, Study, lifecycle
 
 GIVE_UP_AFTER = 3
 """Failures of a cell in a row after which it is left out: the next would fail too."""
@@ -81,7 +92,7 @@ def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     userland = {name for chosen in study.workloads for name in chosen.made.packages}
     guest: set[str] = set()
     for platform in study.platforms:
-        made = [layer.load(name, **dict(settings)) for name, settings in platform.layers]
+        made = load_layers(platform)
         for outer, inner in pairwise(made):
             if outer.boots_guest:
                 guest |= set(inner.needs())
@@ -98,7 +109,8 @@ class _Runner:
     ) -> None:
         self.study, self.plan, self.writer = study, plan, writer
         self.session, self.progress = session, progress
-        self.pool = Pool(session, study.deadlines.start_s, progress)
+        around = study.scenario == lifecycle.NAME
+        self.pool = Pool(session, study.deadlines.start_s, progress, around=around)
         self.workloads = {(w.name, w.params): w.made for w in study.workloads}
         self.trials = list(read_trials(writer.folder / "trials.jsonl"))
         self.done = {(t.block, t.cell) for t in self.trials if t.kind is Kind.MEASURED}
@@ -106,6 +118,7 @@ class _Runner:
         self.given_up: set[str] = set()
         self.decided: set[str] = set()
         self.store_s = 0.0
+        self.lives = 0
         self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.stop = "the session was ended before the study was"
@@ -217,6 +230,8 @@ class _Runner:
 
     def _prepare(self, cell: Cell, member: Member) -> None:
         workload = self.workloads[cell.workload, cell.params]
+        if isinstance(workload, lifecycle.Lifecycle):
+            return
         directory = f"{member.stack.workdir}/{cell.id}"
         deadline_s = self.study.deadlines.for_trial(workload.expected_s())
         commands = []
@@ -239,13 +254,13 @@ class _Runner:
 
     def _trial(self, slot: Slot, cell: Cell, member: Member, kind: Kind, resumed_s: float) -> Trial:
         workload = self.workloads[cell.workload, cell.params]
-        outcome = measure(
-            member.stack,
-            workload,
-            f"{member.stack.workdir}/{cell.id}",
-            self.session.cpus(cell.limits.cpus),
-            self.study.deadlines.for_trial(workload.expected_s()),
-        )
+        cpus = self.session.cpus(cell.limits.cpus)
+        if isinstance(workload, lifecycle.Lifecycle):
+            outcome = self._lifecycle(cell, member, workload, cpus)
+        else:
+            directory = f"{member.stack.workdir}/{cell.id}"
+            deadline_s = self.study.deadlines.for_trial(workload.expected_s())
+            outcome = measure(member.stack, workload, directory, cpus, deadline_s)
         trial = Trial(
             cell=cell.id,
             block=slot.block,
@@ -262,6 +277,20 @@ class _Runner:
             warnings=outcome.warnings,
         )
         return self._store(trial, outcome.completed)
+
+    def _lifecycle(
+        self, cell: Cell, member: Member, what: lifecycle.Lifecycle, cpus: Sequence[int]
+    ) -> Outcome:
+        fleet = self.pool.fleets[key(cell)]
+        self.lives += 1
+        instances = []
+        for number in range(what.count):
+            name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
+            site = self.session.site(name, cell.limits, self.study.deadlines.start_s)
+            site = replace(site, cpuset=member.stack.cpuset or site.cpuset)
+            instances.append((load_layers(fleet.platform)[-1], site))
+        host, outer = self.session.host, member.stack.machine
+        return measure_lifecycle(host, outer, instances, what, cpus)
 
     def _store(self, trial: Trial, completed: Completed | None) -> Trial:
         begin = time.perf_counter()

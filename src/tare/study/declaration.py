@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tare.model import Limits, Params, Repetition
+from tare.study.lifecycle import Lifecycle
 from tare.workload import Workload
 
 
@@ -33,11 +34,14 @@ class Platform:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWorkload:
-    """A workload with all its parameters fixed: by name, and as the object made of them."""
+    """A workload with all its parameters fixed: by name, and as the object made of them.
+
+    What a lifecycle study measures stands in the same place.
+    """
 
     name: str
     params: Params
-    made: Workload
+    made: Workload | Lifecycle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

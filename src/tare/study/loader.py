@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 from tare import layer, workload
 from tare.errors import ConfigError
 from tare.model import Limits, Params, Repetition
+from tare.study import lifecycle
 from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
 from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
@@ -44,13 +45,15 @@ class _Head:
 
     name: str
     question: str = ""
-    scenario: Literal["solo"] = "solo"
+    scenario: Literal["solo", "lifecycle"] = "solo"
     baseline: str = "host"
     seed: int | None = None
 
 
 _HEAD = [field.name for field in fields(_Head)]
-_SECTIONS = ["platforms", "limits", "workloads", "repetition", "deadlines"]
+_SECTIONS = ["platforms", "limits", "repetition", "deadlines"]
+_MEASURED = {"solo": "workloads", "lifecycle": "lifecycle"}
+"""The section that says what is measured, by scenario."""
 
 
 def preset_names() -> list[str]:
@@ -80,11 +83,13 @@ def read_study(
     """Read a study from text; ``file`` is what errors call it. ConfigError tells all problems."""
     root = compose(text, file)
     entries = root.entries()
-    refuse_unknown(entries, [*_HEAD, *_SECTIONS])
     single = {key: entry for key, entry in entries.items() if key in _HEAD}
-    part = {name: entries.get(name) or root.without(name) for name in _SECTIONS}
-
     heads = variants(_Head, root, single, factors=False, check=_check_head)
+    scenario = heads[0].made.scenario if heads else "solo"
+    sections = [*_SECTIONS, _MEASURED[scenario]]
+    refuse_unknown(entries, [*_HEAD, *sections])
+    part = {name: entries.get(name) or root.without(name) for name in sections}
+
     platforms = _platforms(part["platforms"], layers)
     # A platform that could not be read may be the baseline: then there is nothing more to say.
     if heads and not root.problems.found:
@@ -93,7 +98,10 @@ def read_study(
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     limits = variants(Limits, part["limits"], check=_check_limits)
-    chosen = _workloads(part["workloads"], workloads)
+    if scenario == "lifecycle":
+        chosen = _lifecycles(part["lifecycle"])
+    else:
+        chosen = _workloads(part["workloads"], workloads)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     blocks = repetitions[0].made.max_blocks if repetitions else 0
@@ -195,6 +203,13 @@ def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
                 element.wrong(f"the same {one.name} stands above; expected each once; remove one")
             chosen[one.name, one.params] = one
     return list(chosen.values())
+
+
+def _lifecycles(item: Item) -> list[FixedWorkload]:
+    return [
+        FixedWorkload(name=lifecycle.NAME, params=params_of(variant.made), made=variant.made)
+        for variant in variants(lifecycle.Lifecycle, item)
+    ]
 
 
 def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:

@@ -41,6 +41,9 @@ class Instance(sim.Instance):
     def start(self):
         told(self, "start")
 
+    def stop(self, *, hard=False):
+        told(self, "kill" if hard else "stop")
+
     def ready(self):
         told(self, "ready")
 
