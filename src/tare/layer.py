@@ -130,6 +130,9 @@ class Layer(ABC):
     own_kernel: ClassVar[bool] = False
     """Whether what runs inside sees another kernel, with its own account of the memory."""
 
+    nominal_start_s: ClassVar[float] = 1.0
+    """From create to ready on a laptop of today, for estimates before anything is run."""
+
     @property
     def name(self) -> str:
         """The name used in stacks, such as ``qemu-tcg``."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Layer(layer.Layer):
     """No virtualization at all: the baseline."""
 
+    nominal_start_s = 0.0
+
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
         del userland

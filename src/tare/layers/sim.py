@@ -27,6 +27,7 @@ class Layer(layer.Layer):
     seed: int = 1
 
     runs_userland = False
+    nominal_start_s = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be simulated."""

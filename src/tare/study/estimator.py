@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tare import layer
 from tare.model import Plan
 from tare.study.declaration import Study
 
-# From create to ready on a laptop of today. A nested layer is slower than these say.
-_START_S = {"host": 0.0, "sim": 0.0, "docker": 1.0, "ssh": 1.0, "kvm": 10.0, "qemu-tcg": 40.0}
-_OTHER_START_S = 10.0
 # Around one command: entering the stack, reading the host's counters, writing the trial.
 _AROUND_TRIAL_S = 0.15
 
@@ -23,9 +21,9 @@ class Estimate:
     It assumes that a trial takes what its workload expects on every platform, plus 0.15 s; that
     each cell has one warm-up trial more in each instance; that every instance of every platform
     (once for each set of limits, and again for the control) is started once, one after another, in
-    a nominal time for each layer (none for the host, 1 s for a container, 10 s for a virtual
-    machine, 40 s for an emulated one) and keeps its prepared files to the end; and that the budget
-    ends all trials but no start. Preparing files, and building the userland once, are not in it.
+    each layer's nominal time (a nested layer is slower than that) and keeps its prepared files to
+    the end; and that the budget ends all trials but no start. Preparing files, and building the
+    userland once, are not in it.
 
     ``min`` is every cell decided at the first look, ``max`` none before the last block. Trials
     count warm-ups; ``max`` trials do not regard the budget, seconds do. ``starts`` and
@@ -57,7 +55,7 @@ def estimate(plan: Plan, study: Study) -> Estimate:
 
     start_s = sum(
         starts[platform.name]
-        * sum(_START_S.get(name, _OTHER_START_S) for name, _ in platform.layers)
+        * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
         for platform in study.platforms
     )
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
