@@ -22,9 +22,11 @@ from tare.layer import Threads
 from tare.limits import readback
 from tare.limits.readback import Inside
 from tare.machine import Host, Inner, check, get, put, text
-from tare.model import DiskCache, Limits
+from tare.model import DiskCache, Limits, Status
 from tare.monitors.threads import Sampler
+from tare.runner.trial import measure
 from tare.stack import Stack
+from tare.workload import load as load_workload
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 WORDS = ["a b", "'", '"', "$HOME", "`id`", "a\nb", "\\", "*", "", "é", "-x", "--", "~", "a;b", "%s"]
@@ -172,6 +174,15 @@ def test_the_workdir_is_empty_and_can_be_written(stack):
 
     assert get(machine, f"{at}/a file") == b"\x00\xff\n"
     check(machine, ["rm", f"{at}/a file"])
+
+
+def test_a_workload_is_measured_inside(stack):
+    workload = load_workload("sysbench_cpu", max_prime=1000, threads=1, time_s=1, events=100)
+
+    outcome = measure(stack, workload, stack.workdir, [int(stack.cpuset.split("-")[0])], 60)
+
+    assert outcome.status in (Status.OK, Status.SUSPECT), outcome.reason
+    assert outcome.samples["events"] > 0
 
 
 # --- what is seen of it on the host

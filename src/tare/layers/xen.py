@@ -1,0 +1,177 @@
+"""A Xen domain, PV or PVH, of the userland's guest; the outer machine is a dom0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tare import layer
+from tare.engines import disk
+from tare.engines import link as links
+from tare.engines.link import BITS, Link
+from tare.engines.tree import own_folder
+from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
+from tare.machine import Inner, Machine, await_true, check, put, text
+from tare.model import DiskCache
+from tare.ssh import Connection
+
+if TYPE_CHECKING:
+    from tare.userland import Guest, Userland
+
+# The guest's own watchdogs would take a pause for a fault.
+KERNEL_ARGUMENTS = (
+    "console=hvc0 quiet net.ifnames=0 nowatchdog rcupdate.rcu_cpu_stall_suppress=1 "
+    "tare.console=/dev/hvc0 tare.root=/dev/xvda"
+)
+DESTROY = '! xl domid "$0" > /dev/null 2>&1 || xl destroy "$0"'
+BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")
+SAY_S = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(layer.Layer):
+    """A domain: ``pv`` needs no hardware virtualization, ``pvh`` uses it, both emulate nothing."""
+
+    type: Literal["pv", "pvh"] = "pvh"
+
+    packages = ("xen-utils-4.17", "qemu-system-xen", "qemu-utils", "iproute2", "openssh-client")
+    boots_guest = True
+    own_kernel = True
+    nominal_start_s = 10.0
+
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """See Layer.probe."""
+        del userland
+        version = outer.run(["xl", "info", "xen_version"])
+        if version.returncode != 0:
+            why = version.stderr.decode(errors="replace").strip().splitlines()
+            raise Unavailable(
+                f"{outer.name} is no Xen dom0 ({why[-1] if why else 'xl info failed'})",
+                "boot the host with Xen (apt-get install xen-system-amd64), or measure lab/xen",
+            )
+        return {"xen.version": version.stdout.decode().strip(), "xen.type": self.type}
+
+    def create(self, outer: Machine, site: layer.Site) -> Instance:
+        """See Layer.create."""
+        self.probe(outer, None)
+        return Instance(outer, site, self.type)
+
+
+class Instance(layer.Instance):
+    """One domain of the site's name, with a bridge, a disk and a configuration of its own."""
+
+    def __init__(self, outer: Machine, site: layer.Site, kind: str) -> None:
+        self.outer, self.site = outer, site
+        guest = site.userland.guest(outer)
+        self.folder = own_folder(outer, site)
+        self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
+        link = links.make(outer, site)
+        site.scope.about_to_make("domain", site.name, outer, ["sh", "-c", DESTROY, site.name])
+        try:
+            disk.make(outer, str(guest.disk), f"{self.folder}/disk")
+            physical = int(text(outer, ["xl", "info", "nr_cpus"]))
+            config = configuration(kind, site, guest, link, physical)
+            put(outer, config.encode(), f"{self.folder}/config")
+        except CommandFailed as error:
+            raise LayerError(f"could not prepare {site.name} on {outer.name}: {error}") from error
+        control = f"{self.folder}/ssh"
+        self.connection = Connection("root", link.address, 22, str(guest.key), control)
+        self.machine = Inner(outer, "xen", self.connection.wrap)
+        self.booted = ""
+
+    def start(self) -> None:
+        """See Instance.start."""
+        self._xl("create", "-q", f"{self.folder}/config")
+
+    def ready(self) -> None:
+        """See Instance.ready: it lets somebody in, and is not the boot before a reboot."""
+        refused: list[str] = []
+
+        def answers() -> bool:
+            try:
+                self.connection.open(self.outer, self.site.deadline_s)
+            except LayerError as error:
+                refused.append(str(error))
+                return False
+            return self._boot_id() not in ("", self.booted)
+
+        if not await_true(answers, timeout_s=self.site.deadline_s, alive=self._lives):
+            raise LayerTimedOut(
+                f"the domain {self.site.name} let nobody in within {self.site.deadline_s:.0f} s "
+                f"({refused[-1] if refused else 'it had not rebooted'}); its console ends: "
+                f"{self._console()}"
+            )
+        self.booted = self._boot_id()
+        check(self.machine, ["mkdir", "-p", self.workdir])
+
+    def stop(self, *, hard: bool = False) -> None:
+        """See Instance.stop; in order, the guest's first process powers it off."""
+        if hard:
+            self._xl("destroy", self.site.name)
+        else:
+            self.machine.run(["sh", "-c", "kill -TERM 1"])
+        if not await_true(lambda: not self._lives(), timeout_s=self.site.deadline_s):
+            raise LayerTimedOut(f"the domain {self.site.name} did not end")
+        self.outer.run(self.connection.hang_up_argv())
+
+    def pause(self) -> None:
+        """See Instance.pause."""
+        self._xl("pause", self.site.name)
+
+    def resume(self) -> None:
+        """See Instance.resume."""
+        self._xl("unpause", self.site.name)
+
+    def disk_cache(self) -> DiskCache:
+        """See Instance.disk_cache."""
+        return disk.cache(self.outer, f"{self.folder}/disk")
+
+    def _lives(self) -> bool:
+        return self.outer.run(["xl", "domid", self.site.name]).returncode == 0
+
+    def _boot_id(self) -> str:
+        return self.machine.run(BOOT_ID, timeout_s=10).stdout.decode().strip()
+
+    def _console(self) -> str:
+        said = self.outer.run(["xl", "console", self.site.name], timeout_s=SAY_S).stdout
+        return said.decode(errors="replace").strip()[-400:] or "(nothing was printed)"
+
+    def _xl(self, *words: str) -> None:
+        try:
+            check(self.outer, ["xl", *words], timeout_s=self.site.deadline_s)
+        except CommandFailed as error:
+            raise LayerError(f"xl {words[0]} {self.site.name} failed: {error}") from error
+
+
+def configuration(kind: str, site: layer.Site, guest: Guest, link: Link, physical: int) -> str:
+    """Write a domain's configuration on a host with so many physical CPUs.
+
+    The CPUs are the host's last ones: the first serve dom0. ``direct-io-safe`` has the disk opened
+    with O_DIRECT.
+    """
+    limits = site.limits
+    direct = ",direct-io-safe" if limits.disk_cache is DiskCache.NONE else ""
+    values: dict[str, object] = {
+        "name": site.name,
+        "type": kind,
+        "kernel": str(guest.kernel),
+        "ramdisk": str(guest.initrd),
+        "extra": f"{KERNEL_ARGUMENTS} tare.address={link.address}/{BITS} "
+        f"tare.gateway={link.gateway}",
+        "vcpus": limits.cpus,
+        "cpus": f"{max(0, physical - limits.cpus)}-{physical - 1}",
+        "memory": limits.memory_bytes // 2**20,
+        "disk": [f"format=qcow2,vdev=xvda,access=rw,backendtype=qdisk{direct},"
+                 f"target={site.folder}/{site.name}/disk"],
+        "vif": [f"bridge={link.bridge}"],
+        "on_reboot": "restart",
+        "on_crash": "destroy",
+    }  # fmt: skip
+    return "".join(f"{key} = {_quoted(value)}\n" for key, value in values.items())
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, list):
+        return f"[ {', '.join(map(_quoted, value))} ]"
+    return str(value) if isinstance(value, int) else '"' + str(value).replace('"', '\\"') + '"'
