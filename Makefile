@@ -1,5 +1,5 @@
 # Everything a developer or a first-time user calls. Each target does all it needs.
-.PHONY: help setup check format test test-real bench quickstart clean lock
+.PHONY: help setup check format test test-real test-lab bench quickstart clean lock
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -18,10 +18,13 @@ format: setup    ## put the code in its one format
 	.venv/bin/ruff check --fix .
 
 test: setup      ## unit, contract and short real tests; a missing part is an error
-	.venv/bin/pytest -m "not slow" --require root --require docker --require qemu --require sshd
+	.venv/bin/pytest -m "not slow and not lab" --require root --require docker --require qemu --require sshd
 
 test-real: setup ## the long tests too
-	.venv/bin/pytest --require root --require docker --require qemu --require sshd
+	.venv/bin/pytest -m "not lab" --require root --require docker --require qemu --require sshd
+
+test-lab: setup  ## what needs hardware virtualization, on a host that emulates it; half an hour
+	.venv/bin/pytest -m lab --require lab tests/lab
 
 bench: setup     ## what Tare adds to a trial, and how it scales; prints tables
 	.venv/bin/python benchmarks/harness.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tare import detection
 from tare.machine import Machine, check
 from tare.model import Scalar
 
@@ -12,14 +13,15 @@ LOAD_LIMIT = 0.25
 STEAL_LIMIT = 0.01
 
 # Only what every POSIX shell has built in. Each line is printed behind the name of its file; of
-# long files only what stands before the first empty line: the first of all CPUs.
-SCRIPT = r"""
+# long files only what stands before the first empty line: the first of all CPUs. What detection
+# asks for comes first, and is not asked again.
+SCRIPT = (
+    detection.SCRIPT
+    + r"""
 cpu=/sys/devices/system/cpu
 for file in \
     /proc/sys/kernel/osrelease /proc/sys/kernel/arch /proc/stat /proc/loadavg /proc/pressure/cpu \
-    /proc/1/comm /proc/2/comm /run/systemd/container /sys/hypervisor/type \
-    /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name \
-    /sys/devices/system/clocksource/clocksource0/*_clocksource \
+    /sys/devices/system/clocksource/clocksource0/current_clocksource \
     /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/ksm/run \
     $cpu/online $cpu/smt/active $cpu/intel_pstate/no_turbo $cpu/cpufreq/boost \
     $cpu/cpu*/cpufreq/scaling_governor $cpu/vulnerabilities/*
@@ -33,15 +35,12 @@ for file in /etc/os-release /proc/cpuinfo /proc/meminfo /proc/mounts; do
         printf '%s:%s\n' "$file" "$line"
     done < "$file"
 done
-for file in /.dockerenv /run/.containerenv; do
-    [ ! -e "$file" ] || printf '%s:%s\n' "$file" there
-done
 """
+)
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0"
 # Clocks that are read without entering the kernel; all others cost a call, or an exit of the guest.
 FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")
-HYPERVISORS = {"kvm": "KVM", "hyperv": "Hyper-V", "xen": "Xen"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,7 @@ def host_facts(machine: Machine) -> dict[str, Scalar]:
 
 def read_facts(printed: str) -> dict[str, Scalar]:
     """Read the facts out of what SCRIPT printed."""
+    stack = detection.read(printed)
     files: dict[str, list[str]] = {}
     for path, _, line in (line.partition(":") for line in printed.splitlines()):
         files.setdefault(path, []).append(line.strip())
@@ -89,8 +89,8 @@ def read_facts(printed: str) -> dict[str, Scalar]:
         "swap_used_bytes": _difference(memory.get("SwapTotal"), memory.get("SwapFree")),
         "vendor": first.get("/sys/class/dmi/id/sys_vendor"),
         "product": first.get("/sys/class/dmi/id/product_name"),
-        "hypervisor": _hypervisor(first, "hypervisor" in cpu.get("flags", "").split()),
-        "container": _container(first),
+        "hypervisor": detection.hypervisor(stack),
+        "container": detection.container(stack),
         "cgroup": "v1" if "cgroup" in kinds else "v2" if "cgroup2" in kinds else None,
         "clocksource": first.get(f"{CLOCKSOURCE}/current_clocksource"),
         "governor": ", ".join(sorted(governors)),
@@ -190,29 +190,3 @@ def _steal(stat: str) -> float | None:
     """Give the stolen part of the time since boot; what guests took is in ``user`` already."""
     ticks = [int(word) for word in stat.split()[1:9]]
     return round(ticks[7] / sum(ticks), 6) if len(ticks) == 8 and sum(ticks) > 0 else None
-
-
-def _hypervisor(first: Mapping[str, str], flagged: bool) -> str | None:
-    """Name the hypervisor below; which one it is shows best in the clocks it offers."""
-    kind = first.get("/sys/hypervisor/type", "")
-    if not (flagged or kind):
-        return None
-    clocks = first.get(f"{CLOCKSOURCE}/available_clocksource", "")
-    name = next((name for mark, name in HYPERVISORS.items() if mark in clocks or mark == kind), "")
-    parts = [first.get(f"/sys/class/dmi/id/{part}", "") for part in ("sys_vendor", "product_name")]
-    where = " ".join(filter(None, parts))
-    if name and where:
-        return f"{name} ({where})"
-    return name or where or "an unnamed hypervisor"
-
-
-def _container(first: Mapping[str, str]) -> str | None:
-    """Name the container around; only in a PID namespace of its own is PID 2 no kernel thread.
-
-    The files that engines leave are in copied images too, so by themselves they prove nothing.
-    """
-    if "/proc/1/comm" not in first or first.get("/proc/2/comm") == "kthreadd":
-        return None
-    engines = {"/.dockerenv": "Docker", "/run/.containerenv": "Podman"}
-    name = next((name for path, name in engines.items() if path in first), None)
-    return name or first.get("/run/systemd/container", "of unknown kind")

@@ -69,6 +69,8 @@ class Instance(ABC):
     """The CPUs for the workload as they are numbered inside."""
     workdir: str = "/data"
     """An empty directory inside, on the storage that is to be measured."""
+    shared: ClassVar[bool] = False
+    """Whether instances of other stacks are in the same machine, so that it alone holds none."""
 
     @abstractmethod
     def start(self) -> None:
@@ -152,6 +154,19 @@ class Layer(ABC):
     def own_system(self) -> str:
         """Say what it runs instead of the shared userland; empty where it runs that."""
         return ""
+
+    def caveat(self) -> str:
+        """Say what whoever reads a number measured through it has to know; mostly nothing."""
+        return ""
+
+    def detected_as(self) -> tuple[str, ...]:
+        """Name the steps of ``tare.detection`` that it may be seen as from inside, any one of them.
+
+        ``""`` among them: it need not show at all (a chroot). ``"*"``: what is inside cannot be
+        known beforehand (somebody's machine), as it is where detection does not know the name.
+        None at all: nothing inside can be asked.
+        """
+        return (self.name,)
 
     @abstractmethod
     def create(self, outer: Machine, site: Site) -> Instance:

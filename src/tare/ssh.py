@@ -52,6 +52,12 @@ class Connection:
         """
         return [*self._argv(), "--", f"{shlex.join(argv)}; exit $?"]
 
+    def shell_argv(self, command: Sequence[str]) -> list[str]:
+        """Build the command that runs one over there for a person: a login shell unless given."""
+        argv = self._argv()
+        terminal = ["-t"] if not command else []
+        return [*argv[:1], *terminal, *argv[1:], *(["--", shlex.join(command)] if command else [])]
+
     def hang_up_argv(self) -> list[str]:
         """Build the command that ends the connection; it succeeds where there is none."""
         return ["sh", "-c", HANG_UP, self.control]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from tare.errors import LayerError
 from tare.layer import Instance, Layer, Site, Threads
@@ -24,14 +25,22 @@ class Stack:
     scopes: list[Scope] = field(default_factory=list)
 
     def pause(self) -> None:
-        """Take the CPU time of the whole stack away; the outermost layer holds all the others."""
-        if self.instances:
-            self.instances[0].pause()
+        """Take the CPU time of the whole stack away; the outermost layer holds all the others.
+
+        Unless other stacks are in its machine too: then that goes on for as long as they need it.
+        """
+        for instance in reversed(self._holding()):
+            instance.pause()
 
     def resume(self) -> None:
         """Undo pause."""
-        if self.instances:
-            self.instances[0].resume()
+        for instance in self._holding():
+            instance.resume()
+
+    def _holding(self) -> list[Instance]:
+        """List the outermost instance that is this stack's alone, and those around it."""
+        around = sum(1 for _ in takewhile(lambda instance: instance.shared, self.instances))
+        return self.instances[: around + 1]
 
     def inside(self) -> Inside:
         """Read back what a command in the innermost machine really gets."""
@@ -81,6 +90,8 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             site = replace(site, cpuset=instance.cpuset)
         for instance in stack.instances:
             instance.hold()
+            # What holds only the innermost machine does so now that nothing more is made in it.
+            stack.machine = instance.machine
     except BaseException as error:
         try:
             stack.close()

@@ -13,6 +13,9 @@ ALONE = [
 MORE = [
     ("host/docker", {"docker": {"network": "bridge", "storage": "volume"}}),
     ("host/docker", {"docker": {"network": "none", "storage": "tmpfs"}}),
+    ("host/docker", {"docker": {"runtime": "crun"}}),
+    ("host/docker", {"docker": {"runtime": "runsc"}}),
+    ("host/docker", {"docker": {"seccomp": False}}),
     ("host/ssh/docker", {}),
     ("host/qemu-tcg/docker", {}),
     ("host/qemu-tcg/gvisor", {}),

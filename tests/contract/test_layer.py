@@ -177,7 +177,7 @@ def test_the_workdir_is_empty_and_can_be_written(stack):
 
 
 def test_a_workload_is_measured_inside(stack):
-    workload = load_workload("sysbench_cpu", max_prime=1000, threads=1, time_s=1, events=100)
+    workload = load_workload("sysbench_cpu", max_prime=2000, threads=1, time_s=1)
 
     outcome = measure(stack, workload, stack.workdir, [int(stack.cpuset.split("-")[0])], 60)
 

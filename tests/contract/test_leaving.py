@@ -10,7 +10,7 @@ import pytest
 
 from contract.stacks import ALONE_PARAMS
 from tare import layer
-from tare.errors import LayerError, LayerTimedOut
+from tare.errors import LayerError
 from tare.ledger import Scope
 from tare.limits import cgroup
 from tare.machine import Host, check
@@ -76,8 +76,8 @@ class Changed:
         (folder / file).unlink()
         (folder / file).write_bytes(content)
 
-    def guest(self, machine):
-        return replace(self.userland.guest(machine), folder=self.folder)
+    def guest(self, machine, *system):
+        return replace(self.userland.guest(machine, *system), folder=self.folder)
 
 
 @pytest.mark.needs("qemu")
@@ -92,14 +92,14 @@ def test_a_guest_without_a_kernel_leaves_nothing(place, layers_of, traces, tmp_p
 
 
 @pytest.mark.needs("qemu")
-def test_a_guest_that_does_not_come_up_shows_its_console_and_leaves_nothing(
+def test_a_guest_that_panics_shows_its_console_and_leaves_nothing(
     place, layers_of, traces, tmp_path
 ):
     userland = Changed(place.userland, tmp_path, "initrd", b"no initrd" * 1000)
-    site = place.site(userland=userland, deadline_s=5)
+    site = place.site(userland=userland)
 
     with pytest.raises(
-        LayerTimedOut, match=r"(?s)within 5 s; its console ends: .*Kernel panic"
+        LayerError, match=r"(?s)ended while it booted; its console ends: .*Kernel panic"
     ) as it:
         place.open(layers_of("host/qemu-tcg"), site)
 

@@ -1,9 +1,12 @@
 """How docker and dockerd are called."""
 
+import json
+
 import pytest
 
 from tare import layer
 from tare.engines import docker as engine
+from tare.engines import oci
 from tare.engines.docker import Daemon
 from tare.errors import Unavailable
 from tare.ledger import Ledger, Scope, Services, leftovers
@@ -18,6 +21,10 @@ class Userland:
 
     def tar(self, machine):
         return "/cache/tree.tar"
+
+
+RUNTIMES = json.dumps({"runc": {}, "kata": {}}).encode()
+RUNSC = (0, b"runsc version 1\nspec: 1.0.2\n")
 
 
 class Fake:
@@ -71,8 +78,12 @@ def test_a_container_gets_its_limits_and_no_swap(site):
     ("settings", "expected"),
     [
         ({}, ["--runtime=runc", "--network=host"]),
-        ({"runtime": "runsc"}, ["--runtime=runsc"]),
+        ({"runtime": "crun"}, ["--runtime=crun"]),
+        ({"runtime": "runsc"}, ["--runtime=runsc-host"]),
+        ({"runtime": "runsc", "network": "none"}, ["--runtime=runsc-none", "--network=none"]),
         ({"network": "none"}, ["--network=none"]),
+        ({"seccomp": False}, ["--security-opt", "seccomp=unconfined"]),
+        ({"privileged": True}, ["--privileged"]),
         ({"storage": "volume"}, ["--mount", "type=volume,dst=/data"]),
         ({"storage": "tmpfs"}, ["--mount", "type=tmpfs,dst=/data"]),
     ],
@@ -82,6 +93,8 @@ def test_settings_become_flags(site, settings, expected):
 
     assert all(word in words for word in expected)
     assert ("--mount" in words) == ("storage" in settings)
+    assert ("--security-opt" in words) == ("seccomp" in settings)
+    assert ("--privileged" in words) == ("privileged" in settings)
 
 
 def test_only_with_a_daemon_of_ours_the_group_is_ours_to_choose(site):
@@ -131,12 +144,119 @@ def test_no_docker_is_unavailable_with_its_package(site):
         engine.serving(machine, site)
 
 
+def test_somebody_elses_daemon_knows_its_runtimes_by_its_own_names(site):
+    assert "--runtime=runsc" in created(site, own=False, runtime="runsc")
+
+
 def test_the_probe_tells_the_version_and_the_runtime():
-    machine = Fake(version=(0, b"28.2.2\n"))
+    theirs = Fake(version=(0, b"28.2.2\n"), info=(0, RUNTIMES))
+    ours = Fake(version=(1, b""), dockerd=(0, b"20.10\n"), runsc=RUNSC)
 
-    facts = layer.load("docker", runtime="runsc").probe(machine, None)
+    assert layer.load("docker", runtime="kata").probe(theirs, None) == {
+        "docker.version": "28.2.2",
+        "docker.runtime": "kata",
+    }
+    assert layer.load("docker", runtime="runsc").probe(ours, None) == {
+        "docker.version": "20.10",
+        "docker.runtime": "runsc version 1",
+    }
 
-    assert facts == {"docker.version": "28.2.2", "docker.runtime": "runsc"}
+
+@pytest.mark.parametrize(
+    ("settings", "answers", "reason", "mend"),
+    [
+        (
+            {"runtime": "crun"},
+            {"version": (0, b"28.2.2"), "info": (0, RUNTIMES)},
+            "daemon of host does not know the runtime crun, only kata, runc",
+            "/etc/docker/daemon.json",
+        ),
+        (
+            {"runtime": "crun"},
+            {"version": (1, b""), "crun": (127, b"")},
+            "crun is not installed on host",
+            "apt-get install crun",
+        ),
+        (
+            {"runtime": "kata"},
+            {"version": (1, b"")},
+            "kata is no runtime that Tare can start; there are: runc, crun, runsc",
+            "start a Docker daemon that knows it",
+        ),
+        (
+            {"runtime": "io.containerd.kata.v2"},
+            {"containerd-shim-kata-v2": (1, b"")},
+            "containerd-shim-kata-v2 is not installed",
+            "PATH",
+        ),
+        (
+            {"runtime": "runsc", "network": "bridge"},
+            {"version": (1, b""), "runsc": RUNSC, oci.TAKES_ALL_FOR_THE_HOSTS: (0, b"")},
+            "runsc version 1 takes every network namespace for the host's",
+            "network: none",
+        ),
+    ],
+)
+def test_a_runtime_that_cannot_run_is_told_before_anything_starts(settings, answers, reason, mend):
+    machine = Fake(**answers)
+
+    with pytest.raises(Unavailable) as refused:
+        layer.load("docker", **settings).probe(machine, None)
+
+    assert reason in refused.value.reason
+    assert mend in refused.value.mend
+    assert not any(word in argv for argv in machine.asked for word in ("--data-root", "create"))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "more", "own_kernel"),
+    [("runc", (), False), ("crun", ("crun",), False), ("runsc", ("runsc",), True)],
+)
+def test_a_runtime_brings_its_package_and_its_kernel(runtime, more, own_kernel):
+    made = layer.load("docker", runtime=runtime)
+
+    assert made.needs() == (*made.packages, *more)
+    assert made.own_kernel == own_kernel
+
+
+def test_our_daemon_knows_gvisor_once_for_each_network():
+    machine = Fake(crun=(1, b""), runsc=(0, b"/usr/bin/runsc\n"))
+
+    known = json.loads(engine.config(machine, "/run/x/d"))
+
+    assert known == {
+        "runtimes": {
+            f"runsc-{network}": {"path": "/usr/bin/runsc", "runtimeArgs": [f"--network={stack}"]}
+            for network, stack in (("host", "host"), ("bridge", "sandbox"), ("none", "none"))
+        }
+    }
+
+
+@pytest.mark.parametrize(("status", "path"), [(0, "/run/x/d/crun"), (1, "/usr/bin/crun")])
+def test_crun_is_wrapped_only_where_both_kinds_of_cgroups_have_controllers(status, path):
+    machine = Fake(grep=(status, b""), crun=(0, b"/usr/bin/crun\n"))
+
+    assert oci.path(machine, "crun", "/run/x/d") == path
+    assert any("/run/x/d/crun" in argv for argv in machine.asked) == (status == 0)
+
+
+@pytest.mark.parametrize(
+    ("verb", "hard", "asked"),
+    [
+        ("stop", False, ["stop"]),
+        ("stop", True, ["kill", "wait"]),
+        ("reboot", False, ["restart"]),
+        ("reboot", True, ["kill", "wait", "start"]),
+    ],
+)
+def test_a_container_is_stopped_in_order_or_hard(site, verb, hard, asked):
+    machine = Fake()
+    instance = layer.load("docker").create(machine, site)
+    before = len(machine.asked)
+
+    getattr(instance, verb)(hard=hard)
+
+    assert machine.asked[before:] == [["docker", word, "tare-x-0-0"] for word in asked]
 
 
 def test_a_container_is_in_the_ledger_before_it_is_made(site):

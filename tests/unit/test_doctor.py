@@ -8,6 +8,7 @@ from rich.console import Console
 
 from tare import layer, layers, workload
 from tare.cli import CANNOT, DONE, doctor, listing
+from tare.detection import Detected
 from tare.facts import Advice
 from tare.machine import Completed
 
@@ -84,7 +85,7 @@ def test_broken_layers_are_told_and_one_that_hangs_is_ended():
         "failing": "broken",
         "hanging": "broken",
     }
-    assert "SyntaxError" in found["syntax"].reason
+    assert "invalid syntax" in found["syntax"].reason
     assert "port" in found["needy"].reason
     assert "KeyError" in found["raising"].reason
     assert found["failing"].reason == "no daemon"
@@ -94,7 +95,7 @@ def test_broken_layers_are_told_and_one_that_hangs_is_ended():
 @pytest.mark.usefixtures("broken_layers")
 def test_broken_layers_are_listed():
     listed = listing.describe("syntax", layer.kind)
-    assert listed.description.startswith("broken: SyntaxError")
+    assert listed.description.startswith("broken: ConfigError: layer syntax cannot be loaded")
 
 
 @pytest.mark.parametrize(
@@ -116,9 +117,16 @@ def test_the_page_tells_facts_layers_noise_and_what_to_do_next():
     )
     advice = Advice("turbo is on", "the clock rate varies", "echo 0 > boost")
     facts = {"os": "Debian", "cpus": 2, "memory_bytes": 2**30}
-    text = printed(doctor.page(facts, [usable, lacking], [advice]))
+    stack = [
+        Detected("unknown", "", ("it does not show",)),
+        Detected("kvm", "Firecracker micro-VM", ("cpuid: KVMKVMKVM", "no [DMI]")),
+    ]
+    text = printed(doctor.page(facts, stack, [usable, lacking], [advice]))
     for words in (
         "Debian, 2 CPUs, 1.0 GiB",
+        "This host is: unknown > KVM (Firecracker micro-VM)\n",
+        "      cpuid: KVMKVMKVM",
+        "      no [DMI]",
         "usable       cgroup v2",
         "unavailable  no [docker]",
         "to mend it: apt-get install docker.io",
@@ -127,7 +135,7 @@ def test_the_page_tells_facts_layers_noise_and_what_to_do_next():
         "Next: tare run quick",
     ):
         assert words in text
-    text = printed(doctor.page({}, [lacking], []))
+    text = printed(doctor.page({}, stack, [lacking], []))
     assert "nothing that Tare knows of" in text
     assert "Nothing can be measured here" in text
 
@@ -138,6 +146,7 @@ def test_this_host_is_examined_for_programs_and_for_people(capsys):
     report = json.loads(capsys.readouterr().out)
     assert [one["layer"] for one in report["layers"]] == layer.names()
     assert report["facts"]["kernel"] == os.uname().release
+    assert all(step["title"] and step["evidence"] for step in report["facts"]["detected"])
     state = {one["layer"]: one["state"] for one in report["layers"]}
     assert status == (DONE if state["host"] == "usable" else CANNOT)
     assert state["kvm"] == "unavailable"  # nothing is built, so nothing could be booted
@@ -172,7 +181,9 @@ def test_parameters_have_defaults_units_and_choices():
     assert found["time_s"].unit == "s"
     assert found["direct"].choices == (True, False)
     assert "randrw" in found["pattern"].choices
-    assert listing.describe("kvm", layer.kind).parameters == ()  # accel leaves no choice
+    kvm = {one.name for one in listing.describe("kvm", layer.kind).parameters}
+    assert kvm
+    assert "accel" not in kvm  # it leaves no choice
 
 
 @pytest.mark.parametrize(

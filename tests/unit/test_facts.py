@@ -5,17 +5,26 @@ import pytest
 from tare.errors import CommandFailed
 from tare.facts import CPU, SCRIPT, host_facts, noise, read_facts
 from tare.machine import Completed, Host
+from tare.report.facts import _lines
 
 # Printed by SCRIPT in a Firecracker guest; lines that say nothing new are left out.
 RECORDED = r"""
+/proc/1/comm:process_api
+/proc/2/comm:kthreadd
+/sys/devices/system/clocksource/clocksource0/available_clocksource:tsc kvm-clock
+/proc/cpuinfo:hypervisor flag: yes
+/.dockerenv:there
+/sys/class:there
+/sys/bus/virtio/devices/virtio0:there
+/proc/self/ns:pid:[4026531836]
+/proc/self/ns:user:[4026531837]
+/dev/cpu/0/cpuid:KVMKVMKVM
+/sys/firmware/acpi/tables/FACP:FIRECKFCVMFADT
 /proc/sys/kernel/osrelease:6.18.44-fc-v669
 /proc/sys/kernel/arch:x86_64
 /proc/stat:cpu  120151 0 22660 628028 3149 0 739 29 0 0
 /proc/loadavg:0.23 0.63 0.50 2/86 5531
 /proc/pressure/cpu:some avg10=0.04 avg60=2.52 avg300=11.88 total=119476086
-/proc/1/comm:process_api
-/proc/2/comm:kthreadd
-/sys/devices/system/clocksource/clocksource0/available_clocksource:tsc kvm-clock
 /sys/devices/system/clocksource/clocksource0/current_clocksource:tsc
 /sys/kernel/mm/transparent_hugepage/enabled:always [madvise] never
 /sys/kernel/mm/ksm/run:0
@@ -50,7 +59,6 @@ RECORDED = r"""
 /proc/mounts:cgroup /sys/fs/cgroup/pids cgroup rw,relatime,pids 0 0
 /proc/mounts:cgroup /sys/fs/cgroup/systemd cgroup rw,relatime,name=systemd 0 0
 /proc/mounts:cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
-/.dockerenv:there
 """  # noqa: E501
 
 
@@ -90,7 +98,7 @@ def test_the_recorded_host_is_read_whole():
         "memory_bytes": 24684084 * 1024,
         "swap_bytes": 0,
         "swap_used_bytes": 0,
-        "hypervisor": "KVM",
+        "hypervisor": "KVM (Firecracker micro-VM)",
         "cgroup": "v1",
         "clocksource": "tsc",
         "smt": False,
@@ -157,41 +165,21 @@ def test_one_fact(printed, name, expected):
     assert read_facts(printed)[name] == expected
 
 
-FLAGGED = "/proc/cpuinfo:flags : fpu hypervisor lm\n"
-CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource:"
-DMI = "/sys/class/dmi/id/"
-
-
 @pytest.mark.parametrize(
-    ("printed", "expected"),
+    ("printed", "below", "around"),
     [
-        (f"{DMI}sys_vendor:Dell Inc.\n{DMI}product_name:R640\n/proc/cpuinfo:flags : fpu", None),
-        (f"{DMI}sys_vendor:Amazon EC2\n{DMI}product_name:c5.metal\n", None),
-        (f"{FLAGGED}{DMI}sys_vendor:Amazon EC2\n{DMI}product_name:m5.large\n{CLOCKS}kvm-clock tsc",
-         "KVM (Amazon EC2 m5.large)"),
-        (f"{FLAGGED}{CLOCKS}hyperv_clocksource_tsc_page acpi_pm", "Hyper-V"),
-        (f"{FLAGGED}{DMI}sys_vendor:VMware, Inc.", "VMware, Inc."),
-        ("/sys/hypervisor/type:xen", "Xen"),
-        (FLAGGED, "an unnamed hypervisor"),
-    ],
-)  # fmt: skip
-def test_the_hypervisor_below(printed, expected):
-    assert read_facts(printed).get("hypervisor") == expected
-
-
-@pytest.mark.parametrize(
-    ("printed", "expected"),
-    [
-        ("/proc/1/comm:systemd\n/proc/2/comm:kthreadd\n/.dockerenv:there", None),
-        ("/proc/1/comm:sh\n/.dockerenv:there", "Docker"),
-        ("/proc/1/comm:sh\n/proc/2/comm:sleep\n/run/.containerenv:there", "Podman"),
-        ("/proc/1/comm:init\n/run/systemd/container:lxc", "lxc"),
-        ("/proc/1/comm:sh", "of unknown kind"),
-        ("", None),
+        ("/proc/cpuinfo:hypervisor flag: no\n", None, None),
+        ("/proc/cpuinfo:hypervisor flag: yes\n/dev/cpu/0/cpuid:VMwareVMware\n", "VMware", None),
+        (
+            "/sys/hypervisor/type:xen\n/proc/self/ns:pid:[4026532181]\n/proc/1/comm:docker-init",
+            "Xen",
+            "Docker",
+        ),
     ],
 )
-def test_the_container_around(printed, expected):
-    assert read_facts(printed).get("container") == expected
+def test_what_is_below_and_around_is_what_detection_says(printed, below, around):
+    facts = read_facts(printed)
+    assert (facts.get("hypervisor"), facts.get("container")) == (below, around)
 
 
 def test_a_quiet_host_gets_no_advice_and_neither_does_one_that_tells_nothing():
@@ -227,3 +215,16 @@ def test_what_makes_noise_is_told_with_a_reason_and_a_remedy(fact, value, what):
 @pytest.mark.parametrize("fact", [{"load": 1.0}, {"steal": 0.01}, {"clocksource": "kvm-clock"}])
 def test_what_lies_on_the_limit_is_not_noise(fact):
     assert noise(QUIET | fact) == []
+
+
+def test_the_report_tells_the_detected_stack_and_what_each_step_rests_on():
+    stack = [
+        {"layer": "unknown", "title": "unknown", "evidence": ["it does not show"]},
+        {"layer": "kvm", "title": "KVM (micro-VM)", "evidence": ["cpuid", "clocks"]},
+    ]
+    assert list(_lines({"kernel": "6.1", "detected": stack})) == [
+        ("kernel", "6.1"),
+        ("detected", "unknown > KVM (micro-VM)"),
+        ("detected: unknown", "it does not show"),
+        ("detected: KVM (micro-VM)", "cpuid; clocks"),
+    ]

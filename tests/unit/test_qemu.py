@@ -1,26 +1,31 @@
 """How QEMU is called, and what is made of what it and its tools answer."""
 
-from pathlib import Path
+import json
+from itertools import pairwise
 
 import pytest
 
 from tare import layer
-from tare.errors import LayerError, Unavailable
-from tare.layers import qemu
+from tare.engines import qemu
+from tare.engines.qemu import Hardware
+from tare.errors import ConfigError, LayerError, Unavailable
+from tare.layers._qemu_guest import Guest
 from tare.machine import Completed
 from tare.model import DiskCache, Limits
-from tare.userland import Guest
 
-GUEST = Guest(Path("/cache/guest/1a2b"), "6.1")
 LIMITS = Limits(cpus=2, memory_bytes=2**30)
 
 
-def argv(accel="tcg", limits=LIMITS):
-    return qemu.start_argv("/run/tare-x", GUEST, limits, accel, 20022)
+def argv(accel="tcg", limits=LIMITS, **settings):
+    return Hardware(**settings).argv("/run/tare-x", limits, accel, 20022)
 
 
 def after(words, flag):
     return words[words.index(flag) + 1]
+
+
+def devices(words):
+    return [word for flag, word in pairwise(words) if flag == "-device"]
 
 
 class Fake:
@@ -55,48 +60,217 @@ def test_a_guest_gets_its_limits():
 def test_the_disk_is_cached_as_the_limits_say(mode):
     words = argv(limits=Limits(cpus=1, memory_bytes=2**30, disk_cache=mode))
 
-    assert after(words, "-drive") == f"file=/run/tare-x/disk,if=virtio,format=qcow2,cache={mode}"
+    drive = f"if=none,id=disk,file=/run/tare-x/disk,format=qcow2,cache={mode}"
+    assert after(words, "-drive") == drive
 
 
 def test_nothing_of_the_user_or_of_qemu_is_added_to_the_guest():
-    assert {"-nodefaults", "-no-user-config", "-no-reboot", "-daemonize"} <= set(argv())
+    assert {"-nodefaults", "-no-user-config", "-daemonize"} <= set(argv())
+
+
+def test_a_guest_that_resets_by_itself_ends_qemu_and_panics_reset_it():
+    words = qemu.kernel_argv(Hardware(), "/k", "/i")
+
+    assert after(words, "-action") == "reboot=shutdown"
+    assert "panic=-1" in after(words, "-append").split()
+    assert (after(words, "-kernel"), after(words, "-initrd")) == ("/k", "/i")
 
 
 def test_the_guest_is_reached_on_the_loopback_only():
-    assert after(argv(), "-nic").endswith("hostfwd=tcp:127.0.0.1:20022-:22")
+    assert after(argv(), "-netdev").endswith("hostfwd=tcp:127.0.0.1:20022-:22")
 
 
 def test_all_files_lie_in_its_folder_and_bear_its_name():
     words = argv()
 
     assert after(words, "-pidfile") == "/run/tare-x/pid"
-    assert after(words, "-serial") == "file:/run/tare-x/console"
+    assert "file,id=console,path=/run/tare-x/console,append=on" in words
     assert after(words, "-name") == "tare-x,debug-threads=on"
-    assert after(words, "-kernel") == "/cache/guest/1a2b/vmlinuz"
+
+
+# --- hardware
+
+
+@pytest.mark.parametrize(
+    ("settings", "board", "shown", "root"),
+    [
+        ({}, "pc", ["virtio-blk-pci", "virtio-net-pci"], None),
+        ({"machine": "q35", "network": "e1000"}, "q35", ["virtio-blk-pci", "e1000"], None),
+        ({"machine": "microvm"}, "microvm", ["virtio-blk-device", "virtio-net-device"], None),
+        ({"disk": "nvme"}, "pc", ["nvme", "virtio-net-pci"], "/dev/nvme0n1"),
+        ({"disk": "ide"}, "pc", ["ide-hd", "virtio-net-pci"], "/dev/sda"),
+        ({"disk": "sata"}, "pc", ["ahci", "ide-hd", "virtio-net-pci"], "/dev/sda"),
+        ({"arch": "arm64"}, "virt", ["virtio-blk-pci", "virtio-net-pci"], None),
+    ],
+)
+def test_settings_choose_the_devices_and_the_root(settings, board, shown, root):
+    words = argv(**settings)
+    append = Hardware(**settings).append.split()
+
+    assert after(words, "-machine") == board
+    assert [word.partition(",")[0] for word in devices(words)] == shown
+    assert [w.partition("=")[2] for w in append if w.startswith("tare.root")] == [root] * bool(root)
+
+
+def test_arm64_has_its_own_program_cpu_and_console():
+    hardware = Hardware(arch="arm64")
+
+    assert argv(arch="arm64")[0] == "qemu-system-aarch64"
+    assert after(argv(arch="arm64"), "-cpu") == "max,pauth-impdef=on"
+    assert {"console=ttyAMA0", "tare.console=/dev/ttyAMA0"} <= set(hardware.append.split())
+    assert "tare.console" not in Hardware().append
+
+
+def test_a_cpu_that_is_given_is_taken_under_any_accelerator():
+    assert after(argv("tcg", cpu="Nehalem"), "-cpu") == "Nehalem"
+    assert after(argv("kvm", cpu="host,-avx2"), "-cpu") == "host,-avx2"
+
+
+def test_huge_pages_back_all_of_the_memory_and_are_taken_at_once():
+    words = argv(hugepages=True)
+
+    assert after(words, "-machine") == "pc,memory-backend=ram"
+    backend = "memory-backend-memfd,id=ram,size=1024M,hugetlb=on,prealloc=on"
+    assert after(words, "-object") == backend
+    assert "-object" not in argv()
+
+
+@pytest.mark.parametrize(
+    ("settings", "flavour"),
+    [
+        ({}, "cloud"),
+        ({"machine": "q35", "disk": "nvme"}, "cloud"),
+        ({"kernel": "generic"}, "generic"),
+        ({"network": "e1000"}, "generic"),
+        ({"disk": "ide"}, "generic"),
+        ({"disk": "sata"}, "generic"),
+        ({"machine": "microvm"}, "generic"),
+    ],
+)
+def test_the_kernel_has_the_drivers_for_the_hardware(settings, flavour):
+    made = layer.load("qemu-tcg", **settings)
+
+    assert made.system.kernel == flavour
+    assert made.system.kernel_package == f"linux-image-{'cloud-' * (flavour == 'cloud')}amd64"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "why"),
+    [
+        ("qemu-tcg", {"arch": "arm64", "machine": "q35"}, "machine: arm64"),
+        ("qemu-tcg", {"disk": "ide", "machine": "q35"}, "disk: q35 has no IDE"),
+        ("qemu-tcg", {"disk": "ide", "arch": "arm64"}, "disk: virt has no IDE"),
+        ("qemu-tcg", {"disk": "nvme", "machine": "microvm"}, "microvm has no PCI"),
+        ("qemu-tcg", {"network": "e1000", "kernel": "cloud"}, "kernel: .* generic"),
+        ("kvm", {"arch": "arm64"}, "arch: KVM"),
+        ("qemu-tcg", {"key": "/k"}, "image is missing"),
+        ("qemu-tcg", {"image": "/i"}, "key is missing"),
+        ("qemu-tcg", {"image": "i", "key": "/k"}, "image: .* path that begins with /"),
+        ("qemu-tcg", {"image": "/i", "key": "/k", "machine": "microvm"}, "image: it boots by"),
+        ("qemu-tcg", {"image": "/i", "key": "/k", "arch": "arm64"}, "image: it boots by"),
+    ],
+)
+def test_hardware_that_cannot_be_is_refused_by_its_key(name, settings, why):
+    with pytest.raises(ConfigError, match=why):
+        layer.load(name, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "system"),
+    [
+        ({}, ""),
+        ({"os": "trixie"}, "Debian trixie"),
+        ({"arch": "arm64"}, "the packages of another architecture, arm64"),
+        ({"image": "/a.img", "key": "/k"}, "the image /a.img"),
+    ],
+)
+def test_another_system_is_named(settings, system):
+    assert layer.load("qemu-tcg", **settings).own_system() == system
+
+
+def test_the_packages_are_those_of_the_architecture():
+    assert "qemu-system-x86" in layer.load("kvm").needs()
+    arm = layer.load("qemu-tcg", arch="arm64", image="/i", key="/k", firmware="uefi").needs()
+    assert {"qemu-system-arm", "qemu-efi-aarch64"} <= set(arm)
+    assert "qemu-system-x86" not in arm
+
+
+MEMINFO = """MemTotal: 24000000 kB
+HugePages_Total:     100
+HugePages_Free:       80
+HugePages_Rsvd:       30
+Hugepagesize:       2048 kB
+"""
+
+
+def test_too_few_huge_pages_are_refused_with_the_number_that_is_enough():
+    outer = Fake(cat=(0, MEMINFO.encode()))
+
+    qemu.refuse_too_few_huge_pages(outer, 50 * 2**21)
+    with pytest.raises(Unavailable, match="needs 51 huge pages, 50 are free on host") as refused:
+        qemu.refuse_too_few_huge_pages(outer, 50 * 2**21 + 1)
+
+    assert refused.value.mend == "sysctl vm.nr_hugepages=101"
+
+
+def test_a_kernel_without_huge_pages_is_told():
+    with pytest.raises(Unavailable, match="has no huge pages"):
+        qemu.refuse_too_few_huge_pages(Fake(cat=(0, b"MemTotal: 1 kB\n")), 1)
+
+
+# --- the monitor
+
+
+def answers(*lines):
+    greeting = {"QMP": {"version": {}}}
+    event = {"event": "STOP"}
+    said = [greeting, {"return": {}}, event, *lines]
+    return Fake(socat=(0, "".join(f"{json.dumps(line)}\n" for line in said).encode()))
 
 
 def instance(outer):
-    made = object.__new__(qemu.Instance)
+    made = object.__new__(Guest)
     made.outer, made.folder = outer, "/run/tare-x"
     made.site = type("Site", (), {"name": "tare-x"})
     return made
 
 
-def test_pause_believes_the_status_alone():
-    outer = Fake(socat=(0, b"(qemu) stop\r\n(qemu) info status\r\nVM status: paused\r\n(qemu) "))
+def test_commands_are_given_at_once_and_their_answers_waited_for():
+    outer = answers({"return": {}}, {"return": {"status": "paused"}})
 
-    instance(outer).pause()
+    found = qemu.tell(outer, "/m", ("set-action", {"reboot": "reset"}), ("query-status", {}))
 
     ((words, stdin),) = outer.asked
-    assert stdin == b"stop\ninfo status\n"
+    assert [json.loads(line) for line in stdin.splitlines()] == [
+        {"execute": "qmp_capabilities", "arguments": {}},
+        {"execute": "set-action", "arguments": {"reboot": "reset"}},
+        {"execute": "query-status", "arguments": {}},
+    ]
+    assert found == [{}, {"status": "paused"}]
     assert "-u" not in words, "QEMU drops what it has not read when the other end hangs up"
-    with pytest.raises(LayerError, match=r"(?s)tare-x did not take 'cont': .*paused"):
-        instance(outer).resume()
 
 
-def test_a_monitor_that_says_nothing_is_an_error():
-    with pytest.raises(LayerError, match="did not take 'stop'"):
-        instance(Fake()).pause()
+def test_pause_believes_the_status_alone():
+    instance(answers({"return": {}}, {"return": {"status": "paused"}})).pause()
+    with pytest.raises(LayerError, match="tare-x did not take 'cont': it is paused"):
+        instance(answers({"return": {}}, {"return": {"status": "paused"}})).resume()
+
+
+@pytest.mark.parametrize(
+    ("outer", "why"),
+    [
+        (Fake(), "tare-x on host: QEMU did not take 'stop': it did not answer"),
+        (Fake(socat=(1, b"")), "did not take 'stop"),
+        (answers({"error": {"desc": "no such command"}}, {"return": {}}), "no such command"),
+        (Fake(socat=(0, b"QEMU 7.2.22 monitor - type 'help'")), "it did not answer"),
+    ],
+)
+def test_a_monitor_that_does_not_answer_is_an_error(outer, why):
+    with pytest.raises(LayerError, match=why):
+        instance(outer).pause()
+
+
+# --- the probe
 
 
 @pytest.mark.parametrize(
@@ -120,7 +294,28 @@ def test_the_probe_tells_version_and_accelerator():
 
     facts = layer.load("qemu-tcg").probe(outer, None)
 
-    assert facts == {"qemu.version": "QEMU emulator version 7.2.22", "qemu.accel": "tcg"}
+    assert facts == {
+        "qemu.version": "QEMU emulator version 7.2.22",
+        "qemu.kernel": "linux-image-cloud-amd64",
+        "qemu.accel": "tcg",
+    }
+
+
+def test_an_image_and_a_key_that_are_not_there_are_named():
+    outer = Fake(qemu_system_x86_64=(0, b"QEMU 7\n"), test=(1, b""))
+
+    with pytest.raises(Unavailable, match="there is no image /i on host") as refused:
+        layer.load("qemu-tcg", image="/i", key="/k").probe(outer, None)
+
+    assert refused.value.mend == "correct image: in the study"
+
+
+def test_a_cpu_that_qemu_does_not_know_is_refused():
+    outer = Fake(qemu_system_x86_64=(0, b"QEMU 7\nx86 Nehalem  Intel Core i7\n"))
+
+    layer.load("qemu-tcg", cpu="Nehalem,+avx").probe(outer, None)
+    with pytest.raises(Unavailable, match="knows no CPU Nehalen"):
+        layer.load("qemu-tcg", cpu="Nehalen").probe(outer, None)
 
 
 def test_without_kvm_auto_takes_emulation_and_kvm_refuses():

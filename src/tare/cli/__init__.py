@@ -12,7 +12,7 @@ from importlib import import_module
 from tare import plugins
 from tare.errors import ConfigError, ResultsError, TareError
 
-COMMANDS = ("doctor", "listing", "plan", "run", "show", "report", "clean")
+COMMANDS = ("doctor", "listing", "plan", "run", "show", "report", "lab", "clean")
 
 DONE, NOT_ALL_OK, BAD_INPUT, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit statuses; NOT_ALL_OK: some trial was not ok; CANNOT: this host cannot do it."""

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
             removed += 1
             print(f"removed {found.left.what} {found.left.name}")
     if options.cache:
-        for shelf in ("userland", "guest", "probes"):
+        for shelf in ("userland", "guest", "lab", "probes"):
             shutil.rmtree(home() / shelf, ignore_errors=True)
         print(f"removed the cache in {home()}")
     print(f"{removed} things removed" + (f", {problems} could not be" if problems else ""))

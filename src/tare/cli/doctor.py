@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare import layer
+from tare import detection, layer
 from tare.cli import CANNOT, DONE
 from tare.cli.listing import grid, show
 from tare.errors import TareError, Unavailable
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     facts = host_facts(Host())  # before the probes, which are a load themselves
+    stack = detection.detect(Host())
     waiting = "asking every layer; KVM is tried by booting a guest, which takes up to 30 s ..."
     with Console(stderr=True).status(waiting), built_userland() as userland:
         findings = examine(layer.names(), userland)
@@ -61,12 +62,12 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         report = {
             "layers": [asdict(finding) for finding in findings],
-            "facts": facts,
+            "facts": {**facts, "detected": detection.table(stack)},
             "noise": [asdict(one) for one in advice],
         }
         print(json.dumps(report))
     else:
-        show(*page(facts, findings, advice))
+        show(*page(facts, stack, findings, advice))
     return status(findings)
 
 
@@ -130,7 +131,10 @@ def built_userland() -> Iterator[Userland | None]:
 
 
 def page(
-    facts: Mapping[str, Scalar], findings: Sequence[Finding], advice: Sequence[Advice]
+    facts: Mapping[str, Scalar],
+    stack: Sequence[detection.Detected],
+    findings: Sequence[Finding],
+    advice: Sequence[Advice],
 ) -> Iterator[RenderableType]:
     """Lay out what people read."""
     from rich.padding import Padding
@@ -142,6 +146,13 @@ def page(
     told += [f"{cpus} CPUs"] if cpus else []
     told += [f"{float(memory) / 2**30:.1f} GiB"] if memory else []
     yield Text(", ".join(map(str, told)) + "\n")
+
+    yield Text.assemble(("This host is: ", "bold"), detection.summary(stack))
+    for step in stack:
+        yield Padding(Text(step.title), (0, 0, 0, 2))
+        for said in step.evidence:
+            yield Padding(Text(said, style="dim"), (0, 0, 0, 6))
+    yield Text()
 
     yield Text("Layers", style="bold")
     layers = grid()

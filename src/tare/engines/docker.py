@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tare.engines import oci
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import cgroup
-from tare.machine import Machine, await_true, check
+from tare.machine import Machine, await_true, check, put, text
 from tare.userland import PREPARED_DOCKER, REMOVE_FOLDER
 
 if TYPE_CHECKING:
@@ -22,12 +25,24 @@ BRIDGE_ADDRESS = "198.18.0.1/24"
 # setsid and no open streams: the daemon must outlive the command that starts it.
 SERVE = 'setsid "$@" > "$0" 2>&1 < /dev/null &'
 REMOVE_BRIDGE = '! ip link show "$0" > /dev/null 2>&1 || ip link delete "$0"'
+# Gone already is as good as removed; with a daemon of Tare's own that is dead, the container's
+# processes go with its cgroup and its files with the daemon's folder.
+REMOVE_CONTAINER = r"""
+name=$0 own=$1
+shift
+why=$("$@" rm --force --volumes "$name" 2>&1) && exit 0
+case $why in *"No such container"*) exit 0 ;; esac
+[ "$own" = own ] && ! "$@" version > /dev/null 2>&1 && exit 0
+echo "$why" >&2
+exit 1
+"""
 REMOVE_IMAGE = r"""
 why=$("$@" image rm "$0" 2>&1) && exit 0
 case $why in *"No such image"*) exit 0 ;; esac
 echo "$why" >&2
 exit 1
 """
+PID = "{{.State.Pid}}"
 MAKE_BRIDGE = 'ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up'
 
 
@@ -55,6 +70,27 @@ class Daemon:
             raise LayerError(f"docker did not import the userland: {error}") from error
         return name
 
+    def do(self, verb: str, container: str, timeout_s: float) -> None:
+        """Do something with a container, or raise LayerError."""
+        try:
+            check(self.machine, [*self.client, verb, container], timeout_s=timeout_s)
+        except CommandFailed as error:
+            raise LayerError(f"docker {verb} {container} failed: {error}") from error
+
+    def group(self, container: str) -> str:
+        """Find the control group of a container that runs."""
+        pid = text(self.machine, [*self.client, "inspect", "--format", PID, container])
+        return cgroup.of_process(self.machine, pid)
+
+    def remove_argv(self, container: str) -> list[str]:
+        """Build the command that removes a container, if it is there and the daemon too."""
+        whose = "own" if self.own else "other"
+        return ["sh", "-c", REMOVE_CONTAINER, container, whose, *self.client]
+
+    def runtime(self, name: str, network: str) -> str:
+        """Give the name by which the daemon knows a runtime that is to run on a network."""
+        return f"{name}-{network}" if self.own and name == "runsc" else name
+
 
 def answering(machine: Machine) -> str | None:
     """Give the version of the daemon that answers by itself, or None."""
@@ -68,6 +104,37 @@ def installed(machine: Machine) -> str | None:
         return None
     done = machine.run(["dockerd", "--version"])
     return done.stdout.decode().strip() if done.returncode == 0 else None
+
+
+def usable(machine: Machine, runtime: str, network: str) -> Mapping[str, str]:
+    """Say what would run a container, without starting anything, or raise Unavailable."""
+    server = answering(machine)
+    is_shim = runtime.startswith("io.containerd.")  # found by its name, by every daemon
+    if is_shim:
+        shim = f"containerd-shim-{'-'.join(runtime.split('.')[2:])}"
+        if machine.run(["sh", "-c", 'command -v "$0"', shim]).returncode != 0:
+            raise Unavailable(
+                f"{shim} is not installed on {machine.name}", f"put {shim} in a folder of the PATH"
+            )
+    if server is not None:
+        done = machine.run(["docker", "info", "--format", "{{json .Runtimes}}"], timeout_s=20)
+        known = json.loads(done.stdout) if done.returncode == 0 else {}
+        if not is_shim and runtime not in known:
+            raise Unavailable(
+                f"the Docker daemon of {machine.name} does not know the runtime {runtime}, only "
+                f"{', '.join(sorted(known)) or 'none'}",
+                'add it to "runtimes" in /etc/docker/daemon.json and restart the daemon, or end '
+                "the daemon: then Tare starts one of its own",
+            )
+        return {"docker.version": server, "docker.runtime": runtime}
+    server = installed(machine)
+    if server is None:
+        raise Unavailable(
+            f"no Docker daemon answers and none is installed on {machine.name}",
+            "apt-get install docker.io",
+        )
+    found = runtime if is_shim else oci.usable(machine, runtime, network)
+    return {"docker.version": server, "docker.runtime": found}
 
 
 def serving(machine: Machine, site: Site) -> Daemon:
@@ -116,6 +183,7 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
             machine.ephemeral and machine.run(["test", "-d", PREPARED_DOCKER]).returncode == 0
         )
         root = PREPARED_DOCKER if prepared else f"{folder}/root"
+        put(machine, config(machine, folder).encode(), f"{folder}/daemon.json")
         argv = daemon_argv(folder, root, bridge)
         check(machine, group.enter_argv(["sh", "-c", SERVE, f"{folder}/log", *argv]))
     except CommandFailed as error:
@@ -134,10 +202,23 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
     return daemon
 
 
+def config(machine: Machine, folder: str) -> str:
+    """Write what a daemon is to know of the runtimes of a machine; it knows runc by itself."""
+    runtimes: dict[str, object] = {}
+    if crun := oci.path(machine, "crun", folder):
+        runtimes["crun"] = {"path": crun}
+    if runsc := oci.path(machine, "runsc", folder):
+        for network, stack in oci.GVISOR_NETWORK.items():
+            given = {"path": runsc, "runtimeArgs": [f"--network={stack}"]}
+            runtimes[f"runsc-{network}"] = given
+    return json.dumps({"runtimes": runtimes})
+
+
 def daemon_argv(folder: str, root: str, bridge: str) -> list[str]:
     """Build the command that serves; it leaves the machine's packet filter and routes alone."""
     return [
-        "dockerd", "--host", f"unix://{folder}/socket", "--data-root", root,
+        "dockerd", "--config-file", f"{folder}/daemon.json",
+        "--host", f"unix://{folder}/socket", "--data-root", root,
         "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "--bridge", bridge,
         "--iptables=false", "--ip-forward=false", "--ip-masq=false",
         "--exec-opt", "native.cgroupdriver=cgroupfs",

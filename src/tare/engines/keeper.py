@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,12 +12,20 @@ from tare.machine import Machine, await_true, check
 
 # setsid and no open streams: the keeper must outlive the command that starts it.
 START = 'rm -f "$0/pid" && { setsid "$@" > "$0/log" 2>&1 < /dev/null & echo $! > "$0/pid"; }'
-# The pid of a process that has ended may be another's by now: its group tells.
+# The pid of a process that has ended may be another's by now: its group tells. In a container the
+# path of the container's own group may stand before it.
 LIVES = r"""
-pid=$(cat "$0/pid") && grep -q ":/$1\$\|:/$1/" "/proc/$pid/cgroup" 2> /dev/null &&
+pid=$(cat "$0/pid") && grep -q "/$1\$\|/$1/" "/proc/$pid/cgroup" 2> /dev/null &&
     ! grep -q '^State:.Z' "/proc/$pid/status"
 """
 SIGNAL = 'kill -"$1" "$(cat "$0/pid")"'
+LEAD = r"""
+folder=$0
+grep -qx "$1" "$folder/log" && read -r keeper < "$folder/pid" || exit 125
+shift
+echo $(cat "/proc/$keeper/task/$keeper/children") > "$folder/leader"
+exec "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,13 @@ class Keeper:
         done = self.machine.run(["tail", "-n", "5", f"{self.folder}/log"])
         return done.stdout.decode(errors="replace").strip()[-400:] or "(nothing was printed)"
 
+    def lead_argv(self, line: str) -> list[str]:
+        """Build what goes before a command's words to have it run only once a line was printed.
+
+        The pid of the keeper's child, the first process inside, is then in the file ``leader``.
+        """
+        return ["sh", "-c", LEAD, self.folder, line]
+
     def await_answer(self, machine: Machine, what: str, timeout_s: float) -> None:
         """Wait until a command runs in a machine.
 
@@ -64,14 +80,22 @@ class Keeper:
         raise LayerError(f"{what} ended before it answered; it said: {self.last_words()}")
 
     def stop(
-        self, what: str, timeout_s: float, *, signal: str = "TERM", hard: bool = False
+        self,
+        what: str,
+        timeout_s: float,
+        *,
+        signal: str = "TERM",
+        tell: Sequence[str] = (),
+        hard: bool = False,
     ) -> None:
         """End it by a signal and wait for that, or at once with all that is in its group.
 
-        What a signal leaves in the group is killed: nothing of it may run on.
+        Where a signal to the keeper is not what ends it in order, ``tell`` is the command that
+        does. What is then left in the group is killed: nothing of it may run on.
         """
         if not hard:
-            self.machine.run(["sh", "-c", SIGNAL, self.folder, signal])
+            self.machine.run(tell or ["sh", "-c", SIGNAL, self.folder, signal])
             if not await_true(lambda: not self.lives(), timeout_s=timeout_s, every_s=0.02):
-                raise LayerTimedOut(f"{what} did not end within {timeout_s:.0f} s of SIG{signal}")
+                told = f"`{shlex.join(tell)}`" if tell else f"SIG{signal}"
+                raise LayerTimedOut(f"{what} did not end within {timeout_s:.0f} s of {told}")
         self.group.kill()

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines.docker import Daemon, answering, installed, serving
-from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.engines.docker import Daemon, serving, usable
+from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
-from tare.machine import Inner, Machine, check, text
+from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
     from tare.userland import Userland
@@ -21,57 +21,59 @@ MOUNTS = {
     "volume": ("--mount", "type=volume,dst=/data"),
     "tmpfs": ("--mount", "type=tmpfs,dst=/data"),
 }
-PID = "{{.State.Pid}}"
-# Gone already is as good as removed; with a daemon of Tare's own that is dead, the container's
-# processes go with its cgroup and its files with the daemon's folder.
-REMOVE = r"""
-name=$0 own=$1
-shift
-why=$("$@" rm --force --volumes "$name" 2>&1) && exit 0
-case $why in *"No such container"*) exit 0 ;; esac
-[ "$own" = own ] && ! "$@" version > /dev/null 2>&1 && exit 0
-echo "$why" >&2
-exit 1
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """A container under a runtime (as the daemon knows it), network mode and storage for /data.
+    """A container under a runtime, with a network and a storage for /data (a tmpfs ends with it).
 
-    ``image`` names another image than the shared userland; the report then says so.
+    ``runtime`` is runc, crun, runsc (gVisor), or what a daemon that is already there knows.
+    ``seccomp`` is Docker's filter of system calls. ``privileged`` takes that and all other
+    confinement away, which a layer nested in the container may need: one that mounts or makes
+    namespaces or groups cannot do that in an ordinary container. ``image`` names another image
+    than the shared userland; the report then says so.
     """
 
     image: str = ""
     runtime: str = "runc"
     network: Literal["host", "bridge", "none"] = "host"
     storage: Literal["overlay", "volume", "tmpfs"] = "overlay"
+    seccomp: bool = True
+    privileged: bool = False
 
     packages = ("docker.io", "iproute2", "iptables")
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
         del userland
-        version = answering(outer) or installed(outer)
-        if version is None:
-            raise Unavailable(
-                f"no Docker daemon answers and none is installed on {outer.name}",
-                "apt-get install docker.io",
-            )
-        return {"docker.version": version, "docker.runtime": self.runtime}
+        return usable(outer, self.runtime, self.network)
+
+    def needs(self) -> tuple[str, ...]:
+        """See Layer.needs; Docker's own package brings runc."""
+        return (*self.packages, *({self.runtime} & {"crun", "runsc"}))
+
+    @property
+    def own_kernel(self) -> bool:  # type: ignore[override]  # here it depends on a setting
+        """See Layer.own_kernel: gVisor's is one."""
+        return self.runtime.startswith("runsc")
 
     def own_system(self) -> str:
         """See Layer.own_system."""
         return f"the image {self.image}" if self.image else ""
 
+    def detected_as(self) -> tuple[str, ...]:
+        """See Layer.detected_as; another runtime may be a kernel of its own (gVisor, Kata)."""
+        if self.runtime in ("runc", "crun"):
+            return ("docker",)
+        return ("gvisor",) if self.runtime.startswith("runsc") else ("docker", "*")
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         daemon = serving(outer, site)
         image = self.image or daemon.image(site.userland)
-        remove = ["sh", "-c", REMOVE, site.name, "own" if daemon.own else "other", *daemon.client]
-        if daemon.own:  # the daemon makes the group; that it is there is ours to undo
-            path = f"tare/{site.name}"
-            site.scope.about_to_make("cgroup", path, outer, ["sh", "-c", cgroup.REMOVE, path])
+        if daemon.own:  # a group that has CPUs, or runsc could make none below it
+            cgroup.make(outer, f"tare/{site.name}", site.scope)
+        remove = daemon.remove_argv(site.name)
         site.scope.about_to_make("container", site.name, outer, remove)
         try:
             check(outer, self.create_argv(daemon, image, site), timeout_s=site.deadline_s)
@@ -86,10 +88,13 @@ class Layer(layer.Layer):
         memory = str(site.limits.memory_bytes)
         # Without --memory-swap a container may use as much swap again as it has memory.
         return [
-            *daemon.client, "create", "--name", site.name, "--init", f"--runtime={self.runtime}",
+            *daemon.client, "create", "--name", site.name, "--init",
+            f"--runtime={daemon.runtime(self.runtime, self.network)}",
             f"--network={self.network}", f"--cpuset-cpus={site.cpuset}", f"--memory={memory}",
             f"--memory-swap={memory}", *MOUNTS[self.storage],
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
+            *([] if self.seccomp else ["--security-opt", "seccomp=unconfined"]),
+            *(["--privileged"] if self.privileged else []),
             image, "sleep", "infinity",
         ]  # fmt: skip
 
@@ -98,8 +103,8 @@ class Instance(layer.Instance):
     """One container."""
 
     def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon) -> None:
-        self.outer, self.site, self.client = outer, site, daemon.client
-        enter = [*self.client, "exec", "--interactive", site.name]
+        self.site, self.daemon = site, daemon
+        enter = [*daemon.client, "exec", "--interactive", site.name]
         self.machine = Inner(outer, "docker", lambda argv: [*enter, *argv])
         self.cpuset = site.cpuset
 
@@ -114,6 +119,18 @@ class Instance(layer.Instance):
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} does not answer: {error}") from error
 
+    def stop(self, *, hard: bool = False) -> None:
+        """See Instance.stop."""
+        for verb in ("kill", "wait") if hard else ("stop",):
+            self._docker(verb)
+
+    def reboot(self, *, hard: bool = False) -> None:
+        """See Instance.reboot."""
+        if hard:
+            super().reboot(hard=True)
+        else:
+            self._docker("restart")
+
     def pause(self) -> None:
         """See Instance.pause."""
         self._docker("pause")
@@ -124,17 +141,12 @@ class Instance(layer.Instance):
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""
-        return self._threads
+        return layer.Threads(cgroup=self._group)
 
     @cached_property
-    def _threads(self) -> layer.Threads:
+    def _group(self) -> str:
         # Asked once: it is wanted before every trial, and a client takes its time.
-        pid = text(self.outer, [*self.client, "inspect", "--format", PID, self.site.name])
-        return layer.Threads(cgroup=cgroup.of_process(self.outer, pid))
+        return self.daemon.group(self.site.name)
 
     def _docker(self, verb: str) -> None:
-        try:
-            argv = [*self.client, verb, self.site.name]
-            check(self.outer, argv, timeout_s=self.site.deadline_s)
-        except CommandFailed as error:
-            raise LayerError(f"docker {verb} {self.site.name} failed: {error}") from error
+        self.daemon.do(verb, self.site.name, self.site.deadline_s)

@@ -31,6 +31,10 @@ class Layer(layer.Layer):
         is_v2 = outer.run(["sh", "-c", version]).returncode == 0
         return {"host.cgroup": "v2" if is_v2 else "v1"}
 
+    def detected_as(self) -> tuple[str, ...]:
+        """See Layer.detected_as; who may not see the root of others sees no chroot."""
+        return ("chroot", "")
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         return Instance(outer, site)

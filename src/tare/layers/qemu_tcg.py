@@ -13,3 +13,5 @@ class Layer(qemu.Layer):
     """The ``qemu`` layer with its accelerator fixed."""
 
     accel: Literal["tcg"] = "tcg"
+
+    nominal_start_s = 40.0

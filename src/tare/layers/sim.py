@@ -41,6 +41,10 @@ class Layer(layer.Layer):
         del outer, userland
         return {"sim.is": "simulated: no program is run and no time passes"}
 
+    def detected_as(self) -> tuple[str, ...]:
+        """See Layer.detected_as; there is nothing inside."""
+        return ()
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         return Instance(outer, site, self)

@@ -48,6 +48,10 @@ class Layer(layer.Layer):
         """See Layer.own_system."""
         return f"the system of {self.address}"
 
+    def detected_as(self) -> tuple[str, ...]:
+        """See Layer.detected_as."""
+        return ("*",)
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         return Instance(outer, site, self)

@@ -67,6 +67,7 @@ def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
         inside = about.get("inside")
         unavailable = about.get("unavailable")
         warnings = about.get("warnings")
+        detected = _steps(about.get("detected"))
         yield {
             "platform": name,
             "asked": "; ".join(limits_text(limits) for limits in asked),
@@ -76,7 +77,8 @@ def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
                 for part in ("settings", "probe")
                 for name, value in _lines(about.get(part) or {})
                 if value  # a setting that is not used is empty
-            ],
+            ]
+            + ([("detected:", _stack(detected))] if detected else []),
             "warnings": [str(one) for one in warnings] if isinstance(warnings, list) else [],
         }
 
@@ -115,12 +117,28 @@ def _lines(about: object, prefix: str = "") -> Iterator[tuple[str, str]]:
             name = f"{prefix}{key}".replace("_", " ")
             if isinstance(value, Mapping):
                 yield from _lines(value, f"{name}: ")
+            elif steps := _steps(value):
+                yield name, _stack(steps)
+                for step in steps:
+                    evidence = step.get("evidence")
+                    said = evidence if isinstance(evidence, list) else []
+                    yield f"{name}: {_text(step['title'])}", "; ".join(map(_text, said))
             elif name.endswith(" bytes") and isinstance(value, int):
                 yield name.removesuffix(" bytes"), _size(value)
             else:
                 yield name, _text(value)
     else:
         yield prefix.removesuffix(": "), _text(about)
+
+
+def _steps(value: object) -> list[Mapping[str, object]]:
+    """Take a list for the steps of a detected stack if it is one."""
+    steps = value if isinstance(value, list) else []
+    return [step for step in steps if isinstance(step, Mapping) and "title" in step]
+
+
+def _stack(steps: Sequence[Mapping[str, object]]) -> str:
+    return " > ".join(_text(step["title"]) for step in steps)
 
 
 def _size(value: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 
-from tare import layer
+from tare import detection, layer
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
@@ -59,6 +60,7 @@ class Fleet:
     reason: str = ""
     warnings: list[str] = field(default_factory=list)
     inside: readback.Inside | None = None
+    detected: Sequence[detection.Detected] | None = None
     probe: Mapping[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -143,6 +145,7 @@ class Pool:
             layers = load_layers(fleet.platform)
             if instead := layers[-1].own_system():
                 fleet.warnings.append(f"it runs {instead}, not the shared userland")
+            fleet.warnings += [told for one in layers if (told := one.caveat())]
             made = layers[0]
             userland = self.session.userland if made.boots_guest else None
             fleet.probe = made.probe(self.session.host, userland)
@@ -212,6 +215,26 @@ class Pool:
         for warning in readback.warnings(fleet.limits, inside):
             if warning not in fleet.warnings:
                 fleet.warnings.append(warning)
+        self._detect(fleet, member)
+
+    def _detect(self, fleet: Fleet, member: Member) -> None:
+        """See in a platform's first instance whether its stack is the one that was declared."""
+        layers = [layer.load(name, **dict(given)) for name, given in fleet.platform.layers]
+        declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
+        if fleet.detected is not None or not all(one.seen_as for one in declared):
+            return
+        fleet.detected = ()  # other instances are opened at the same time
+        try:
+            fleet.detected = detection.detect(member.stack.machine)
+        except CommandFailed as error:
+            fleet.warnings.append(f"what it runs in could not be read inside: {error}")
+            return
+        fleet.warnings += detection.disagreements(declared, self.outside, fleet.detected)
+
+    @cached_property
+    def outside(self) -> Sequence[detection.Detected]:
+        """What the host itself runs in."""
+        return detection.detect(self.session.host)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from platform import python_version
 
-from tare import compare
+from tare import compare, detection
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.facts import host_facts, noise
 from tare.home import home
@@ -349,7 +349,7 @@ class _Runner:
         most = max(limits.cpus for limits in self.study.limits)
         cpus = min(most, len(self.session.everything))
         return {
-            "host": host,
+            "host": {**host, "detected": detection.table(self.pool.outside)},
             "noise": [advice.what for advice in noise(host)],
             "tare": {"version": version("tare"), "python": python_version()},
             "session": {
@@ -383,6 +383,7 @@ class _Runner:
                 "settings": dict(fleet.platform.settings),
                 "probe": dict(fleet.probe),
                 "inside": asdict(fleet.inside) if fleet.inside else {},
+                "detected": detection.table(fleet.detected or ()),
                 "start_s": [round(member.start_s, 3) for member in fleet.members],
                 "warnings": list(fleet.warnings),
                 **({"unavailable": fleet.reason} if fleet.reason else {}),

@@ -175,8 +175,11 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
 def _layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
     """Name the layers of a stack, or note what is wrong with it and name none."""
     first, *rest = stack.split("/")
+    if first == "lab":  # on the host
+        first, rest = "host", [first, *rest]
     if first != "host":
-        item.wrong(f"the stack {stack!r} begins with {first!r}; expected 'host', as in host/docker")
+        expected = "expected 'host', as in host/docker, or 'lab', as in lab/kvm"
+        item.wrong(f"the stack {stack!r} begins with {first!r}; {expected}")
         return []
     unknown = [name for name in rest if name not in layers.names()]
     for name in unknown:

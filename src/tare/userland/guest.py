@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.limits import cgroup
 from tare.machine import Host, Machine, await_true, check, text
-from tare.userland import cache
+from tare.userland import cache, foreign
 from tare.userland.cpio import archive
 from tare.userland.dpkg import installed
 
 RECIPE_VERSION = 2
 PACKAGES = ("openssh-server", "docker.io", "iptables", "iproute2", "kmod", "busybox-static")
-KERNEL = "linux-image-cloud-amd64"
+# From trixie on the client is a package of its own.
+MORE_PACKAGES = {"trixie": ("docker-cli",)}
 DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net", "xen_blkfront", "xen_netfront")
+# What the cloud flavour leaves out, or has built in; ext4 looks for its checksums when it mounts.
+GENERIC_DRIVERS = (
+    "virtio_mmio", "nvme", "ahci", "ata_piix", "sd_mod", "e1000", "crc32c_generic", "ext4",
+)  # fmt: skip
 DISK_BYTES = 8 * 2**30
 NEEDS_BYTES = 5_000_000_000
 BUILD_S = 900.0
@@ -102,14 +109,48 @@ class Guest:
         return self.folder / "key"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """What boots a guest: a Debian suite (the userland's own if empty), and a kernel's flavour."""
+
+    suite: str = ""
+    arch: Literal["amd64", "arm64"] = "amd64"
+    kernel: Literal["cloud", "generic"] = "cloud"
+
+    @property
+    def kernel_package(self) -> str:
+        """The package that depends on the newest kernel."""
+        return f"linux-image-{'cloud-' if self.kernel == 'cloud' else ''}{self.arch}"
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """What the initial RAM disk loads."""
+        return DRIVERS + (GENERIC_DRIVERS if self.kernel == "generic" else ())
+
+
+SAME = System()
+"""The userland's own suite and the kernel that boots fastest."""
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a guest is made of: a built userland, and what layers inside the guest need besides."""
+    """What a guest is made of: built trees, and what layers inside the guest need besides.
+
+    ``tar`` is the guest's own tree, with the packages in ``versions``. ``shared`` is what it has
+    for containers under the name of the userland: the same one, unless its system is another.
+    """
 
     userland: str
     tar: Path
     versions: Mapping[str, str]
     nested: tuple[str, ...] = ()
+    system: System = SAME
+    shared: Path | None = None
+
+    @property
+    def packages(self) -> list[str]:
+        """What the guest has besides its tree."""
+        return sorted({*PACKAGES, *MORE_PACKAGES.get(self.system.suite, ()), *self.nested})
 
 
 def build_guest(base: Base, ledger: Ledger) -> Guest:
@@ -137,14 +178,16 @@ def _built(folder: Path) -> Guest:
 
 def _recipe(base: Base) -> Mapping[str, object]:
     scripts = files("tare.userland").joinpath("files")
-    return {
+    recipe = {
         "version": RECIPE_VERSION,
         "userland": base.userland,
-        "packages": sorted({*PACKAGES, *base.nested}),
-        "kernel": KERNEL,
+        "packages": base.packages,
+        "kernel": base.system.kernel_package,
         "disk_bytes": DISK_BYTES,
         "files": {script.name: script.read_text() for script in scripts.iterdir()},
     }
+    another = {"system": base.tar.parent.name, "drivers": base.system.drivers}
+    return recipe if base.system == SAME else recipe | another
 
 
 def _make(folder: Path, base: Base, scope: Scope) -> Mapping[str, object]:
@@ -157,13 +200,16 @@ def _make(folder: Path, base: Base, scope: Scope) -> Mapping[str, object]:
     tree = folder / "tree"
     tree.mkdir()
     check(host, ["tar", "-xf", str(base.tar), "-C", str(tree)], timeout_s=BUILD_S)
-    inside = ["unshare", "--mount", "sh", "-c", IN_TREE, str(tree)]
-    packages = sorted({*PACKAGES, *base.nested})
-    check(host, [*inside, "sh", "-c", INSTALL, "install", KERNEL, *packages], timeout_s=BUILD_S)
+    able = foreign.able(host, base.system.arch)
+    inside = [*able, "unshare", "--mount", "sh", "-c", IN_TREE, str(tree)]
+    install = ["sh", "-c", INSTALL, "install", base.system.kernel_package, *base.packages]
+    check(host, [*inside, *install], timeout_s=2 * BUILD_S if able else BUILD_S)
     _refuse_changed(tree, base.versions)
-    kernel = _place_kernel(host, folder, tree, inside)
-    shutil.copy(base.tar, tree / "tree.tar")
-    _place_image(host, tree, base.userland, inside, scope)
+    kernel = _place_kernel(host, folder, tree, inside, base.system)
+    if able:  # its dockerd does not run here; the guest imports the image when it is needed
+        _place_tree(host, tree, base)
+    else:
+        _place_image(host, tree, base, inside, scope)
     check(host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
     authorized = tree / "root/.ssh/authorized_keys"
     authorized.parent.mkdir(mode=0o700, exist_ok=True)
@@ -189,24 +235,27 @@ def _refuse_changed(tree: Path, versions: Mapping[str, str]) -> None:
 
 
 def _place_kernel(
-    host: Machine, folder: Path, tree: Path, inside: list[str]
+    host: Machine, folder: Path, tree: Path, inside: list[str], system: System
 ) -> Mapping[str, object]:
     unpacked = tree / "var/lib/tare-kernel"
     (image,) = (unpacked / "boot").glob("vmlinuz-*")
     release = image.name.removeprefix("vmlinuz-")
     (tree / "lib/modules").mkdir(exist_ok=True)
-    shutil.move(unpacked / "lib/modules" / release, tree / "lib/modules" / release)
-    check(host, [*inside, "depmod", release])
+    (modules,) = (at for at in unpacked.glob("**/lib/modules") if (at / release).is_dir())
+    shutil.move(modules / release, tree / "lib/modules" / release)
+    check(host, [*inside, "depmod", release], timeout_s=BUILD_S)
     shown = [text(host, [*inside, "modprobe", "-S", release, "--show-depends", driver])
-             for driver in DRIVERS]  # fmt: skip
-    modules = dict.fromkeys(
+             for driver in system.drivers]  # fmt: skip
+    needed = dict.fromkeys(
         line.split()[1] for lines in shown for line in lines.splitlines()
         if line.startswith("insmod ")
     )  # fmt: skip
     init = files("tare.userland").joinpath("files/initramfs-init").read_bytes()
     content = {"init": init, "bin/busybox": (tree / "bin/busybox").read_bytes()}
-    for order, module in enumerate(modules):
-        content[f"modules/{order:02d}.ko"] = (tree / module.lstrip("/")).read_bytes()
+    for order, module in enumerate(needed):
+        packed = (tree / module.lstrip("/")).read_bytes()
+        plain = lzma.decompress(packed) if module.endswith(".xz") else packed
+        content[f"modules/{order:02d}.ko"] = plain
     (folder / "initrd").write_bytes(archive(content))
     shutil.copy(image, folder / "vmlinuz")
     version = (unpacked / "version").read_text().strip()
@@ -214,12 +263,33 @@ def _place_kernel(
     return {"kernel_release": release, "kernel_version": version}
 
 
-def _place_image(host: Machine, tree: Path, userland: str, inside: list[str], scope: Scope) -> None:
-    """Put the userland, tree.tar in the tree, into the guest's Docker by the guest's own dockerd.
+def _place_tree(host: Machine, tree: Path, base: Base) -> None:
+    """Put the userland beside the system, as a directory and as a tar for container engines."""
+    known = tree / tree_path(base.userland).lstrip("/")
+    known.mkdir(parents=True)
+    check(host, ["tar", "-xf", str(base.shared or base.tar), "-C", str(known)], timeout_s=BUILD_S)
+    tar = known.parent / "tree.tar"
+    shutil.copy(base.shared or base.tar, tar)
+    sign(host, known, tar, base.userland)
+
+
+def sign(host: Machine, tree: Path, tar: Path, name: str) -> None:
+    """Let a machine that runs a userland, as tree or tar, know that its own root is the tree."""
+    at = tree_path(name).lstrip("/")
+    (tree / at).parent.mkdir(parents=True)
+    (tree / at).symlink_to("/")
+    first = Path(at).parts[:3]  # var/lib/tare, with what lies below
+    append = ["tar", "-rf", str(tar), "-C", str(tree), "--owner=0", "--group=0"]
+    check(host, [*append, str(Path(*first))])
+
+
+def _place_image(host: Machine, tree: Path, base: Base, inside: list[str], scope: Scope) -> None:
+    """Put the userland into the guest's Docker by the guest's own dockerd.
 
     Importing it inside a guest under emulation takes minutes; here it takes seconds, and the
     version that wrote the files is the one that will read them.
     """
+    shutil.copy(base.shared or base.tar, tree / "tree.tar")
     # Beside the build's own group: in v2 a group that holds processes can have none below it.
     group = cgroup.make(Host(), f"tare/{tree.parent.name}-docker", scope)
     socket = "unix:///run/tare-build.sock"
@@ -233,12 +303,14 @@ def _place_image(host: Machine, tree: Path, userland: str, inside: list[str], sc
     answers = await_true(lambda: host.run([*client, "version"]).returncode == 0, timeout_s=60)
     if not answers:
         raise LayerError(f"the guest's dockerd does not start here: {log.read_text()[-600:]}")
-    check(host, [*client, "import", "/tree.tar", f"tare-userland:{userland}"], timeout_s=BUILD_S)
+    import_it = [*client, "import", "/tree.tar", f"tare-userland:{base.userland}"]
+    check(host, import_it, timeout_s=BUILD_S)
     scope.ledger.remove(scope.entries.pop())
     (tree / "tree.tar").unlink()
     log.unlink()
     # What Docker unpacked is the userland's tree, and serves the other layers inside the guest.
     (unpacked,) = (tree / DOCKER_ROOT.lstrip("/") / "overlay2").glob("*/diff")
-    known = tree / tree_path(userland).lstrip("/")
-    known.unlink()
+    known = tree / tree_path(base.userland).lstrip("/")
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.unlink(missing_ok=True)
     known.symlink_to(f"/{unpacked.relative_to(tree)}")

@@ -8,15 +8,25 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.machine import Host, Machine, check
-from tare.userland import cache
+from tare.userland import cache, foreign
 from tare.userland.dpkg import installed
 from tare.userland.guest import FILES as GUEST_FILES
-from tare.userland.guest import Base, Guest, build_guest, kernel_version, tree_path
+from tare.userland.guest import (
+    SAME,
+    Base,
+    Guest,
+    System,
+    build_guest,
+    kernel_version,
+    sign,
+    tree_path,
+)
 
 RECIPE_VERSION = 2
 BUILD_S = 900.0
@@ -24,6 +34,8 @@ BUILD_S = 900.0
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 NEEDS_BYTES = 2_000_000_000
 CHUNK_BYTES = 64 * 2**20
+SHARED = "/run/tare-shared"
+"""Where a machine that reads the controlling host's disk, such as the lab, sees its cache."""
 
 
 @dataclass
@@ -38,7 +50,8 @@ class Userland:
     packages: tuple[str, ...]
     ledger: Ledger
     nested: tuple[str, ...] = ()
-    _lock: Lock = field(default_factory=Lock)
+    arch: Literal["amd64", "arm64"] = "amd64"
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     @cached_property
     def folder(self) -> Path:
@@ -67,7 +80,7 @@ class Userland:
     @property
     def kernel_version(self) -> str | None:
         """The Debian version of the guests' kernel; None as long as no guest was built."""
-        return kernel_version(self._base)
+        return kernel_version(self._base(SAME))
 
     def tree(self, machine: Machine) -> str:
         """Give the path of the directory on a machine, bringing it there if need be."""
@@ -84,32 +97,47 @@ class Userland:
         here = self.folder / "tree.tar"
         if isinstance(machine, Host):
             return str(here)
-        there = f"{ON_OTHER_MACHINES}/userland/{self.id}/tree.tar"
+        there = str(_place(machine, "userland", self.id) / "tree.tar")
         deliver(here, machine, there)
         return there
 
-    def guest(self, machine: Machine) -> Guest:
-        """Give the guest with this userland on its disk, building and bringing it if need be."""
-        guest = build_guest(self._base, self.ledger)
+    def guest(self, machine: Machine, system: System = SAME) -> Guest:
+        """Give the guest with this userland on its disk, building and bringing it if need be.
+
+        In a guest of another suite or architecture it is what containers run; what runs beside them
+        is a userland of that system.
+        """
+        guest = build_guest(self._base(system), self.ledger)
         if isinstance(machine, Host):
             return guest
-        folder = Path(ON_OTHER_MACHINES) / "guest" / guest.id
+        folder = _place(machine, "guest", guest.id)
         for name in GUEST_FILES:
             deliver(guest.folder / name, machine, str(folder / name))
-        check(machine, ["chmod", "600", str(folder / "key")])
+        if not folder.is_relative_to(SHARED):
+            check(machine, ["chmod", "600", str(folder / "key")])
         return replace(guest, folder=folder)
 
-    @property
-    def _base(self) -> Base:
-        return Base(self.id, self.folder / "tree.tar", self.versions, self.nested)
+    def _base(self, system: System) -> Base:
+        shared = self if system.arch == self.arch else replace(self, arch=system.arch)
+        suite = system.suite or self.suite
+        own = shared if suite == self.suite else replace(shared, suite=suite)
+        return Base(
+            self.id,
+            own.folder / "tree.tar",
+            own.versions,
+            self.nested,
+            replace(system, suite="" if suite == self.suite else suite),
+            shared.folder / "tree.tar",
+        )
 
     def _recipe(self) -> Mapping[str, object]:
-        return {
+        recipe = {
             "version": RECIPE_VERSION,
             "suite": self.suite,
             "packages": sorted(set(self.packages)),
             "left_out": LEFT_OUT,
         }
+        return recipe if self.arch == "amd64" else recipe | {"arch": self.arch}
 
     def _make(self, folder: Path, scope: Scope) -> Mapping[str, object]:
         host, recipe = cache.builder(folder, scope), self._recipe()
@@ -117,25 +145,24 @@ class Userland:
             raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
         tree, tar = folder / "tree", folder / "tree.tar"
         try:
+            able = foreign.able(host, self.arch)
             # In a mount namespace of its own, so that its mounts end with it, whatever ends it.
-            check(host, ["unshare", "--mount", *bootstrap_argv(recipe, tar)], timeout_s=BUILD_S)
+            bootstrap = [*able, "unshare", "--mount", *bootstrap_argv(recipe, tar)]
+            check(host, bootstrap, timeout_s=2 * BUILD_S if able else BUILD_S)
             tree.mkdir()
             check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
             manifest = {**recipe, "versions": installed(tree)}
-            _sign(host, tree, tar, cache.content_id(manifest))
+            sign(host, tree, tar, cache.content_id(manifest))
         except CommandFailed as error:
             raise LayerError(f"the userland could not be built: {error}") from error
         return manifest
 
 
-def _sign(host: Machine, tree: Path, tar: Path, name: str) -> None:
-    """Let a machine that runs the userland know that its own root is the tree."""
-    sign = tree_path(name).lstrip("/")
-    (tree / sign).parent.mkdir(parents=True)
-    (tree / sign).symlink_to("/")
-    first = Path(sign).parts[:3]  # var/lib/tare, with what lies below
-    append = ["tar", "-rf", str(tar), "-C", str(tree), "--owner=0", "--group=0"]
-    check(host, [*append, str(Path(*first))])
+def _place(machine: Machine, shelf: str, name: str) -> Path:
+    """Say where a machine has, or is to get, what has a name on a shelf of the cache here."""
+    shared = Path(SHARED) / shelf / name
+    seen = machine.run(["test", "-e", str(shared / cache.MANIFEST)]).returncode == 0
+    return shared if seen else Path(ON_OTHER_MACHINES) / shelf / name
 
 
 def deliver(here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUNK_BYTES) -> None:
@@ -162,7 +189,9 @@ def bootstrap_argv(recipe: Mapping[str, object], tar: Path) -> list[str]:
         "--mode=root",
         "--skip=output/mknod",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
-        f"--include={','.join(packages)}",
+        *([f"--include={','.join(packages)}"] if packages else []),
+        # Whether its programs run here was found out before, without another tool.
+        *([f"--architectures={recipe['arch']}", "--skip=check/qemu"] if "arch" in recipe else []),
         str(recipe["suite"]),
         str(tar),
     ]

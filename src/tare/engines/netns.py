@@ -1,0 +1,47 @@
+"""A network namespace of an instance's own, on a link to the outer machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tare.engines import link
+from tare.errors import CommandFailed, LayerError
+from tare.machine import Machine, check
+
+if TYPE_CHECKING:
+    from tare.layer import Site
+
+MAKE = r"""
+set -eu
+name=$0 bridge=$1 gateway=$2 address=$3
+ip netns add "$name"
+ip link add "${bridge}v" type veth peer name eth0 netns "$name"
+ip link set "${bridge}v" master "$bridge" up
+ip -n "$name" addr add "$address" dev eth0
+ip -n "$name" link set lo up
+ip -n "$name" link set eth0 up
+ip -n "$name" route add default via "$gateway"
+"""
+REMOVE = '[ ! -e "/run/netns/$0" ] || ip netns delete "$0"'
+
+
+def make(outer: Machine, site: Site) -> str:
+    """Make a namespace with an ``eth0`` on a link, and give its path, or raise LayerError.
+
+    The link reaches the outer machine and leads no further: its routes and its packet filter are
+    left alone.
+    """
+    made = link.make(outer, site)
+    remove = ["sh", "-c", REMOVE, site.name]
+    site.scope.about_to_make("network namespace", site.name, outer, remove)
+    words = [site.name, made.bridge, made.gateway, f"{made.address}/{link.BITS}"]
+    try:
+        check(outer, ["sh", "-c", MAKE, *words])
+    except CommandFailed as error:
+        raise LayerError(f"could not make a network on {outer.name}: {error}") from error
+    return path(site.name)
+
+
+def path(name: str) -> str:
+    """Say where a namespace of a name is found."""
+    return f"/run/netns/{name}"

@@ -1,0 +1,112 @@
+"""A Podman of an instance's own: nothing of it lies where others' does, and it knows no other's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tare.engines import oci
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.limits import cgroup
+from tare.machine import Machine, check, put, text
+from tare.userland import REMOVE_FOLDER
+
+if TYPE_CHECKING:
+    from tare.layer import Site
+
+# Instead of the machine's own: locks in shared memory would be those of everybody's Podman.
+CONFIG = b"""[engine]
+lock_type = "file"
+"""
+# What conmon cleans up with is not told where the runtime keeps its state, only which one it is.
+RUNTIME = rb"""#!/bin/sh
+exec "${0%/*}/program" --root "${0%/*}/state" "$@"
+"""
+PLACE = 'mkdir "${0%/*}" && cat > "$0" && chmod 755 "$0" && ln -s "$1" "${0%/*}/program"'
+INIT = "command -v catatonit || command -v /usr/libexec/podman/catatonit"
+# Podman lowers its own limit of processes to the number of pids there are.
+ULIMITS = r"""
+awk -v most="$(cat /proc/sys/kernel/pid_max)" '
+function least(limit) { return limit == "unlimited" || limit + 0 > most + 0 ? most : limit }
+/^Max open files/ { print "--ulimit=nofile=" $4 ":" $5 }
+/^Max processes/ { print "--ulimit=nproc=" least($3) ":" least($4) }
+' /proc/self/limits
+"""
+PID = "{{.State.Pid}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Podman:
+    """How it is called: ``folder`` is for what lasts, ``run`` a short path, as it demands.
+
+    ``runtime`` is the program that runs its containers.
+    """
+
+    machine: Machine
+    folder: str
+    run: str
+    runtime: str
+
+    def argv(self, *words: str) -> list[str]:
+        """Build the command that has it do something."""
+        return [
+            "env", f"CONTAINERS_CONF={self.folder}/containers.conf", "podman",
+            "--root", f"{self.folder}/podman", "--runroot", f"{self.run}/storage",
+            "--tmpdir", f"{self.run}/engine", "--network-config-dir", f"{self.folder}/networks",
+            "--storage-driver=vfs", "--cgroup-manager=cgroupfs", "--events-backend=none",
+            "--runtime", self.runtime, *words,
+        ]  # fmt: skip
+
+    def do(self, *words: str, timeout_s: float) -> None:
+        """Have it do something, or raise LayerError."""
+        try:
+            check(self.machine, self.argv(*words), timeout_s=timeout_s)
+        except CommandFailed as error:
+            raise LayerError(f"podman {words[0]} failed: {error}") from error
+
+    def group(self, container: str) -> str:
+        """Find the control group of a container that runs."""
+        pid = text(self.machine, self.argv("inspect", "--format", PID, container))
+        return cgroup.of_process(self.machine, pid)
+
+
+def usable(machine: Machine) -> str:
+    """Give the version of the Podman that is installed, or raise Unavailable."""
+    if (version := oci.version(machine, "podman")) is None:
+        raise Unavailable(f"podman is not installed on {machine.name}", "apt-get install podman")
+    if machine.run(["sh", "-c", INIT]).returncode != 0:
+        raise Unavailable(
+            f"podman finds no init for its containers on {machine.name}",
+            "apt-get install catatonit",
+        )
+    if machine.run(["test", "-w", "/sys/fs/cgroup"]).returncode != 0:
+        raise Unavailable(f"cgroups cannot be made on {machine.name}", "run Tare as root")
+    return version
+
+
+def own(machine: Machine, site: Site, folder: str, runtime: str) -> Podman:
+    """Make one for an instance, in its folder, or raise LayerError."""
+    run = f"/run/{site.name}"
+    site.scope.about_to_make("folder", run, machine, ["sh", "-c", REMOVE_FOLDER, run])
+    program = oci.path(machine, runtime, folder)
+    if program is None:
+        raise LayerError(f"{runtime} is not installed on {machine.name}")
+    called = f"{folder}/runtime/{runtime}"
+    try:
+        put(machine, CONFIG, f"{folder}/containers.conf")
+        check(machine, ["sh", "-c", PLACE, called, program], stdin=RUNTIME)
+    except CommandFailed as error:
+        raise LayerError(f"could not write in {folder} on {machine.name}: {error}") from error
+    return Podman(machine, folder, run, called)
+
+
+def ulimits(machine: Machine) -> list[str]:
+    """Build the options that give a container the limits which other commands have on a machine.
+
+    By itself Podman raises them, which not every root may, and no other stack does. Raises
+    LayerError.
+    """
+    try:
+        return text(machine, ["sh", "-c", ULIMITS]).splitlines()
+    except CommandFailed as error:
+        raise LayerError(f"cannot read the limits on {machine.name}: {error}") from error

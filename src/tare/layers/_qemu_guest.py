@@ -1,0 +1,257 @@
+"""One virtual machine: a QEMU process in a cgroup, and a connection to the sshd inside."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from tare import layer
+from tare.engines.keeper import Keeper
+from tare.engines.qemu import Command, tell
+from tare.errors import CommandFailed, LayerError, LayerTimedOut
+from tare.limits import cgroup
+from tare.machine import Inner, Machine, await_true, check, text
+from tare.model import DiskCache
+from tare.ssh import Connection
+
+PORTS = (20000, 32000)
+PORT_TRIES = 5
+PORT_TAKEN = b"Could not set up host forwarding rule"
+SSHD_S = 30.0
+TOLD_S = 20.0
+# O_DIRECT is 040000 (octal) in the flags that the kernel shows for an open file.
+DISK_IS_DIRECT = r"""
+pid=$(cat "$0/pid")
+for file in /proc/"$pid"/fd/*; do
+    [ "$(readlink "$file")" = "$0/disk" ] || continue
+    flags=$(awk '/^flags:/ { print $2 }' "/proc/$pid/fdinfo/${file##*/}")
+    [ $((flags & 040000)) -ne 0 ] || { echo no; exit; }
+    echo yes
+    exit
+done
+echo "QEMU does not hold $0/disk open" >&2
+exit 1
+"""
+TOLD = "tare: told"
+# What ends the guest ends the connection too, so its status says nothing: the word before does.
+SIGNAL = 'echo "$1" && exec kill -"$0" 1'
+# A system with a service manager of its own has commands for that, which only root may give.
+OWN_WAY = 'echo "$1" && { [ "$(id -u)" = 0 ] && exec "$0" || exec sudo -n "$0"; }'
+ON_RESET = {"ends": "shutdown", "reboots": "reset"}
+
+
+class Guest(layer.Instance):
+    """A guest with the userland on its disk, which says on its console when it is ready.
+
+    ``start_argv`` gives the command that starts QEMU for a port of the outer machine's loopback.
+    """
+
+    def __init__(
+        self,
+        outer: Machine,
+        site: layer.Site,
+        group: cgroup.Group,
+        connection: Connection,
+        start_argv: Callable[[int], list[str]],
+    ) -> None:
+        self.outer, self.site, self.group, self.start_argv = outer, site, group, start_argv
+        self.folder = f"{site.folder}/{site.name}"
+        self.process = Keeper(outer, group, self.folder)
+        self.connection = connection
+        # One machine for good: what holds it reaches the guest after a reboot too.
+        self.machine = Inner(outer, "qemu", lambda argv: self.connection.wrap(argv))
+        self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
+        self.reboots = False
+
+    def start(self) -> None:
+        """See Instance.start.
+
+        There is no way to ask QEMU for a free port, so a taken one is answered by another try.
+        """
+        self._empty_console()
+        for _ in range(PORT_TRIES):
+            port = random.randrange(*PORTS)  # noqa: S311 - only to miss other sessions
+            argv = self.group.enter_argv(self.start_argv(port))
+            done = self.outer.run(argv, timeout_s=self.site.deadline_s)
+            if PORT_TAKEN not in done.stderr:
+                break
+        if done.returncode != 0:
+            why = done.stderr.decode(errors="replace").strip()[-400:]
+            raise LayerError(f"qemu did not start {self.site.name} on {self.outer.name}: {why}")
+        self.connection = replace(self.connection, port=port)
+        self.reboots = False
+
+    def ready(self) -> None:
+        """See Instance.ready."""
+        self._await_boot()
+        try:
+            check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name} does not answer: {error}") from error
+        if self.reboots:
+            self._tell(("set-action", {"reboot": ON_RESET["ends"]}))
+            self.reboots = False
+
+    def stop(self, *, hard: bool = False) -> None:
+        """See Instance.stop: the guest powers itself off, or QEMU is killed."""
+        if hard:
+            self.group.kill()
+        else:
+            self._tell_system("TERM")
+            if not await_true(
+                lambda: not self.process.lives(), timeout_s=self.site.deadline_s, every_s=0.02
+            ):
+                raise LayerTimedOut(
+                    f"the guest {self.site.name} did not power off within "
+                    f"{self.site.deadline_s:.0f} s; {self._last_words()}"
+                )
+            self._refuse_killed()
+        self._hang_up()
+
+    def reboot(self, *, hard: bool = False) -> None:
+        """See Instance.reboot: QEMU stays, as a computer does."""
+        self._empty_console()  # what it says from now on is of the new boot
+        # Until it is ready: a BIOS that finds a warm computer resets it once more.
+        self.reboots = True
+        self._tell(("set-action", {"reboot": ON_RESET["reboots"]}))
+        if hard:
+            self._tell(("system_reset", {}))
+        else:
+            self._tell_system("INT")
+        self._hang_up()
+
+    def hold(self) -> None:
+        """See Instance.hold."""
+        self.group.hold(self.site.cpuset)
+
+    def pause(self) -> None:
+        """See Instance.pause. The guest's clock stands still too, so that no timer is late."""
+        self._switch("stop", "paused")
+
+    def resume(self) -> None:
+        """See Instance.resume."""
+        self._switch("cont", "running")
+
+    def disk_cache(self) -> DiskCache:
+        """See Instance.disk_cache: whether QEMU really holds the disk open with O_DIRECT."""
+        direct = text(self.outer, ["sh", "-c", DISK_IS_DIRECT, self.folder])
+        return DiskCache.NONE if direct == "yes" else DiskCache.WRITEBACK
+
+    def threads(self) -> layer.Threads:
+        """See Instance.threads: the virtual CPUs are the critical path, the group is the bill."""
+        return layer.Threads(cgroup=self.group.path, comm="CPU ")
+
+    def _await_boot(self) -> None:
+        said = ["grep", "-q", "tare: ready", f"{self.folder}/console"]
+        limit_s = self.site.deadline_s
+        if not await_true(
+            lambda: self.outer.run(said).returncode == 0,
+            timeout_s=limit_s,
+            alive=self.process.lives,
+        ):
+            raise self._failed(f"did not come up within {limit_s:.0f} s")
+        self._connect(SSHD_S, f"booted, but its sshd did not let anybody in within {SSHD_S:.0f} s")
+
+    def _connect(
+        self, timeout_s: float, what: str, condition: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Connect, again and again: sshd becomes a daemon first, and listens a moment later."""
+        refused: list[LayerError] = []
+
+        def connects() -> bool:
+            try:
+                self.connection.open(self.outer, self.site.deadline_s)
+            except LayerError as error:
+                refused.append(error)
+                return False
+            return condition()
+
+        if not await_true(connects, timeout_s=timeout_s, alive=self.process.lives):
+            raise self._failed(f"{what} ({refused[-1]})" if refused else what)
+
+    def _tell_system(self, signal: str) -> None:
+        """Tell the guest's first process to power off (TERM) or to reboot (INT)."""
+        self._ask_inside(["sh", "-c", SIGNAL, signal, TOLD])
+
+    def _ask_inside(self, argv: list[str]) -> None:
+        done = self.machine.run(argv, timeout_s=TOLD_S)
+        if TOLD.encode() not in done.stdout or done.returncode == 1:
+            why = done.stderr.decode(errors="replace").strip()[-300:]
+            raise LayerError(
+                f"the guest {self.site.name} could not be told to end: {why}; {self._last_words()}"
+            )
+
+    def _refuse_killed(self) -> None:
+        """Refuse a QEMU that ended otherwise than by the guest's own doing."""
+        off = ["grep", "-q", "reboot: Power down", f"{self.folder}/console"]
+        if self.outer.run(off).returncode != 0:
+            raise LayerError(
+                f"QEMU of {self.site.name} ended before the guest was off; {self._last_words()}"
+            )
+
+    def _failed(self, what: str) -> LayerError:
+        """Say why a guest is not there: it is late, or its QEMU has ended."""
+        if self.process.lives():
+            return LayerTimedOut(f"the guest {self.site.name} {what}; {self._last_words()}")
+        return LayerError(f"QEMU of {self.site.name} ended while it booted; {self._last_words()}")
+
+    def _last_words(self) -> str:
+        done = self.outer.run(["tail", "-n", "5", f"{self.folder}/console"])
+        tail = done.stdout.decode(errors="replace").strip()[-400:]
+        return f"its console ends: {tail or '(nothing was printed)'}"
+
+    def _empty_console(self) -> None:
+        empty = self.outer.run(["sh", "-c", ': > "$0/console"', self.folder])
+        if empty.returncode != 0:
+            raise LayerError(f"{self.site.name} is gone: {empty.stderr.decode(errors='replace')}")
+
+    def _hang_up(self) -> None:
+        """End the connection: the other end has forgotten it."""
+        self.outer.run(self.connection.hang_up_argv())
+
+    def _switch(self, command: str, status: str) -> None:
+        """Give a command, and believe only the status that QEMU then has."""
+        found = self._tell((command, {}), ("query-status", {}))[-1]["status"]
+        if found != status:
+            raise LayerError(f"{self.site.name} did not take '{command}': it is {found}")
+
+    def _tell(self, *commands: Command) -> list[dict[str, str]]:
+        try:
+            return tell(self.outer, f"{self.folder}/monitor", *commands)
+        except LayerError as error:
+            raise LayerError(f"{self.site.name} on {self.outer.name}: {error}") from error
+
+
+class OwnGuest(Guest):
+    """A guest of the user's own: it is ready when its sshd lets the user in."""
+
+    boot = ""
+    """The kernel's name for its last boot but one; a reboot is over when it is another."""
+
+    def reboot(self, *, hard: bool = False) -> None:
+        """See Instance.reboot."""
+        self.boot = self._boot()
+        super().reboot(hard=hard)
+
+    def _await_boot(self) -> None:
+        limit_s = self.site.deadline_s
+        what = f"did not let {self.connection.user} in within {limit_s:.0f} s"
+        self._connect(limit_s, what, self._is_new)
+        self.workdir = f"/var/tmp/{self.site.name}"  # noqa: S108 - on the disk, and its name is ours
+
+    def _is_new(self) -> bool:
+        if self._boot() != self.boot:
+            return True
+        self._hang_up()
+        return False
+
+    def _boot(self) -> str:
+        return text(self.machine, ["cat", "/proc/sys/kernel/random/boot_id"])
+
+    def _tell_system(self, signal: str) -> None:
+        command = {"TERM": "poweroff", "INT": "reboot"}[signal]
+        self._ask_inside(["sh", "-c", OWN_WAY, command, TOLD])
+
+    def _refuse_killed(self) -> None:
+        """What its console says is its own affair."""

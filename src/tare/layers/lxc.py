@@ -1,0 +1,155 @@
+"""An LXC container of the userland, with the protection that lxc-create would give it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tare import layer
+from tare.engines import tree
+from tare.engines.namespaces import INIT
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.ledger import Scope
+from tare.limits import cgroup
+from tare.machine import Inner, Machine, check, put
+
+if TYPE_CHECKING:
+    from tare.userland import Userland
+
+CONFIGS = "/usr/share/lxc/config"
+NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the network of the outside
+# Longer than the container's init takes to end; LXC kills what is left then.
+STOP_S = 10
+LOCKS = "/run/lxc/lock"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(layer.Layer):
+    """A container under LXC's own tools.
+
+    ``seccomp`` is LXC's common filter. ``apparmor`` is a profile that is loaded on the outer
+    machine, or "generated". With ``userns`` it has a user namespace in which each user is the same
+    as outside: what it costs is that of any mapping, and the userland needs no other owners.
+    """
+
+    network: Literal["host", "none"] = "host"
+    seccomp: bool = True
+    apparmor: str = "unconfined"
+    userns: bool = False
+
+    packages = ("lxc",)
+
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """See Layer.probe."""
+        del userland
+        version = outer.run(["lxc-start", "--version"])
+        if version.returncode != 0:
+            raise Unavailable(f"LXC is not installed on {outer.name}", "apt-get install lxc")
+        if outer.run(["test", "-w", "/sys/fs/cgroup"]).returncode != 0:
+            raise Unavailable(f"cgroups cannot be made on {outer.name}", "run Tare as root")
+        return {"lxc.version": version.stdout.decode().strip()}
+
+    def create(self, outer: Machine, site: layer.Site) -> Instance:
+        """See Layer.create."""
+        _record_locks(outer, site)
+        folder = tree.writable(outer, site)
+        group = cgroup.make(outer, f"tare/{site.name}", site.scope)
+        # In v2 a group that holds processes can have none below it, so LXC is started beside those
+        # that it makes; it makes them in every hierarchy there is, and all are below ours.
+        beside = cgroup.make(outer, f"{group.path}/start", site.scope)
+        try:
+            put(outer, self.config(folder, group.path).encode(), f"{folder}/config")
+        except CommandFailed as error:
+            raise LayerError(f"could not configure {site.name} on {outer.name}: {error}") from error
+        return Instance(outer, site, group, beside)
+
+    def config(self, folder: str, group: str) -> str:
+        """Write the container's configuration."""
+        lines = [
+            f"lxc.include = {CONFIGS}/common.conf",
+            *([f"lxc.include = {CONFIGS}/userns.conf"] if self.userns else []),
+            f"lxc.uts.name = {folder.rpartition('/')[2]}",
+            f"lxc.rootfs.path = dir:{folder}/root",
+            f"lxc.cgroup.dir.monitor = {group}/run/monitor",
+            f"lxc.cgroup.dir.container = {group}/run/container",
+            f"lxc.net.0.type = {NETWORKS[self.network]}",
+            f"lxc.apparmor.profile = {self.apparmor}",
+            # An empty value takes back what was included.
+            f"lxc.seccomp.profile = {CONFIGS}/common.seccomp" if self.seccomp
+            else "lxc.seccomp.profile =",
+            # Left to the container's init otherwise, and inside one shows what it gets there.
+            "lxc.mount.auto = cgroup:mixed:force",
+            "lxc.mount.entry = shm dev/shm tmpfs nosuid,nodev,create=dir 0 0",
+            "lxc.signal.halt = SIGTERM",
+            *([f"lxc.idmap = {kind} 0 0 65536" for kind in "ug"] if self.userns else []),
+        ]  # fmt: skip
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _record_locks(outer: Machine, site: layer.Site) -> None:
+    """Have the folder removed in which LXC keeps a lock for each container of the session."""
+    locks = f"{LOCKS}{site.folder}"
+
+    def make(scope: Scope) -> str:
+        scope.about_to_make("folder", locks, outer, ["rm", "-rf", locks])
+        return locks
+
+    site.services.once("lxc locks", outer, make, lambda _: True)
+
+
+class Instance(layer.Instance):
+    """One container; LXC looks for its configuration in the folder of its name."""
+
+    def __init__(
+        self, outer: Machine, site: layer.Site, group: cgroup.Group, beside: cgroup.Group
+    ) -> None:
+        self.outer, self.site, self.group, self.beside = outer, site, group, beside
+        self.client = ["-P", site.folder, "-n", site.name]
+        self.log = f"{site.folder}/{site.name}/log"
+        environment = [f"--set-var={variable}" for variable in tree.ENVIRONMENT]
+        enter = ["lxc-attach", *self.client, "--clear-env", *environment, "--"]
+        self.machine = Inner(outer, "lxc", lambda argv: [*enter, *argv])
+        self.cpuset = site.cpuset
+
+    def start(self) -> None:
+        """See Instance.start. LXC returns once the container's init runs."""
+        argv = ["lxc-start", *self.client, "-o", self.log, "-l", "ERROR", "--", "sh", "-c", INIT]
+        self._do(self.beside.enter_argv(argv))
+        # LXC makes the group anew each time; the limits are where those inside can see them.
+        memory = str(self.site.limits.memory_bytes)
+        limited = [f"{self.group.path}/run/container", self.site.cpuset, memory]
+        self._do(["sh", "-c", cgroup.MAKE, "make-cgroup", *limited])
+
+    def ready(self) -> None:
+        """See Instance.ready."""
+        try:
+            check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name} does not answer: {error}") from error
+
+    def stop(self, *, hard: bool = False) -> None:
+        """See Instance.stop."""
+        self.group.thaw()  # LXC's monitor is in the group, and is asked
+        self._do(["lxc-stop", *self.client, *(["--kill"] if hard else ["-t", str(STOP_S)])])
+        # It says so before its groups are gone, and would refuse to start with them there.
+        self._do(["sh", "-c", cgroup.REMOVE, f"{self.group.path}/run"])
+
+    def pause(self) -> None:
+        """See Instance.pause."""
+        self.group.freeze()
+
+    def resume(self) -> None:
+        """See Instance.resume."""
+        self.group.thaw()
+
+    def threads(self) -> layer.Threads:
+        """See Instance.threads: the container and LXC's monitor, which sleeps."""
+        return layer.Threads(cgroup=self.group.path)
+
+    def _do(self, argv: Sequence[str]) -> None:
+        try:
+            check(self.outer, argv, timeout_s=self.site.deadline_s)
+        except CommandFailed as error:
+            said = self.outer.run(["tail", "-n", "8", self.log]).stdout.decode(errors="replace")
+            raise LayerError(f"{self.site.name}: {error} {said.strip()[-800:]}") from error

@@ -1,0 +1,171 @@
+"""How systemd-nspawn is called, and how its container is entered."""
+
+import subprocess
+
+import pytest
+
+from tare import layer
+from tare.engines import namespaces
+from tare.errors import Unavailable
+from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.machine import Completed
+from tare.model import Limits
+
+NAME = "tare-x-0-0"
+LIMITS = Limits(cpus=1, memory_bytes=2**30)
+
+
+class Userland:
+    def tree(self, machine):
+        return "/cache/tree"
+
+
+class Fake:
+    """A machine whose answers are chosen by the words in a command."""
+
+    name, ephemeral = "host", False
+
+    def __init__(self, **answers):
+        self.answers, self.asked = answers, []
+
+    def host_argv(self, argv):
+        return list(argv)
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        self.asked.append(list(argv))
+        found = [self.answers[word] for word in argv if word in self.answers]
+        returncode, stdout = found[0] if found else (0, b"")
+        return Completed(tuple(argv), returncode, stdout, b"", 0.0)
+
+
+@pytest.fixture
+def site(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    yield layer.Site(
+        name=NAME,
+        session="x",
+        folder="/run/x",
+        limits=LIMITS,
+        cpuset="1,3",
+        scope=Scope(ledger),
+        services=Services(ledger),
+        userland=Userland(),
+    )
+    ledger.close()
+
+
+def start(**settings):
+    return layer.load("nspawn", **settings).start_argv(NAME, f"/run/x/{NAME}")
+
+
+def test_a_container_is_kept_without_systemd_and_leaves_no_lock():
+    words = start()
+
+    assert words[:3] == ["env", "SYSTEMD_NSPAWN_LOCK=0", "systemd-nspawn"]
+    assert {"--register=no", "--keep-unit", "--settings=no"} <= set(words)
+    assert {f"--machine={NAME}", f"--directory=/run/x/{NAME}/root"} <= set(words)
+    assert words[-3:] == ["sh", "-c", namespaces.SERVE]
+
+
+def test_its_first_process_reaps_orphans_and_ends_in_order():
+    assert {"--as-pid2", "--kill-signal=SIGRTMIN+4"} <= set(start())
+
+
+@pytest.mark.parametrize(
+    ("settings", "flag"),
+    [({"network": "none"}, "--private-network"), ({"userns": True}, "--private-users=identity")],
+)
+def test_settings_become_flags(settings, flag):
+    assert flag in start(**settings)
+    assert flag not in start()
+
+
+def test_limits_are_on_the_half_that_nspawn_gives_the_container(site):
+    machine = Fake()
+
+    layer.load("nspawn").create(machine, site)
+
+    made = [argv[-3:] for argv in machine.asked if "make-cgroup" in argv]
+    assert made == [[f"tare/{NAME}/payload", "1,3", str(2**30)], [f"tare/{NAME}", "", ""]]
+
+
+def test_a_group_that_may_be_frozen_is_removed_before_those_below_it(site, tmp_path):
+    layer.load("nspawn").create(Fake(), site)
+
+    left = [(each.what, each.name) for each in leftovers(tmp_path / "ledger.jsonl")]
+    assert left == [
+        ("cgroup", f"tare/{NAME}"),
+        ("cgroup", f"tare/{NAME}/payload"),
+        ("folder", f"/run/x/{NAME}"),
+        ("folder", f"/run/systemd/nspawn/propagate/{NAME}"),
+    ]
+
+
+def test_nspawn_is_started_in_the_limited_group_and_moves_to_its_own_half(site):
+    machine = Fake()
+    made = layer.load("nspawn").create(machine, site)
+    machine.asked.clear()
+
+    made.start()
+
+    (words,) = machine.asked
+    assert words[3] == f"tare/{NAME}/payload"
+    assert words.index(f"tare/{NAME}") < words.index("systemd-nspawn")
+
+
+def test_a_command_is_handed_over_inside_the_namespaces_of_the_leader(site):
+    machine = Fake()
+    made = layer.load("nspawn").create(machine, site)
+
+    made.machine.run(["echo", "a b"])
+
+    words = machine.asked[-1]
+    assert words[3:5] == [f"/run/x/{NAME}/leader", f"tare/{NAME}"]
+    assert words[-6:] == ["timeout", "-s", "KILL", "60", "echo", "a b"]
+    assert namespaces.CALL in words
+
+
+@pytest.mark.parametrize(
+    ("answers", "mend"),
+    [
+        ({"systemd-nspawn": (127, b"")}, "apt-get install systemd-container"),
+        ({"test": (1, b"")}, "run Tare as root"),
+    ],
+)
+def test_without_nspawn_or_cgroups_it_says_what_would_mend_that(answers, mend):
+    with pytest.raises(Unavailable) as it:
+        layer.load("nspawn").probe(Fake(**answers), None)
+
+    assert it.value.mend == mend
+
+
+def test_a_probe_tells_the_version():
+    facts = layer.load("nspawn").probe(
+        Fake(**{"systemd-nspawn": (0, b"systemd 252\n+PAM\n")}), None
+    )
+
+    assert facts == {"nspawn.version": "systemd 252"}
+
+
+# --- entering, by scripts that any shell here can run
+
+
+def entered(pid_file, group):
+    argv = [*namespaces.enter_argv(str(pid_file), group), "echo", "ran"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def test_a_leader_that_was_never_known_is_not_entered(tmp_path):
+    done = entered(tmp_path / "none", "tare/x")
+
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "the process that keeps tare/x is gone" in done.stderr
+
+
+@pytest.mark.parametrize("pid", ["1", "4194305"])
+def test_a_pid_that_is_anothers_or_nobodys_by_now_is_not_entered(tmp_path, pid):
+    (tmp_path / "pid").write_text(f"{pid}\n")
+
+    done = entered(tmp_path / "pid", "tare/no-such-group")
+
+    assert (done.returncode, done.stdout) == (125, "")
