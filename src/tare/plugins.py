@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 
 from tare import layers, workloads
 from tare.errors import ConfigError
@@ -20,28 +21,39 @@ PACKAGES = {"layers": layers, "workloads": workloads}
 def use(folders: Sequence[str]) -> Iterator[str]:
     """Make plugins findable; yields what is wrong with those that are not.
 
-    Raises ConfigError for a folder without layers or workloads. Tare's own modules win over others
-    of the same name.
+    Raises ConfigError for a folder that is not there or has neither layers nor workloads. A module
+    is only imported when it is used: one that cannot be is reported then. Of two modules of a name
+    the first is taken, and Tare's own before all others.
     """
     for folder in folders:
-        parts = [kind for kind in PACKAGES if (Path(folder) / kind).is_dir()]
+        at = Path(folder).resolve()
+        if not at.is_dir():
+            raise ConfigError(f"--plugins {folder}: there is no such folder")
+        parts = [kind for kind in PACKAGES if (at / kind).is_dir()]
         if not parts:
-            raise ConfigError(f"--plugins {folder}: expected a folder with layers/ or workloads/")
+            raise ConfigError(f"--plugins {folder}: expected layers/ or workloads/ in that folder")
         for kind in parts:
-            _extend(kind, [str(Path(folder).resolve() / kind)])
+            yield from _extend(kind, str(at / kind))
     for kind in PACKAGES:
         for point in entry_points(group=f"tare.{kind}"):
             try:
                 spec = find_spec(point.value)
-            except (ImportError, ValueError) as error:
-                yield f"plugin {point.name} ({point.value}): {error}"
+            except Exception as error:  # noqa: BLE001 - somebody else's code: it may raise anything
+                yield f"plugin {point.name} ({point.value}): {type(error).__name__}: {error}"
                 continue
             if spec is None or spec.submodule_search_locations is None:
                 yield f"plugin {point.name}: {point.value} is not a package of {kind}"
                 continue
-            _extend(kind, list(spec.submodule_search_locations))
+            for path in spec.submodule_search_locations:
+                yield from _extend(kind, path)
 
 
-def _extend(kind: str, paths: Sequence[str]) -> None:
+def _extend(kind: str, path: str) -> Iterator[str]:
     known = PACKAGES[kind].__path__
-    known.extend(path for path in paths if path not in known)
+    if path in known:
+        return
+    taken = {module.name for module in iter_modules(known)}
+    for module in iter_modules([path]):
+        if module.name in taken and not module.name.startswith("_"):
+            yield f"plugin {path}/{module.name}.py is not used: there are {kind} of that name"
+    known.append(path)

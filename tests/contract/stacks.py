@@ -16,6 +16,7 @@ MORE = [
     ("host/docker", {"docker": {"runtime": "crun"}}),
     ("host/docker", {"docker": {"runtime": "runsc"}}),
     ("host/docker", {"docker": {"seccomp": False}}),
+    ("host/podman", {"podman": {"runtime": "runc", "network": "none", "storage": "tmpfs"}}),
     ("host/ssh/docker", {}),
     ("host/qemu-tcg/docker", {}),
     ("host/qemu-tcg/gvisor", {}),

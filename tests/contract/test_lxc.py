@@ -24,7 +24,7 @@ def test_a_container_whose_init_is_killed_ends_its_commands_and_is_left_like_any
 ):
     site = place.site()
     stack = place.open(layers_of("host/lxc"), site)
-    begun = Path(site.folder, site.name, "data", "begun")
+    begun = Path(site.folder, f"{site.name}-0", "data", "begun")
 
     with ThreadPoolExecutor() as pool:
         script = "touch /data/begun; exec sleep 300"
@@ -68,7 +68,7 @@ class Broken:
 def test_a_userland_that_cannot_run_says_why_and_leaves_nothing(place, layers_of, traces, tmp_path):
     site = replace(place.site(), userland=Broken(tmp_path))
 
-    with pytest.raises(LayerError, match=rf"(?s){site.name}: .*(No such file|Failed to)"):
+    with pytest.raises(LayerError, match=f"{site.name}-0 on host: .*(No such file|Failed to)"):
         place.open(layers_of("host/lxc"), site)
 
     assert traces(site.name) == []

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from contract.conftest import _place, settles, traces_fixture
+from contract.conftest import _place, own_place, settles, traces_fixture
 from tare import layer
 
-__all__ = ["settles", "traces_fixture"]
+__all__ = ["own_place", "settles", "traces_fixture"]
 
 HERE = Path(__file__).parent
 

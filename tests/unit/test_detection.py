@@ -64,6 +64,7 @@ class Printing:
          "unknown > an unnamed hypervisor > namespaces of its own (mnt)"),
         ("gvisor", "unknown > an unnamed hypervisor > gVisor"),
         ("docker-gvisor", "unknown > an unnamed hypervisor > gVisor (run by Docker)"),
+        ("qemu-tcg-gvisor", "unknown > QEMU > gVisor"),
         ("uml", "unknown > an unnamed hypervisor > user-mode Linux"),
         ("qemu-tcg", "unknown > QEMU without KVM (TCG)"),
         ("qemu-tcg-docker", "unknown > QEMU without KVM (TCG) > Docker"),
@@ -99,7 +100,7 @@ def test_every_recording_is_tested():
         ("lxc", "environment: container=lxc"),
         ("nspawn", "/run/host/container-manager: container=systemd-nspawn"),
         ("bubblewrap", "process 1 is bwrap"),
-        ("gvisor", "dmesg: [    0.000000] Starting gVisor..."),
+        ("gvisor", "as gVisor always has it: Linux version 4.4.0 #1 SMP Sun Jan 10"),
         ("uml", "User Mode Linux, on Linux vm 6.18"),
         ("qemu-tcg", "DMI: QEMU Standard PC (i440FX + PIIX, 1996)"),
     ],
@@ -276,6 +277,7 @@ def stack_of(path):
         ("host/qemu-tcg", "qemu-arm64"),
         ("host/qemu-tcg/lxc", "qemu-tcg-lxc"),
         ("host/qemu-tcg/docker", "qemu-tcg-docker"),
+        ("host/qemu-tcg/gvisor", "qemu-tcg-gvisor"),
         ("host/qemu-tcg/gvisor", "gvisor"),  # the CPU's flag is that of the guest
         ("host/docker/bubblewrap", "bubblewrap"),  # which shows nothing of what is around it
         ("host/ssh", "qemu-tcg-docker"),
@@ -294,7 +296,7 @@ def test_a_stack_that_is_as_declared_is_not_warned_of(stack, inside):
         ("host/docker", "host", ["docker does not show", "Firecracker", "kernel's first"]),
         ("host/docker", "chroot", ["docker does not show", "root directory", "kernel's first"]),
         ("host/docker", "podman", ["docker does not show", "inside shows Podman", "libpod"]),
-        ("host/docker", "gvisor", ["docker does not show", "inside shows gVisor", "Starting"]),
+        ("host/docker", "gvisor", ["docker does not show", "inside shows gVisor", "4.4.0"]),
         ("host/runsc", "docker", ["runsc does not show", "inside shows Docker"]),
         ("host", "docker", ["inside shows Docker, which is not declared there", "overlay2"]),
         ("host/qemu-tcg", "host", ["qemu-tcg does not show"]),

@@ -10,7 +10,7 @@ from tare.engines import oci
 from tare.engines.docker import Daemon
 from tare.errors import Unavailable
 from tare.ledger import Ledger, Scope, Services, leftovers
-from tare.machine import Completed
+from tare.machine import Completed, Host
 from tare.model import Limits
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
@@ -83,7 +83,7 @@ def test_a_container_gets_its_limits_and_no_swap(site):
         ({"runtime": "runsc", "network": "none"}, ["--runtime=runsc-none", "--network=none"]),
         ({"network": "none"}, ["--network=none"]),
         ({"seccomp": False}, ["--security-opt", "seccomp=unconfined"]),
-        ({"privileged": True}, ["--privileged"]),
+        ({"privileged": True}, ["--privileged", "--runtime=runc-privileged"]),
         ({"storage": "volume"}, ["--mount", "type=volume,dst=/data"]),
         ({"storage": "tmpfs"}, ["--mount", "type=tmpfs,dst=/data"]),
     ],
@@ -220,7 +220,7 @@ def test_a_runtime_brings_its_package_and_its_kernel(runtime, more, own_kernel):
 
 
 def test_our_daemon_knows_gvisor_once_for_each_network():
-    machine = Fake(crun=(1, b""), runsc=(0, b"/usr/bin/runsc\n"))
+    machine = Fake(runc=(1, b""), crun=(1, b""), runsc=(0, b"/usr/bin/runsc\n"))
 
     known = json.loads(engine.config(machine, "/run/x/d"))
 
@@ -232,12 +232,42 @@ def test_our_daemon_knows_gvisor_once_for_each_network():
     }
 
 
-@pytest.mark.parametrize(("status", "path"), [(0, "/run/x/d/crun"), (1, "/usr/bin/crun")])
+@pytest.mark.parametrize(
+    ("lacks", "path"), [(b"", "/sbin/runc"), (b"s/x//\n", "/run/x/d/privileged-runc/run")]
+)
+def test_only_where_capabilities_lack_privileged_containers_are_told_of_fewer(lacks, path):
+    machine = Fake(
+        **{oci.LACKS: (0, lacks)}, runc=(0, b"/sbin/runc\n"), crun=(1, b""), runsc=(1, b"")
+    )
+
+    known = json.loads(engine.config(machine, "/run/x/d"))
+
+    assert known == {"runtimes": {"runc-privileged": {"path": path}}}
+
+
+def test_what_this_machine_lacks_is_taken_out_of_what_a_runtime_is_told(tmp_path):
+    kept = ["CAP_CHOWN", "CAP_KILL", "CAP_MKNOD"]
+    for gone in kept:
+        (tmp_path / "config.json").write_text(json.dumps({"bounding": kept}, separators=",:"))
+        lacks = f's/,"{gone}"//g;s/"{gone}",//g\n'.encode()
+        folder = tmp_path / gone
+        folder.mkdir()
+        at = oci.wrap(Host(), oci.PRIVILEGED, "/bin/echo", f"{folder}/at/run")
+        (folder / "at/lacks").write_bytes(lacks)
+
+        said = Host().run([at, "create", "--bundle", str(tmp_path), "a b"]).stdout
+
+        assert said.decode() == f"create --bundle {tmp_path} a b\n"
+        left = json.loads((tmp_path / "config.json").read_text())["bounding"]
+        assert left == [name for name in kept if name != gone]
+
+
+@pytest.mark.parametrize(("status", "path"), [(0, "/run/x/d/v1/crun"), (1, "/usr/bin/crun")])
 def test_crun_is_wrapped_only_where_both_kinds_of_cgroups_have_controllers(status, path):
     machine = Fake(grep=(status, b""), crun=(0, b"/usr/bin/crun\n"))
 
     assert oci.path(machine, "crun", "/run/x/d") == path
-    assert any("/run/x/d/crun" in argv for argv in machine.asked) == (status == 0)
+    assert any("/run/x/d/v1/crun" in argv for argv in machine.asked) == (status == 0)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tare.limits import cgroup
 from tare.machine import Completed, Host
 from tare.model import DiskCache, Limits
 from tare.stack import Stack
+from tare.study import read_study
 from tare.userland import kvm
 from tare.userland.lab import Image
 
@@ -147,6 +148,28 @@ def test_reports_are_told():
     assert layer.load("host").caveat() == ""
 
 
+STUDY = """
+name: small
+platforms:
+  - lab
+  - lab/kvm/docker
+  - { stack: lab/host, lab: { hypervisor: xen } }
+baseline: lab
+limits: { cpus: 1, memory: 1 GiB }
+workloads: [sysbench_cpu]
+"""
+
+
+def test_a_stack_may_begin_with_it():
+    read = read_study(STUDY, "study.yaml")
+
+    assert [platform.stack for platform in read.platforms] == ["lab", "lab/kvm/docker", "lab/host"]
+    names = [[name for name, _ in platform.layers] for platform in read.platforms]
+    assert names == [["lab"], ["lab", "kvm", "docker"], ["lab", "host"]]
+    hypervisors = [dict(platform.layers[0][1])["hypervisor"] for platform in read.platforms]
+    assert hypervisors == ["kvm", "kvm", "xen"]
+
+
 # --- how it is shared
 
 
@@ -273,7 +296,7 @@ def booting(made):
         scope.about_to_make("folder", folder, outer, remove)
         Path(folder).mkdir()
         made.append((home() / "ledgers" / "lab-kvm").exists())
-        return engine.Lab(outer, hypervisor, folder, f"tare/{name}", 20022, f"{folder}/ssh")
+        return engine.Lab(Fake(), hypervisor, folder, f"tare/{name}", 20022, f"{folder}/ssh")
 
     return boot
 
@@ -382,10 +405,16 @@ def test_whoever_has_a_deadline_can_give_it():
 # --- limits
 
 
-def test_it_gives_the_last_of_its_cpus():
-    site = type("Site", (), {"limits": Limits(cpus=1, memory_bytes=2**30), "name": "tare-x"})
-    instance = lab_layer.Instance(lab_on(Fake()), site)
+@pytest.mark.parametrize(
+    ("hypervisor", "cpus", "cpuset"),
+    [("kvm", 1, "1"), ("kvm", 2, "0,1"), ("xen", 1, "0"), ("xen", 2, "0")],
+)
+def test_it_gives_the_last_of_its_cpus(hypervisor, cpus, cpuset):
+    lab = lab_on(Fake())
+    lab.hypervisor = hypervisor
+    site = type("Site", (), {"limits": Limits(cpus=cpus, memory_bytes=2**30), "name": "tare-x"})
+    instance = lab_layer.Instance(lab, site)
 
-    assert instance.cpuset == str(engine.CPUS - 1)
+    assert instance.cpuset == cpuset
     assert instance.disk_cache() is DiskCache.NONE
     assert instance.threads().cgroup == "tare/tare-x"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import json
-import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import DONE, NOT_ALL_OK
@@ -85,10 +87,14 @@ def _shell(options: argparse.Namespace) -> int:
     if not labs:
         raise Unavailable("no lab is up", "tare lab up")
     lab = labs[0]
-    lab.tell("cont", "running")  # a session that was killed may have left it standing still
-    argv = lab.connection.shell_argv(options.command)
-    sys.stdout.flush()
-    os.execvp(argv[0], argv)  # noqa: S606 - the terminal is theirs
+    with Path(lab.folder, "shells").open("w") as shells:
+        fcntl.flock(shells, fcntl.LOCK_SH)
+        lab.tell("cont", "running")
+        done = subprocess.run(lab.connection.shell_argv(options.command), check=False)
+        with contextlib.suppress(OSError):  # another shell is still open
+            fcntl.flock(shells, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lab.tell("stop", "paused")
+    return done.returncode
 
 
 def _status(options: argparse.Namespace) -> int:

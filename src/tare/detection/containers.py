@@ -23,7 +23,7 @@ FIRST = {
 }
 FIRST_MOUNT = {4026531832, 4026531840, 4026531841}
 
-GVISOR = re.compile(r"gvisor|#1 SMP Sun Jan 10 15:06:54 PST 2016", re.IGNORECASE)
+GVISOR = re.compile(r"gvisor|Sun Jan 10 15:06:54 PST 2016", re.IGNORECASE)
 """What gVisor says its kernel is; the date is a constant in its source."""
 MANAGERS = {
     "systemd-nspawn": "nspawn",
@@ -63,8 +63,8 @@ LEFT_FILES = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
 def containers(seen: Seen) -> tuple[list[Detected], str]:
     """Give the steps above the kernel, from the outside in, or why there are none."""
     version = first(seen, "/proc/version")
-    if seen.get("dmesg") or GVISOR.search(version):
-        said = [f"/proc/version: {version}", *(f"dmesg: {line}" for line in seen.get("dmesg", ()))]
+    if GVISOR.search(version):
+        said = [f"/proc/version, as gVisor always has it: {version}"]
         engine = next(_inner_signs(seen), None)
         product = f"run by {CONTAINERS[engine[0]]}" if engine else ""
         said += [engine[1]] if engine else []

@@ -40,6 +40,7 @@ MAKERS = {
     "Parallels": ("parallels", ""),
     "QEMU": ("qemu", "QEMU"),
     "BOCHS": ("qemu", "QEMU"),
+    "Standard PC (": ("qemu", "QEMU"),  # its product, which gVisor shows without the vendor
 }
 PCI_VENDORS = {
     "0x15ad": "vmware",

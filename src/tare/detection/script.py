@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-# Built-ins of every POSIX shell; of what may be missing (readlink, tr, dd, dmesg) as few calls as
+# Built-ins of every POSIX shell; of what may be missing (readlink, tr, dd) as few calls as
 # can be, for one costs 50 ms in an emulated guest. Each line is what was read, behind its source.
 SCRIPT = r"""
+gvisor=
 dmi=/sys/class/dmi/id
 ns=/proc/self/ns
 say() { printf '%s:%s\n' "$1" "$2"; }
@@ -22,7 +23,7 @@ say() { printf '%s:%s\n' "$1" "$2"; }
         line=
         IFS= read -r line < "$file"
         [ -z "$line" ] || say "$file" "$line"
-        case $line in *'n 4.4.0 '* | *[Gg][Vv]isor*) gvisor=perhaps ;; esac
+        case $line in *'Sun Jan 10 15:06:54 PST 2016'* | *[Gg][Vv]isor*) gvisor=yes ;; esac
     done
     while IFS= read -r line && [ -n "$line" ]; do
         case $line in
@@ -65,13 +66,16 @@ say() { printf '%s:%s\n' "$1" "$2"; }
         if [ / -ef $file/. ]; then line=same; else line=other; fi
         say $file $line
     done
-    for line in $(readlink $ns/cgroup $ns/ipc $ns/mnt $ns/pid $ns/user $ns/uts); do
-        say $ns "$line"
-    done
-    line=$(readlink /proc/1/ns/mnt) && say /proc/1/ns "$line"
-    [ ! -r /proc/1/environ ] || tr '\0' '\n' < /proc/1/environ | while IFS= read -r line; do
-        case $line in container=*) say /proc/1/environ "$line" ;; esac
-    done
+    # gVisor has told enough, and there a call is dearer still.
+    if [ -z "$gvisor" ]; then
+        for line in $(readlink $ns/cgroup $ns/ipc $ns/mnt $ns/pid $ns/user $ns/uts); do
+            say $ns "$line"
+        done
+        line=$(readlink /proc/1/ns/mnt) && say /proc/1/ns "$line"
+        [ ! -r /proc/1/environ ] || tr '\0' '\n' < /proc/1/environ | while IFS= read -r line; do
+            case $line in container=*) say /proc/1/environ "$line" ;; esac
+        done
+    fi
     # The CPU's answer to leaf N is read at offset N: a number of 4 bytes, and 12 bytes of text.
     file=/dev/cpu/0/cpuid
     for block in 67108864 67108880; do
@@ -81,9 +85,6 @@ say() { printf '%s:%s\n' "$1" "$2"; }
     done
     file=/sys/firmware/acpi/tables/FACP
     [ ! -r $file ] || say $file "$(dd if=$file bs=2 skip=5 count=7 | tr -cd '[:print:]')"
-    [ -z "$gvisor" ] || dmesg | while IFS= read -r line; do
-        case $line in *gVisor*) say dmesg "$line" ;; esac
-    done
 } 2> /dev/null
 """
 

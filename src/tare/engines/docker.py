@@ -22,6 +22,12 @@ START_S = 60.0
 IMPORT_S = 600.0
 # A network for benchmarks (RFC 2544), so that it meets no real one.
 BRIDGE_ADDRESS = "198.18.0.1/24"
+MOUNTS = {
+    "overlay": (),
+    "volume": ("--mount", "type=volume,dst=/data"),
+    "tmpfs": ("--mount", "type=tmpfs,dst=/data"),
+}
+"""What each storage for /data needs besides the container's own layer."""
 # setsid and no open streams: the daemon must outlive the command that starts it.
 SERVE = 'setsid "$@" > "$0" 2>&1 < /dev/null &'
 REMOVE_BRIDGE = '! ip link show "$0" > /dev/null 2>&1 || ip link delete "$0"'
@@ -87,9 +93,13 @@ class Daemon:
         whose = "own" if self.own else "other"
         return ["sh", "-c", REMOVE_CONTAINER, container, whose, *self.client]
 
-    def runtime(self, name: str, network: str) -> str:
-        """Give the name by which the daemon knows a runtime that is to run on a network."""
-        return f"{name}-{network}" if self.own and name == "runsc" else name
+    def runtime(self, name: str, network: str, *, privileged: bool) -> str:
+        """Give the name by which the daemon knows a runtime for a network and its confinement."""
+        if not self.own:
+            return name
+        if name == "runsc":
+            return f"runsc-{network}"
+        return f"{name}-privileged" if privileged else name
 
 
 def answering(machine: Machine) -> str | None:
@@ -203,10 +213,13 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
 
 
 def config(machine: Machine, folder: str) -> str:
-    """Write what a daemon is to know of the runtimes of a machine; it knows runc by itself."""
+    """Write what a daemon is to know of the runtimes of a machine."""
     runtimes: dict[str, object] = {}
-    if crun := oci.path(machine, "crun", folder):
-        runtimes["crun"] = {"path": crun}
+    for name in ("runc", "crun"):
+        if program := oci.path(machine, name, folder):
+            if name != "runc":  # a daemon knows that by itself, and lets nobody redefine it
+                runtimes[name] = {"path": program}
+            runtimes[f"{name}-privileged"] = {"path": oci.privileged(machine, program, folder)}
     if runsc := oci.path(machine, "runsc", folder):
         for network, stack in oci.GVISOR_NETWORK.items():
             given = {"path": runsc, "runtimeArgs": [f"--network={stack}"]}

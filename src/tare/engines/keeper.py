@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tare.errors import CommandFailed, LayerError, LayerTimedOut
 from tare.limits.cgroup import Group
@@ -18,7 +18,9 @@ LIVES = r"""
 pid=$(cat "$0/pid") && grep -q "/$1\$\|/$1/" "/proc/$pid/cgroup" 2> /dev/null &&
     ! grep -q '^State:.Z' "/proc/$pid/status"
 """
-SIGNAL = 'kill -"$1" "$(cat "$0/pid")"'
+SIGNAL = r"""
+pid=$(cat "$0") && grep -q "/$1\$\|/$1/" "/proc/$pid/cgroup" 2> /dev/null && kill -"$2" "$pid"
+"""
 LEAD = r"""
 folder=$0
 grep -qx "$1" "$folder/log" && read -r keeper < "$folder/pid" || exit 125
@@ -57,7 +59,7 @@ class Keeper:
     def lead_argv(self, line: str) -> list[str]:
         """Build what goes before a command's words to have it run only once a line was printed.
 
-        The pid of the keeper's child, the first process inside, is then in the file ``leader``.
+        The pid of the leader, which is the keeper's only child, is then in the file ``leader``.
         """
         return ["sh", "-c", LEAD, self.folder, line]
 
@@ -79,23 +81,22 @@ class Keeper:
             )
         raise LayerError(f"{what} ended before it answered; it said: {self.last_words()}")
 
-    def stop(
-        self,
-        what: str,
-        timeout_s: float,
-        *,
-        signal: str = "TERM",
-        tell: Sequence[str] = (),
-        hard: bool = False,
-    ) -> None:
-        """End it by a signal and wait for that, or at once with all that is in its group.
+    def signal_argv(self, signal: str, to: Literal["pid", "leader"] = "pid") -> list[str]:
+        """Build the command that sends a signal to the keeper, or to its leader."""
+        return ["sh", "-c", SIGNAL, f"{self.folder}/{to}", self.group.path, signal]
 
-        Where a signal to the keeper is not what ends it in order, ``tell`` is the command that
-        does. What is then left in the group is killed: nothing of it may run on.
+    def stop(
+        self, what: str, timeout_s: float, *, tell: Sequence[str] = (), hard: bool = False
+    ) -> None:
+        """Tell it to end and wait for that, or end it at once with all that is in its group.
+
+        It is told by SIGTERM, or by the command ``tell``. What is left in the group then is killed:
+        nothing of it may run on.
         """
         if not hard:
-            self.machine.run(tell or ["sh", "-c", SIGNAL, self.folder, signal])
+            tell = tell or self.signal_argv("TERM")
+            self.machine.run(tell)
             if not await_true(lambda: not self.lives(), timeout_s=timeout_s, every_s=0.02):
-                told = f"`{shlex.join(tell)}`" if tell else f"SIG{signal}"
+                told = f"{tell[0]} ... {tell[-1]}"
                 raise LayerTimedOut(f"{what} did not end within {timeout_s:.0f} s of {told}")
         self.group.kill()

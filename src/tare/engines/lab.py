@@ -35,6 +35,8 @@ HYPERVISORS: tuple[Hypervisor, ...] = ("kvm", "xen")
 
 BINARY = "qemu-system-x86_64"
 CPUS = 2
+LINUX_CPUS = {"kvm": CPUS, "xen": 1}
+"""What the lab's Linux has of them: a dom0 with two spins on one while it waits for the other."""
 MEMORY_MIB = 5120
 # What QEMU needs besides the lab's memory: translated code, above all.
 NEEDS_MIB = MEMORY_MIB + 1536
@@ -58,26 +60,36 @@ LINUX = f"{KERNEL} console=ttyS0 clocksource=tsc modules_load=kvm_amd"
 DOM0 = f"{KERNEL} console=hvc0"
 XEN = (
     "console=com1 com1=115200,8n1 cpuidle=0 "
-    "dom0_mem=2048M,max:2048M dom0_max_vcpus=2 dom0_vcpus_pin"
+    "dom0_mem=2048M,max:2048M dom0_max_vcpus=1 dom0_vcpus_pin"
 )
 
-# In a lab that is gone there is nothing to undo; one that a killed session left standing still has
-# to go on before it can be asked.
-UNDO = r"""
+# Whether the process that the lab's folder names is in its group: another may have its number.
+ALIVE = r"""
+alive() {
+    pid=$(cat "$folder/pid" 2> /dev/null) &&
+        cat /sys/fs/cgroup/"$path"/cgroup.procs /sys/fs/cgroup/*/"$path"/cgroup.procs 2> /dev/null |
+        grep -qx "$pid"
+}
 folder=$0 path=$1
 shift
-pid=$(cat "$folder/pid" 2> /dev/null) || exit 0
-cat /sys/fs/cgroup/"$path"/cgroup.procs /sys/fs/cgroup/*/"$path"/cgroup.procs 2> /dev/null |
-    grep -qx "$pid" || exit 0
-printf '{"execute": "qmp_capabilities"}\n{"execute": "cont"}\n' |
-    socat -t 10 - UNIX-CONNECT:"$folder/monitor" > /dev/null 2>&1
-exec "$@"
 """
-LIVES = r"""
-pid=$(cat "$0/pid") || exit 1
-cat /sys/fs/cgroup/"$1"/cgroup.procs /sys/fs/cgroup/*/"$1"/cgroup.procs 2> /dev/null |
-    grep -qx "$pid"
+LIVES = ALIVE + "alive\n"
+# In a lab that is gone there is nothing to undo; one that stands still has to go on for that.
+UNDO = (
+    ALIVE
+    + r"""
+tell() {
+    printf '{"execute": "qmp_capabilities"}\n{"execute": "%s"}\n' "$1" |
+        socat -t 10 - UNIX-CONNECT:"$folder/monitor" > /dev/null 2>&1
+}
+alive || exit 0
+tell cont
+"$@"
+status=$?
+tell stop
+exit $status
 """
+)
 AVAILABLE = "awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo"
 
 
@@ -335,6 +347,7 @@ def keep(hypervisor: Hypervisor) -> Lab:
             folder = str(state.with_suffix(""))
             lab = boot(Host(), scope, hypervisor, f"tare-lab-{hypervisor}", folder)
             check(Host(), lab.connection.hang_up_argv())
+            lab.tell("stop", "paused")  # nobody uses it yet
             told = {"folder": lab.folder, "group": lab.group, "port": lab.port}
             durable.replace(state, json.dumps(told))
         except BaseException:

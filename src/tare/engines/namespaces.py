@@ -52,7 +52,7 @@ while :; do sleep 3600 & wait $!; done
 SERVE = r"""
 call='
 caller=/proc/$0
-xargs -0 -x -s 1000000 -a "$caller/cmdline" sh -c "$1" "$caller" \
+xargs -0 -x -n 100000 -s 1000000 -a "$caller/cmdline" sh -c "$1" "$caller" \
     < "$caller/fd/6" > "$caller/fd/7" 2> "$caller/fd/8" 3<&- || echo 125 > "$caller/fd/9"
 '
 run='

@@ -14,9 +14,33 @@ GVISOR_NETWORK = {"host": "host", "bridge": "sandbox", "none": "none"}
 # Where v2 stands beside v1 and has a controller, crun refuses to run. It sees v1 alone here, and
 # puts its containers in the same groups as runc does.
 HAS_BOTH = ["grep", "-qs", ".", "/sys/fs/cgroup/unified/cgroup.controllers"]
-CRUN = r"""#!/bin/sh
-exec unshare --mount sh -c 'umount /sys/fs/cgroup/unified && exec crun "$@"' crun "$@"
+CRUN = rb"""#!/bin/sh
+program=$(readlink "${0%/*}/program")
+exec unshare --mount sh -c 'umount /sys/fs/cgroup/unified && exec "$0" "$@"' "$program" "$@"
 """
+# Docker gives a privileged container all capabilities there are, which a root that lacks some (in
+# a micro-VM, in a container) cannot do: what it lacks is taken out of what the runtime is told.
+LACKS = r"""
+has=,$(setpriv --dump | sed -n 's/^Capability bounding set: //p'),
+for name in $(setpriv --list-caps | tr a-z A-Z); do
+    case $(echo "$has" | tr a-z A-Z) in
+    *,$name,*) ;;
+    *) echo "s/,\"CAP_$name\"//g;s/\"CAP_$name\",//g" ;;
+    esac
+done
+"""
+PRIVILEGED = rb"""#!/bin/sh
+before=
+for word; do
+    case $before in
+    --bundle) sed -i -f "${0%/*}/lacks" "$word/config.json" ;;
+    --process) sed -i -f "${0%/*}/lacks" "$word" ;;
+    esac
+    before=$word
+done
+exec "$(readlink "${0%/*}/program")" "$@"
+"""
+PLACE = 'mkdir "${0%/*}" && cat > "$0" && chmod 755 "$0" && ln -s "$1" "${0%/*}/program"'
 # runsc takes the addresses off the interfaces it finds, so it refuses the host's namespace. Older
 # ones know that by a file which newer kernels show in every namespace. Newer ones look for another.
 TAKES_ALL_FOR_THE_HOSTS = r"""
@@ -58,15 +82,39 @@ def path(machine: Machine, runtime: str, folder: str) -> str | None:
 
     What it needs besides is put in a folder of the engine's own. Raises LayerError.
     """
-    found = machine.run(["sh", "-c", 'command -v "$0"', runtime])
-    if found.returncode != 0:
+    done = machine.run(["sh", "-c", 'command -v "$0"', runtime])
+    if done.returncode != 0:
         return None
-    if runtime != "crun" or machine.run(HAS_BOTH).returncode != 0:
-        return found.stdout.decode().strip()
-    wrapper = f"{folder}/crun"
+    found = done.stdout.decode().strip()
+    if runtime == "crun" and machine.run(HAS_BOTH).returncode == 0:
+        return wrap(machine, CRUN, found, f"{folder}/v1/crun")
+    return found
+
+
+def privileged(machine: Machine, program: str, folder: str) -> str:
+    """Give the program for privileged containers, of which ``program`` runs the others.
+
+    Raises LayerError.
+    """
     try:
-        put(machine, CRUN.encode(), wrapper)
-        check(machine, ["chmod", "755", wrapper])
+        lacks = check(machine, ["sh", "-c", LACKS]).stdout
+        if not lacks:
+            return program
+        at = f"{folder}/privileged-{program.rpartition('/')[2]}"
+        wrapper = wrap(machine, PRIVILEGED, program, f"{at}/run")
+        put(machine, lacks, f"{at}/lacks")
     except CommandFailed as error:
-        raise LayerError(f"could not write {wrapper} on {machine.name}: {error}") from error
+        raise LayerError(f"no privileged containers on {machine.name}: {error}") from error
     return wrapper
+
+
+def wrap(machine: Machine, script: bytes, program: str, at: str) -> str:
+    """Write a script that finds a program by the link ``program`` beside it.
+
+    That may be such a script itself, and has to be called by its own path. Raises LayerError.
+    """
+    try:
+        check(machine, ["sh", "-c", PLACE, at, program], stdin=script)
+    except CommandFailed as error:
+        raise LayerError(f"could not write {at} on {machine.name}: {error}") from error
+    return at

@@ -20,9 +20,8 @@ lock_type = "file"
 """
 # What conmon cleans up with is not told where the runtime keeps its state, only which one it is.
 RUNTIME = rb"""#!/bin/sh
-exec "${0%/*}/program" --root "${0%/*}/state" "$@"
+exec "$(readlink "${0%/*}/program")" --root "${0%/*}/state" "$@"
 """
-PLACE = 'mkdir "${0%/*}" && cat > "$0" && chmod 755 "$0" && ln -s "$1" "${0%/*}/program"'
 INIT = "command -v catatonit || command -v /usr/libexec/podman/catatonit"
 # Podman lowers its own limit of processes to the number of pids there are.
 ULIMITS = r"""
@@ -91,10 +90,9 @@ def own(machine: Machine, site: Site, folder: str, runtime: str) -> Podman:
     program = oci.path(machine, runtime, folder)
     if program is None:
         raise LayerError(f"{runtime} is not installed on {machine.name}")
-    called = f"{folder}/runtime/{runtime}"
+    called = oci.wrap(machine, RUNTIME, program, f"{folder}/runtime/{runtime}")
     try:
         put(machine, CONFIG, f"{folder}/containers.conf")
-        check(machine, ["sh", "-c", PLACE, called, program], stdin=RUNTIME)
     except CommandFailed as error:
         raise LayerError(f"could not write in {folder} on {machine.name}: {error}") from error
     return Podman(machine, folder, run, called)

@@ -45,6 +45,7 @@ class Guest(layer.Instance):
     """A guest with the userland on its disk, which says on its console when it is ready.
 
     ``start_argv`` gives the command that starts QEMU for a port of the outer machine's loopback.
+    Without ``resets`` a reboot is a stop and a start.
     """
 
     def __init__(
@@ -54,7 +55,10 @@ class Guest(layer.Instance):
         group: cgroup.Group,
         connection: Connection,
         start_argv: Callable[[int], list[str]],
+        *,
+        resets: bool = True,
     ) -> None:
+        self.resets = resets
         self.outer, self.site, self.group, self.start_argv = outer, site, group, start_argv
         self.folder = f"{site.folder}/{site.name}"
         self.process = Keeper(outer, group, self.folder)
@@ -110,7 +114,10 @@ class Guest(layer.Instance):
         self._hang_up()
 
     def reboot(self, *, hard: bool = False) -> None:
-        """See Instance.reboot: QEMU stays, as a computer does."""
+        """See Instance.reboot: QEMU stays, as a computer does, where its machine has a reset."""
+        if not self.resets:
+            super().reboot(hard=hard)
+            return
         self._empty_console()  # what it says from now on is of the new boot
         # Until it is ready: a BIOS that finds a warm computer resets it once more.
         self.reboots = True

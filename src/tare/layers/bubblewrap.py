@@ -44,7 +44,6 @@ MEND = (
     "sysctl user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0; "
     "in a container: docker: { privileged: true }"
 )
-TELL = 'kill -TERM "$(cat "$0")"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +110,8 @@ class Instance(layer.Instance):
 
     def __init__(self, site: layer.Site, keeper: Keeper, start: list[str]) -> None:
         self.site, self.keeper, self.start_argv = site, keeper, start
-        self.leader, group = f"{keeper.folder}/leader", keeper.group
-        enter = [*enter_argv(self.leader, group.path), *AS_IN_THE_SANDBOX]
+        group = keeper.group
+        enter = [*enter_argv(f"{keeper.folder}/leader", group.path), *AS_IN_THE_SANDBOX]
         self.machine = Inner(
             keeper.machine, "bubblewrap", lambda argv: group.enter_argv([*enter, *argv])
         )
@@ -130,7 +129,7 @@ class Instance(layer.Instance):
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop: its first process is told to end, which bwrap does not outlive."""
-        tell = ["sh", "-c", TELL, self.leader]
+        tell = self.keeper.signal_argv("TERM", "leader")
         self.keeper.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
 
     def pause(self) -> None:

@@ -8,19 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines.docker import Daemon, serving, usable
+from tare.engines.docker import MOUNTS, Daemon, serving, usable
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
     from tare.userland import Userland
-
-MOUNTS = {
-    "overlay": (),
-    "volume": ("--mount", "type=volume,dst=/data"),
-    "tmpfs": ("--mount", "type=tmpfs,dst=/data"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +23,8 @@ class Layer(layer.Layer):
 
     ``runtime`` is runc, crun, runsc (gVisor), or what a daemon that is already there knows.
     ``seccomp`` is Docker's filter of system calls. ``privileged`` takes that and all other
-    confinement away, which a layer nested in the container may need: one that mounts or makes
-    namespaces or groups cannot do that in an ordinary container. ``image`` names another image
-    than the shared userland; the report then says so.
+    confinement away: a layer nested in the container may have to mount or to make namespaces and
+    groups. ``image`` is another image than the shared userland; the report then says so.
     """
 
     image: str = ""
@@ -86,10 +79,10 @@ class Layer(layer.Layer):
     def create_argv(self, daemon: Daemon, image: str, site: layer.Site) -> list[str]:
         """Build the command that creates the container."""
         memory = str(site.limits.memory_bytes)
+        runtime = daemon.runtime(self.runtime, self.network, privileged=self.privileged)
         # Without --memory-swap a container may use as much swap again as it has memory.
         return [
-            *daemon.client, "create", "--name", site.name, "--init",
-            f"--runtime={daemon.runtime(self.runtime, self.network)}",
+            *daemon.client, "create", "--name", site.name, "--init", f"--runtime={runtime}",
             f"--network={self.network}", f"--cpuset-cpus={site.cpuset}", f"--memory={memory}",
             f"--memory-swap={memory}", *MOUNTS[self.storage],
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
@@ -107,6 +100,7 @@ class Instance(layer.Instance):
         enter = [*daemon.client, "exec", "--interactive", site.name]
         self.machine = Inner(outer, "docker", lambda argv: [*enter, *argv])
         self.cpuset = site.cpuset
+        self.is_paused = False
 
     def start(self) -> None:
         """See Instance.start."""
@@ -120,7 +114,9 @@ class Instance(layer.Instance):
             raise LayerError(f"{self.site.name} does not answer: {error}") from error
 
     def stop(self, *, hard: bool = False) -> None:
-        """See Instance.stop."""
+        """See Instance.stop. Docker loses a gVisor that is killed while it is paused."""
+        if self.is_paused:
+            self.resume()
         for verb in ("kill", "wait") if hard else ("stop",):
             self._docker(verb)
 
@@ -134,10 +130,12 @@ class Instance(layer.Instance):
     def pause(self) -> None:
         """See Instance.pause."""
         self._docker("pause")
+        self.is_paused = True
 
     def resume(self) -> None:
         """See Instance.resume."""
         self._docker("unpause")
+        self.is_paused = False
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

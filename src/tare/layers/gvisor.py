@@ -18,7 +18,7 @@ from tare.machine import Inner, Machine, put
 if TYPE_CHECKING:
     from tare.userland import Userland
 
-TRY_S = 30
+TRY_S = 45
 # A platform that does not work may hang; a sandbox that was tried ends with the one who tried it.
 TRY = r"""
 folder=$(mktemp -d) || exit 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare import layer
-from tare.engines.lab import BINARY, CPUS, Hypervisor, Lab, find, serving
+from tare.engines.lab import BINARY, LINUX_CPUS, Hypervisor, Lab, find, serving
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
 from tare.machine import Host, Machine, check
@@ -91,8 +91,8 @@ class Instance(layer.Instance):
     def __init__(self, of: Lab, site: layer.Site) -> None:
         self.lab, self.site = of, site
         self.machine: Machine = of.machine
-        count = min(site.limits.cpus, CPUS)
-        self.cpuset = ",".join(map(str, range(CPUS - count, CPUS)))
+        there = LINUX_CPUS[of.hypervisor]
+        self.cpuset = ",".join(map(str, range(max(0, there - site.limits.cpus), there)))
         self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
 
     def start(self) -> None:

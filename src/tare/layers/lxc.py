@@ -12,7 +12,7 @@ from tare.engines.namespaces import INIT
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import cgroup
-from tare.machine import Inner, Machine, check, put
+from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
     from tare.userland import Userland
@@ -22,6 +22,9 @@ NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the netwo
 # Longer than the container's init takes to end; LXC kills what is left then.
 STOP_S = 10
 LOCKS = "/run/lxc/lock"
+# The first errors are the cause; what LXC prints itself only says that there were some.
+ERRORS = ("sed", "-n", "s/.* ERROR .* - //p")
+START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +61,7 @@ class Layer(layer.Layer):
         # In v2 a group that holds processes can have none below it, so LXC is started beside those
         # that it makes; it makes them in every hierarchy there is, and all are below ours.
         beside = cgroup.make(outer, f"{group.path}/start", site.scope)
-        try:
-            put(outer, self.config(folder, group.path).encode(), f"{folder}/config")
-        except CommandFailed as error:
-            raise LayerError(f"could not configure {site.name} on {outer.name}: {error}") from error
-        return Instance(outer, site, group, beside)
+        return Instance(outer, site, group, beside, self.config(folder, group.path))
 
     def config(self, folder: str, group: str) -> str:
         """Write the container's configuration."""
@@ -102,20 +101,27 @@ class Instance(layer.Instance):
     """One container; LXC looks for its configuration in the folder of its name."""
 
     def __init__(
-        self, outer: Machine, site: layer.Site, group: cgroup.Group, beside: cgroup.Group
+        self,
+        outer: Machine,
+        site: layer.Site,
+        group: cgroup.Group,
+        beside: cgroup.Group,
+        config: str,
     ) -> None:
         self.outer, self.site, self.group, self.beside = outer, site, group, beside
+        self.folder, self.config = f"{site.folder}/{site.name}", config
         self.client = ["-P", site.folder, "-n", site.name]
-        self.log = f"{site.folder}/{site.name}/log"
         environment = [f"--set-var={variable}" for variable in tree.ENVIRONMENT]
-        enter = ["lxc-attach", *self.client, "--clear-env", *environment, "--"]
-        self.machine = Inner(outer, "lxc", lambda argv: [*enter, *argv])
+        self.enter = ["lxc-attach", *self.client, "--clear-env", *environment, "--"]
+        self.machine = Inner(outer, "lxc", lambda argv: [*self.enter, *argv])
         self.cpuset = site.cpuset
 
     def start(self) -> None:
         """See Instance.start. LXC returns once the container's init runs."""
-        argv = ["lxc-start", *self.client, "-o", self.log, "-l", "ERROR", "--", "sh", "-c", INIT]
-        self._do(self.beside.enter_argv(argv))
+        argv = ["lxc-start", *self.client, "-o", f"{self.folder}/log", "-l", "ERROR",
+                "--", "sh", "-c", INIT]  # fmt: skip
+        start = self.beside.enter_argv(["sh", "-c", START, self.folder, *argv])
+        self._do(start, self.config.encode())
         # LXC makes the group anew each time; the limits are where those inside can see them.
         memory = str(self.site.limits.memory_bytes)
         limited = [f"{self.group.path}/run/container", self.site.cpuset, memory]
@@ -123,10 +129,7 @@ class Instance(layer.Instance):
 
     def ready(self) -> None:
         """See Instance.ready."""
-        try:
-            check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
-        except CommandFailed as error:
-            raise LayerError(f"{self.site.name} does not answer: {error}") from error
+        self._do([*self.enter, "true"])
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""
@@ -147,9 +150,10 @@ class Instance(layer.Instance):
         """See Instance.threads: the container and LXC's monitor, which sleeps."""
         return layer.Threads(cgroup=self.group.path)
 
-    def _do(self, argv: Sequence[str]) -> None:
+    def _do(self, argv: Sequence[str], stdin: bytes = b"") -> None:
         try:
-            check(self.outer, argv, timeout_s=self.site.deadline_s)
+            check(self.outer, argv, stdin=stdin, timeout_s=self.site.deadline_s)
         except CommandFailed as error:
-            said = self.outer.run(["tail", "-n", "8", self.log]).stdout.decode(errors="replace")
-            raise LayerError(f"{self.site.name}: {error} {said.strip()[-800:]}") from error
+            said = self.outer.run([*ERRORS, f"{self.folder}/log"]).stdout.decode(errors="replace")
+            cause = "; ".join(said.splitlines()[:3]) or str(error)
+            raise LayerError(f"{self.site.name} on {self.outer.name}: {cause[:400]}") from error

@@ -149,6 +149,7 @@ class Instance(layer.Instance):
         self.outer.run(self.connection.hang_up_argv())
 
     def _connect(self, connection: Connection) -> None:
+        check(self.outer, ["mkdir", "-p", self.site.folder])  # for the connection's socket
         connection.open(self.outer, self.site.deadline_s)
         bare = Inner(self.outer, "vsphere", connection.wrap, ephemeral=bool(self.of.template))
         boot = text(bare, ["sh", "-c", BOOT])

@@ -1,0 +1,104 @@
+"""What libvirt is told about a domain: its XML, one small function for each hypervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree as ET
+
+from tare.model import Limits
+from tare.userland import Guest
+
+
+def qemu(
+    name: str, limits: Limits, cpuset: str, kind: str, guest: Guest, folder: str, tap: str, append: str
+) -> str:
+    """Describe a QEMU guest, ``kind`` is kvm or qemu: ``disk`` and ``console`` are in its folder.
+
+    A CPU that is the host's own, or all that can be emulated; no device that nobody asked for.
+    """
+    domain = _domain(kind, name, limits, cpuset)
+    system = _add(domain, "os")
+    _add(system, "type", "hvm", arch="x86_64", machine="pc")
+    _boot(system, guest, append)
+    _add(_add(domain, "features"), "acpi")
+    _add(domain, "cpu", mode="host-passthrough" if kind == "kvm" else "maximum")
+    devices = _add(domain, "devices")
+    _add(devices, "emulator", "/usr/bin/qemu-system-x86_64")
+    _disk(devices, limits, f"{folder}/disk", "vda", "virtio")
+    _add(devices, "controller", type="usb", model="none")
+    interface = _add(devices, "interface", type="ethernet")
+    _add(interface, "target", dev=tap, managed="no")
+    _add(interface, "model", type="virtio")
+    # Appended to, so that it can be emptied before a reboot.
+    serial = _add(devices, "serial", type="file")
+    _add(serial, "source", path=f"{folder}/console", append="on")
+    _add(devices, "memballoon", model="none")
+    # As root, since the folder is root's: another user's daemon would run it as nobody else.
+    label = _add(domain, "seclabel", type="static", model="dac", relabel="no")
+    _add(label, "label", "+0:+0")
+    return ET.tostring(domain, encoding="unicode")
+
+
+def xen(
+    name: str, limits: Limits, cpuset: str, kind: str, guest: Guest, folder: str, bridge: str, append: str
+) -> str:
+    """Describe a Xen domain, ``kind`` is xenpv or xenpvh, with its disk in its folder."""
+    domain = _domain("xen", name, limits, cpuset)
+    system = _add(domain, "os")
+    _add(system, "type", "linux" if kind == "xenpv" else "xenpvh", machine=kind)
+    _boot(system, guest, append)
+    devices = _add(domain, "devices")
+    _disk(devices, limits, f"{folder}/disk", "xvda", "xen")
+    _add(_add(devices, "interface", type="bridge"), "source", bridge=bridge)
+    _add(_add(devices, "console", type="pty"), "target", type="xen", port="0")
+    return ET.tostring(domain, encoding="unicode")
+
+
+def lxc(name: str, limits: Limits, cpuset: str, root: str, init: Sequence[str]) -> str:
+    """Describe a system container of a directory; it has the network of the host."""
+    domain = _domain("lxc", name, limits, cpuset)
+    system = _add(domain, "os")
+    _add(system, "type", "exe", arch="x86_64")
+    _add(system, "init", init[0])
+    for word in init[1:]:
+        _add(system, "initarg", word)
+    devices = _add(domain, "devices")
+    _add(devices, "emulator", "/usr/lib/libvirt/libvirt_lxc")
+    filesystem = _add(devices, "filesystem", type="mount", accessmode="passthrough")
+    _add(filesystem, "source", dir=root)
+    _add(filesystem, "target", dir="/")
+    _add(devices, "console", type="pty")
+    return ET.tostring(domain, encoding="unicode")
+
+
+def _domain(kind: str, name: str, limits: Limits, cpuset: str) -> ET.Element:
+    domain = ET.Element("domain", type=kind)
+    _add(domain, "name", name)
+    _add(domain, "memory", str(limits.memory_bytes), unit="b")
+    _add(domain, "vcpu", str(limits.cpus), placement="static", cpuset=cpuset)
+    for event, then in LIFECYCLE.items():
+        _add(domain, f"on_{event}", then)
+    return domain
+
+
+LIFECYCLE: Mapping[str, str] = {"poweroff": "destroy", "reboot": "restart", "crash": "destroy"}
+
+
+def _boot(system: ET.Element, guest: Guest, append: str) -> None:
+    _add(system, "kernel", str(guest.kernel))
+    _add(system, "initrd", str(guest.initrd))
+    _add(system, "cmdline", append)
+
+
+def _disk(devices: ET.Element, limits: Limits, path: str, name: str, bus: str) -> None:
+    disk = _add(devices, "disk", type="file", device="disk")
+    # With none the disk is open with O_DIRECT: the host's memory is no second cache for the guest.
+    _add(disk, "driver", name="qemu", type="qcow2", cache=limits.disk_cache)
+    _add(disk, "source", file=path)
+    _add(disk, "target", dev=name, bus=bus)
+
+
+def _add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
+    made = ET.SubElement(parent, tag, attributes)
+    made.text = text or None
+    return made

@@ -1,0 +1,254 @@
+"""Guests under QEMU: the hardware that settings choose, other systems, and QEMU killed at any time.
+
+What every layer promises is in test_layer.py, test_leaving.py and test_verbs.py.
+"""
+
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tare.errors import LayerError, LayerTimedOut, Unavailable
+from tare.ledger import Scope
+from tare.machine import await_true, check, put, text
+from tare.model import Limits
+from tare.userland import foreign
+from tare.userland.cpio import archive
+
+pytestmark = pytest.mark.needs("qemu")
+
+LIMITS = Limits(cpus=1, memory_bytes=2**29)
+START_S = 300.0
+
+
+@contextmanager
+def guest(place, layers_of, **settings):
+    site = place.site(limits=LIMITS, deadline_s=START_S)
+    stack = place.open(layers_of("host/qemu-tcg", **{"qemu-tcg": settings}), site)
+    try:
+        yield stack
+    finally:
+        stack.close()
+
+
+def driver(machine, path):
+    """Name the kernel's driver of a device."""
+    return text(machine, ["sh", "-c", 'basename "$(readlink -f "$0/driver")"', path])
+
+
+# --- hardware
+
+
+@pytest.mark.parametrize(
+    ("settings", "of_disk", "disk", "of_network", "product"),
+    [
+        ({}, "virtio_blk", "vda", "virtio_net", "i440FX"),
+        ({"machine": "q35", "disk": "sata", "network": "e1000"}, "sd", "sda", "e1000", "Q35"),
+        ({"disk": "ide", "cpu": "Nehalem"}, "sd", "sda", "virtio_net", "i440FX"),
+        ({"disk": "nvme"}, "nvme", "nvme0n1", "virtio_net", "i440FX"),
+        ({"machine": "microvm"}, "virtio_blk", "vda", "virtio_net", ""),
+    ],
+    ids=["default", "emulated", "ide", "nvme", "microvm"],
+)
+def test_a_guest_sees_the_hardware_that_was_asked_for(
+    place, layers_of, settings, of_disk, disk, of_network, product
+):
+    with guest(place, layers_of, **settings) as stack:
+        machine = stack.machine
+        device = "/sys/class/block/$0/device"
+        if of_disk == "nvme":
+            device += "/device"
+        found = text(machine, ["sh", "-c", f'basename "$(readlink -f {device}/driver)"', disk])
+        assert found == of_disk
+        assert text(machine, ["awk", '$2 == "/" { print $1 }', "/proc/mounts"]) == f"/dev/{disk}"
+        assert driver(machine, "/sys/class/net/eth0/device") == of_network
+        shown = machine.run(["cat", "/sys/class/dmi/id/product_name"]).stdout.decode()
+        assert product in shown
+        if "cpu" in settings:
+            assert "Nehalem" in get_cpu(machine)
+        assert text(machine, ["sysbench", "--version"]).startswith("sysbench")
+        before = text(machine, ["cat", "/proc/sys/kernel/random/boot_id"])
+        stack.instances[-1].reboot(hard=True)
+        stack.instances[-1].ready()
+        assert text(machine, ["cat", "/proc/sys/kernel/random/boot_id"]) != before
+
+
+def get_cpu(machine):
+    return text(machine, ["grep", "-m1", "model name", "/proc/cpuinfo"])
+
+
+def test_the_kernel_can_be_the_same_whatever_the_hardware(place, layers_of):
+    with guest(place, layers_of, kernel="generic") as stack:
+        assert "cloud" not in text(stack.machine, ["uname", "-r"])
+        assert driver(stack.machine, "/sys/class/net/eth0/device") == "virtio_net"
+
+
+def test_memory_comes_from_huge_pages_or_is_refused_with_what_mends_it(
+    place, layers_of, traces, settles
+):
+    known = Path("/proc/sys/vm/nr_hugepages")
+    scope = Scope(place.ledger)
+    restore = ["sh", "-c", 'echo "$0" > "$1"', known.read_text().strip(), str(known)]
+    scope.about_to_make("huge pages", "nr_hugepages", place.host, restore)
+    try:
+        known.write_text("0")
+        site = place.site(limits=LIMITS, deadline_s=START_S)
+        layers = layers_of("host/qemu-tcg", **{"qemu-tcg": {"hugepages": True}})
+        with pytest.raises(Unavailable, match="needs 256 huge pages, 0 are free") as refused:
+            place.open(layers, site)
+        assert traces(site.name) == []
+
+        check(place.host, refused.value.mend.split())
+        stack = place.open(layers, site)
+        try:
+            assert "HugePages_Free:        0" in Path("/proc/meminfo").read_text()
+        finally:
+            stack.close()
+        assert settles(lambda: "HugePages_Free:      256" in Path("/proc/meminfo").read_text())
+    finally:
+        scope.close()
+
+
+# --- other systems
+
+
+def test_another_debian_serves_containers_of_the_same_userland(place, layers_of):
+    settings = {"qemu-tcg": {"os": "trixie"}}
+    site = place.site(deadline_s=START_S)
+    stack = place.open(layers_of("host/qemu-tcg/docker", **settings), site)
+    try:
+        host, container = stack.instances[0].machine, stack.machine
+        release = ["sh", "-c", ". /etc/os-release && echo $VERSION_CODENAME"]
+        assert (text(host, release), text(container, release)) == ("trixie", "bookworm")
+        query = ["dpkg-query", "-W", "-f", "${Version}", "sysbench"]
+        assert text(container, query) == place.userland.versions["sysbench"]
+        assert text(host, query) != place.userland.versions["sysbench"]
+        assert text(container, ["uname", "-r"]).startswith("6.12.")
+    finally:
+        stack.close()
+
+
+def test_another_architecture_runs_the_same_packages(place, layers_of):
+    (of,) = layers_of("host/qemu-tcg", **{"qemu-tcg": {"arch": "arm64"}})
+    try:
+        of.probe(place.host, place.userland)
+        foreign.able(place.host, "arm64")
+    except Unavailable as error:
+        pytest.skip(str(error))
+    with guest(place, layers_of, arch="arm64") as stack:
+        machine = stack.machine
+        assert text(machine, ["uname", "-m"]) == "aarch64"
+        query = ["dpkg-query", "-W", "-f", "${Architecture} ${Version}", "sysbench"]
+        version = place.userland.versions["sysbench"].partition("+b")[0]
+        assert text(machine, query).startswith(f"arm64 {version}")
+        done = text(machine, ["sysbench", "cpu", "--events=5", "run"], timeout_s=120)
+        assert "total number of events:              5" in done
+        stack.instances[-1].stop()
+        assert machine.run(["true"]).returncode != 0
+
+
+# --- killed
+
+
+def kill(instance):
+    os.kill(int(Path(instance.folder, "pid").read_text()), signal.SIGKILL)
+
+
+def killed_while(instance, verb, seen):
+    """Kill QEMU as soon as something is seen while a verb is done; give what it raises."""
+
+    def killer():
+        assert await_true(seen, timeout_s=START_S, every_s=0.01)
+        kill(instance)
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    try:
+        with pytest.raises(LayerError) as raised:
+            verb()
+    finally:
+        thread.join()
+    return str(raised.value)
+
+
+@pytest.fixture
+def made(place, layers_of):
+    """One instance, made and not yet started, and its name."""
+    (of,) = layers_of("host/qemu-tcg")
+    site = place.site(limits=LIMITS, deadline_s=START_S)
+    yield of.create(place.host, site)
+    site.scope.close()
+
+
+def console(instance):
+    at = Path(instance.folder, "console")
+    return at.read_text(errors="replace") if at.exists() else ""
+
+
+def test_qemu_killed_while_it_boots_is_told_at_once(made, traces, settles):
+    made.start()
+
+    why = killed_while(made, made.ready, lambda: made.process.lives())
+
+    assert "ended while it booted; its console ends:" in why
+    assert made.site.name in why
+    made.site.scope.close()
+    assert settles(lambda: not traces(made.site.name)), traces(made.site.name)
+
+
+def test_qemu_killed_during_verbs_and_commands(made, traces, settles):
+    made.start()
+    made.ready()
+
+    done = []
+    command = threading.Thread(
+        target=lambda: done.append(made.machine.run(["sleep", "600"], timeout_s=610))
+    )
+    command.start()
+    busy = ["sh", "-c", "grep -lz '^600$' /proc/[0-9]*/cmdline"]
+    assert await_true(lambda: made.machine.run(busy).returncode == 0, timeout_s=60)
+    kill(made)
+    command.join(timeout=60)
+    assert not command.is_alive(), "a command in a guest that is gone is not waited for"
+    assert done[0].returncode != 0
+    assert not done[0].timed_out
+
+    for verb in (made.pause, made.stop, made.reboot, lambda: made.reboot(hard=True)):
+        with pytest.raises(LayerError, match=made.site.name):
+            verb()
+    made.stop(hard=True)  # what is gone needs no power
+
+    made.start()
+    made.ready()
+    # The last command of a guest that powers itself off only says so, and waits.
+    put(made.machine, b"#!/bin/sh\necho 'tare: ending' > /dev/ttyS0\nexec sleep 600\n", "/run/end")
+    check(made.machine, ["sh", "-c", "chmod 755 /run/end && cp --remove-destination /run/end $0",
+                         "/usr/bin/busybox"])  # fmt: skip
+    why = killed_while(made, made.stop, lambda: "tare: ending" in console(made))
+    assert "ended before the guest was off" in why
+    made.site.scope.close()
+    assert settles(lambda: not traces(made.site.name)), traces(made.site.name)
+
+
+def test_a_guest_that_hangs_is_given_up_at_its_deadline(place, layers_of, traces, tmp_path):
+    init = b"#!/bin/busybox sh\nwhile :; do /bin/busybox sleep 1; done\n"
+
+    class Hangs:
+        def guest(self, machine, *system):
+            known = place.userland.guest(machine, *system)
+            for path in known.folder.iterdir():
+                (tmp_path / path.name).symlink_to(path)
+            (tmp_path / "initrd").unlink()
+            # Of two archives in a row the kernel takes the files of the later one.
+            initrd = known.initrd.read_bytes() + archive({"init": init})
+            (tmp_path / "initrd").write_bytes(initrd)
+            return replace(known, folder=tmp_path)
+
+    site = place.site(userland=Hangs(), deadline_s=5)
+    with pytest.raises(LayerTimedOut, match="did not come up within 5 s"):
+        place.open(layers_of("host/qemu-tcg"), site)
+    assert traces(site.name) == []

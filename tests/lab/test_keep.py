@@ -1,0 +1,80 @@
+"""A lab that is up on purpose, and labs that died."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tare import cli, layer
+from tare.engines import lab as engine
+from tare.errors import LayerError
+from tare.ledger import Entry, leftovers
+from tare.machine import Host, text
+
+
+@pytest.fixture
+def kept():
+    """A lab that is up; whatever becomes of it, it is taken down."""
+    if engine.find("kvm") is not None:
+        pytest.skip("a lab is up on this host, and is not ours to take down")
+    assert cli.main(["lab", "up"]) == cli.DONE
+    try:
+        yield engine.find("kvm")
+    finally:
+        assert cli.main(["lab", "down"]) == cli.DONE
+
+
+def tare(*words):
+    argv = [sys.executable, "-m", "tare.cli", *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
+
+
+def runs(lab):
+    """Whether its CPUs run: QEMU is asked, past the lab's own book-keeping."""
+    *_, state = engine.tell(Host(), f"{lab.folder}/monitor", ("query-status", {}))
+    return state["status"] == "running"
+
+
+def test_a_kept_lab_is_used_by_sessions_and_left_as_it_was(kept, place, open_in_lab, traces):
+    assert kept.lives()
+    assert not runs(kept), "it stands still unless it is used"
+    assert tare("lab", "shell", "--", "systemctl", "is-system-running").stdout == "running\n"
+    assert not runs(kept)
+
+    stack, _ = open_in_lab("lab")
+    assert stack.instances[0].lab.folder == kept.folder
+    assert runs(kept)
+    stack.close()
+    place.services.close()
+
+    assert json.loads(tare("lab", "status", "--json").stdout) == {"kvm": "up", "xen": "none"}
+    assert tare("clean").returncode == 0
+    assert kept.lives(), "tare clean does not remove what is up on purpose"
+    assert not runs(kept)
+    left = tare("lab", "shell", "--", "ls", "/sys/fs/cgroup/tare", "/var/lib/tare/run")
+    assert place.id not in left.stdout
+
+    os.kill(int(Path(kept.folder, "pid").read_text()), signal.SIGKILL)
+    assert json.loads(tare("lab", "status", "--json").stdout)["kvm"] == "dead"
+    assert tare("lab", "down").returncode == 0
+    assert traces("tare-lab-kvm") == []
+
+
+def test_a_session_whose_lab_died_leaves_nothing(own_place, traces, settles):
+    stack = own_place.open([layer.load("lab")])
+    lab = stack.instances[0].lab
+    assert text(lab.machine, ["hostname"]) == "tare-lab"
+
+    os.kill(int(Path(lab.folder, "pid").read_text()), signal.SIGKILL)
+
+    assert stack.machine.run(["true"]).returncode != 0
+    with pytest.raises(LayerError, match="could not remove"):
+        stack.close()
+    own_place.services.close()
+    for left in leftovers(own_place.path):  # as the end of a session does
+        own_place.ledger.remove(Entry(left.id, left.what, left.name, Host(), left.undo))
+    assert settles(lambda: not traces(own_place.id)), traces(own_place.id)

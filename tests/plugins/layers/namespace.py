@@ -1,0 +1,109 @@
+"""Namespaces without an engine: ``unshare`` makes them, ``nsenter`` enters them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tare import layer
+from tare.engines import tree
+from tare.engines.keeper import Keeper
+from tare.engines.namespaces import INIT, enter_argv
+from tare.errors import Unavailable
+from tare.limits import cgroup
+from tare.machine import Inner, Machine
+
+if TYPE_CHECKING:
+    from tare.userland import Userland
+
+UNSHARE = ("unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child")
+READY = "tare: ready"
+# These mounts are made inside the new namespace, so they end with it.
+KEEP = r"""
+set -eu
+root=$0 name=$1 ready=$2 init=$3
+hostname "$name"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+echo "$ready"
+exec chroot "$root" sh -c "$init"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(layer.Layer):
+    """The userland in mount, PID, IPC and UTS namespaces of its own."""
+
+    hostname: str = "tare"
+
+    packages = ("util-linux",)
+
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """See Layer.probe."""
+        del userland
+        done = outer.run([*UNSHARE, "unshare", "--version"])
+        if done.returncode != 0:
+            why = done.stderr.decode(errors="replace").strip()
+            raise Unavailable(f"no namespaces on {outer.name}: {why}", "run Tare as root")
+        return {"namespace.unshare": done.stdout.decode().strip()}
+
+    def detected_as(self) -> tuple[str, ...]:
+        """See Layer.detected_as."""
+        return ("namespaces",)
+
+    def create(self, outer: Machine, site: layer.Site) -> Instance:
+        """See Layer.create."""
+        folder = tree.writable(outer, site)
+        group = cgroup.make(
+            outer, f"tare/{site.name}", site.scope, cpuset=site.cpuset, limits=site.limits
+        )
+        return Instance(site, Keeper(outer, group, folder), self.start_argv(folder))
+
+    def start_argv(self, folder: str) -> list[str]:
+        """Build the command that keeps the namespaces."""
+        return [*UNSHARE, "sh", "-c", KEEP, f"{folder}/root", self.hostname, READY, INIT]
+
+
+class Instance(layer.Instance):
+    """One set of namespaces, and the cgroup that everything in them runs in."""
+
+    def __init__(self, site: layer.Site, keeper: Keeper, start: list[str]) -> None:
+        self.site, self.keeper, self.start_argv = site, keeper, start
+        group = keeper.group
+        enter = group.enter_argv(enter_argv(f"{keeper.folder}/leader", group.path))
+        self.machine = Inner(
+            keeper.machine,
+            "namespace",
+            lambda argv: [*enter, *argv],
+            ephemeral=keeper.machine.ephemeral,  # a cgroup made inside is the outer machine's
+        )
+        first = [*keeper.lead_argv(READY), *enter]
+        self.first = Inner(keeper.machine, "namespace", lambda argv: [*first, *argv])
+        self.cpuset = site.cpuset
+
+    def start(self) -> None:
+        """See Instance.start."""
+        self.keeper.start(self.start_argv)
+
+    def ready(self) -> None:
+        """See Instance.ready."""
+        self.keeper.await_answer(self.first, self.site.name, self.site.deadline_s)
+
+    def stop(self, *, hard: bool = False) -> None:
+        """See Instance.stop."""
+        tell = self.keeper.signal_argv("TERM", "leader")
+        self.keeper.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
+
+    def pause(self) -> None:
+        """See Instance.pause."""
+        self.keeper.group.freeze()
+
+    def resume(self) -> None:
+        """See Instance.resume."""
+        self.keeper.group.thaw()
+
+    def threads(self) -> layer.Threads:
+        """See Instance.threads."""
+        return layer.Threads(cgroup=self.keeper.group.path)
