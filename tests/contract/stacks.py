@@ -17,6 +17,7 @@ MORE = [
     ("host/docker", {"docker": {"runtime": "runsc"}}),
     ("host/docker", {"docker": {"seccomp": False}}),
     ("host/podman", {"podman": {"runtime": "runc", "network": "none", "storage": "tmpfs"}}),
+    ("host/libvirt", {"libvirt": {"uri": "lxc:///system"}}),
     ("host/ssh/docker", {}),
     ("host/qemu-tcg/docker", {}),
     ("host/qemu-tcg/gvisor", {}),

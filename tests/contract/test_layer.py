@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from contract.stacks import PARAMS
-from tare import layer
+from tare import detection, layer
 from tare.errors import CommandFailed, Unavailable
 from tare.layer import Threads
 from tare.limits import readback
@@ -42,7 +42,7 @@ def opened(request, layers_of):
     place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
     layers = layers_of(path, **settings)
     stack = place.open(layers)
-    yield path, stack, layers[-1]
+    yield path, stack, layers[-1], layers
     stack.close()
 
 
@@ -183,6 +183,18 @@ def test_a_workload_is_measured_inside(stack):
 
     assert outcome.status in (Status.OK, Status.SUSPECT), outcome.reason
     assert outcome.samples["events"] > 0
+
+
+def test_what_shows_inside_is_what_was_declared(opened):
+    _, stack, *_ = opened
+    layers = opened[3]
+    declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
+    if not all(one.seen_as for one in declared):
+        pytest.skip("nothing inside can be asked")
+
+    inside = detection.detect(stack.machine)
+
+    assert detection.disagreements(declared, detection.detect(Host()), inside) == []
 
 
 # --- what is seen of it on the host

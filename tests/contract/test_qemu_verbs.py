@@ -4,6 +4,7 @@ What every layer promises is in test_layer.py, test_leaving.py and test_verbs.py
 """
 
 import os
+import shutil
 import signal
 import threading
 from contextlib import contextmanager
@@ -149,6 +150,105 @@ def test_another_architecture_runs_the_same_packages(place, layers_of):
         assert "total number of events:              5" in done
         stack.instances[-1].stop()
         assert machine.run(["true"]).returncode != 0
+
+
+# --- an image of one's own
+
+
+SYSLINUX = """DEFAULT tare
+LABEL tare
+  KERNEL vmlinuz
+  INITRD initrd
+  APPEND console=ttyS0 quiet net.ifnames=0 tare.root=/dev/vda2
+"""
+MIB = 2**20
+FAT_MIB = 64
+
+
+@pytest.fixture(scope="module")
+def image(place, tmp_path_factory):
+    """A disk with a bootloader of its own, and the key that opens it."""
+    for tool, package in (("syslinux", "syslinux"), ("mformat", "mtools"), ("sfdisk", "fdisk")):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed: apt-get install {package}")
+    folder, known = tmp_path_factory.mktemp("image"), place.userland.guest(place.host)
+    disk = folder / "own.img"
+
+    def run(*argv, stdin=b""):
+        check(place.host, [str(word) for word in argv], stdin=stdin, timeout_s=300)
+
+    start, root = MIB // 512, (1 + FAT_MIB) * MIB // 512
+    run("truncate", "-s", f"{1 + FAT_MIB + 8192 + 1}M", disk)
+    parts = f"label: dos\n{start},{FAT_MIB}M,c,*\n{root},8192M,83\n"
+    run("sfdisk", "-q", disk, stdin=parts.encode())
+    fat = f"{disk}@@{MIB}"
+    run("mformat", "-i", fat, "-T", FAT_MIB * MIB // 512, "-h", "255", "-s", "63", "-H", start)
+    (folder / "syslinux.cfg").write_text(SYSLINUX)
+    run("mcopy", "-i", fat, folder / "syslinux.cfg", known.kernel, known.initrd, "::")
+    run("syslinux", "--offset", MIB, "--install", disk)
+    run("dd", "if=/usr/lib/syslinux/mbr/mbr.bin", f"of={disk}", "conv=notrunc", "status=none")
+    run("dd", f"if={known.disk}", f"of={disk}", "bs=1M", f"seek={1 + FAT_MIB}",
+        "conv=notrunc,sparse", "status=none")  # fmt: skip
+    for name, its_signal in (("poweroff", "TERM"), ("reboot", "INT")):
+        (folder / name).write_text(f"#!/bin/sh\nkill -{its_signal} 1\n")
+        write = f"write {folder}/{name} /usr/sbin/{name}\nsif /usr/sbin/{name} mode 0100755\n"
+        run("debugfs", "-w", f"{disk}?offset={root * 512}", stdin=write.encode())
+    return {"image": str(disk), "key": str(known.key)}
+
+
+def test_an_image_of_ones_own_boots_by_its_own_loader_and_takes_all_verbs(place, layers_of, image):
+    before = Path(image["image"]).stat().st_mtime_ns
+    with guest(place, layers_of, **image) as stack:
+        (instance,), machine = stack.instances, stack.machine
+        assert "BOOT_IMAGE=vmlinuz" in text(machine, ["cat", "/proc/cmdline"])
+        assert text(machine, ["ls", "-A", stack.workdir]) == ""
+        put(machine, b"kept", f"{stack.workdir}/kept")
+        for again in (instance.reboot, lambda: instance.reboot(hard=True), instance.stop):
+            check(machine, ["sync"])
+            boot = text(machine, ["cat", "/proc/sys/kernel/random/boot_id"])
+            again()
+            if again == instance.stop:
+                assert machine.run(["true"], timeout_s=5).returncode != 0
+                instance.start()
+            instance.ready()
+            assert text(machine, ["cat", "/proc/sys/kernel/random/boot_id"]) != boot
+            assert text(machine, ["cat", f"{instance.workdir}/kept"]) == "kept"
+    assert Path(image["image"]).stat().st_mtime_ns == before, "the image itself is only read"
+
+
+def test_an_image_that_does_not_know_the_key_says_so(place, layers_of, image, traces, tmp_path):
+    key = str(tmp_path / "stranger")
+    check(place.host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key])
+    site = place.site(limits=LIMITS, deadline_s=START_S)
+
+    with pytest.raises(LayerTimedOut, match=r"(?s)did not let root in .*Permission denied"):
+        place.open(layers_of("host/qemu-tcg", **{"qemu-tcg": image | {"key": key}}), site)
+
+    assert traces(site.name) == []
+
+
+@pytest.mark.parametrize("size", [0, 2**21], ids=["empty", "blank"])
+def test_an_image_without_a_system_is_given_up(place, layers_of, traces, tmp_path, size):
+    disk, key = tmp_path / "disk", tmp_path / "key"
+    disk.write_bytes(b"\0" * size)
+    check(place.host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)])
+    site = place.site(limits=LIMITS, deadline_s=3)
+    settings = {"image": str(disk), "key": str(key)}
+
+    with pytest.raises(LayerTimedOut, match="has no sshd that answers within 3 s"):
+        place.open(layers_of("host/qemu-tcg", **{"qemu-tcg": settings}), site)
+
+    assert traces(site.name) == []
+
+
+def test_an_image_that_is_not_there_is_named(place, layers_of, traces, tmp_path):
+    site = place.site()
+    settings = {"image": f"{tmp_path}/nowhere.qcow2", "key": f"{tmp_path}/key"}
+
+    with pytest.raises(Unavailable, match=r"there is no image .*/nowhere\.qcow2 on host"):
+        place.open(layers_of("host/qemu-tcg", **{"qemu-tcg": settings}), site)
+
+    assert traces(site.name) == []
 
 
 # --- killed

@@ -361,6 +361,15 @@ def test_a_study_that_has_only_begun_has_a_page_that_says_so(tmp_path, study):
     assert "not ended" in printed(results, 80)
 
 
+def test_what_is_to_be_known_of_a_platform_is_shown_in_the_terminal_too():
+    plan = make_plan(workloads=("fio",), blocks=2)
+    facts = {"platforms": {"host/docker": {"warnings": ["it is not what was declared"]}}}
+
+    text = printed(make_results(plan=plan, facts=facts), 200)
+
+    assert "* host/docker: it is not what was declared" in text
+
+
 @pytest.mark.parametrize(
     "facts",
     [

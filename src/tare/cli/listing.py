@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from tare.cli import DONE
 from tare.model import Scalar
@@ -88,13 +89,20 @@ def parameters(kind: type[Any]) -> Iterator[Parameter]:
     for field in fields(kind):
         hint = hints[field.name]
         values = tuple(hint) if isinstance(hint, type) and issubclass(hint, Enum) else ()
-        choices = tuple(value.value for value in values) or get_args(hint)
+        choices = tuple(value.value for value in values) or _literals(hint)
         if hint is bool:
             choices = (True, False)
         if len(choices) != 1:
             default = None if field.default is MISSING else field.default
             unit = next((unit for end, unit in UNITS.items() if field.name.endswith(end)), "")
             yield Parameter(name=field.name, default=default, unit=unit, choices=choices)
+
+
+def _literals(hint: object) -> tuple[Scalar, ...]:
+    """List the words that a type allows, also where it may be left out."""
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(word for part in get_args(hint) for word in _literals(part))
+    return get_args(hint)
 
 
 def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from tare.model import Limits
-from tare.userland import Guest
+
+if TYPE_CHECKING:
+    from tare.layer import Site
+    from tare.userland import Guest
 
 
-def qemu(
-    name: str, limits: Limits, cpuset: str, kind: str, guest: Guest, folder: str, tap: str, append: str
-) -> str:
+def qemu(site: Site, kind: str, guest: Guest, tap: str, append: str) -> str:
     """Describe a QEMU guest, ``kind`` is kvm or qemu: ``disk`` and ``console`` are in its folder.
 
     A CPU that is the host's own, or all that can be emulated; no device that nobody asked for.
     """
-    domain = _domain(kind, name, limits, cpuset)
+    domain = _domain(kind, site)
     system = _add(domain, "os")
     _add(system, "type", "hvm", arch="x86_64", machine="pc")
     _boot(system, guest, append)
@@ -24,14 +26,14 @@ def qemu(
     _add(domain, "cpu", mode="host-passthrough" if kind == "kvm" else "maximum")
     devices = _add(domain, "devices")
     _add(devices, "emulator", "/usr/bin/qemu-system-x86_64")
-    _disk(devices, limits, f"{folder}/disk", "vda", "virtio")
+    _disk(devices, site.limits, f"{_folder(site)}/disk", "vda", "virtio")
     _add(devices, "controller", type="usb", model="none")
     interface = _add(devices, "interface", type="ethernet")
     _add(interface, "target", dev=tap, managed="no")
     _add(interface, "model", type="virtio")
     # Appended to, so that it can be emptied before a reboot.
     serial = _add(devices, "serial", type="file")
-    _add(serial, "source", path=f"{folder}/console", append="on")
+    _add(serial, "source", path=f"{_folder(site)}/console", append="on")
     _add(devices, "memballoon", model="none")
     # As root, since the folder is root's: another user's daemon would run it as nobody else.
     label = _add(domain, "seclabel", type="static", model="dac", relabel="no")
@@ -39,24 +41,22 @@ def qemu(
     return ET.tostring(domain, encoding="unicode")
 
 
-def xen(
-    name: str, limits: Limits, cpuset: str, kind: str, guest: Guest, folder: str, bridge: str, append: str
-) -> str:
+def xen(site: Site, kind: str, guest: Guest, bridge: str, append: str) -> str:
     """Describe a Xen domain, ``kind`` is xenpv or xenpvh, with its disk in its folder."""
-    domain = _domain("xen", name, limits, cpuset)
+    domain = _domain("xen", site)
     system = _add(domain, "os")
     _add(system, "type", "linux" if kind == "xenpv" else "xenpvh", machine=kind)
     _boot(system, guest, append)
     devices = _add(domain, "devices")
-    _disk(devices, limits, f"{folder}/disk", "xvda", "xen")
+    _disk(devices, site.limits, f"{_folder(site)}/disk", "xvda", "xen")
     _add(_add(devices, "interface", type="bridge"), "source", bridge=bridge)
     _add(_add(devices, "console", type="pty"), "target", type="xen", port="0")
     return ET.tostring(domain, encoding="unicode")
 
 
-def lxc(name: str, limits: Limits, cpuset: str, root: str, init: Sequence[str]) -> str:
+def lxc(site: Site, root: str, init: Sequence[str]) -> str:
     """Describe a system container of a directory; it has the network of the host."""
-    domain = _domain("lxc", name, limits, cpuset)
+    domain = _domain("lxc", site)
     system = _add(domain, "os")
     _add(system, "type", "exe", arch="x86_64")
     _add(system, "init", init[0])
@@ -71,14 +71,18 @@ def lxc(name: str, limits: Limits, cpuset: str, root: str, init: Sequence[str]) 
     return ET.tostring(domain, encoding="unicode")
 
 
-def _domain(kind: str, name: str, limits: Limits, cpuset: str) -> ET.Element:
+def _domain(kind: str, site: Site) -> ET.Element:
     domain = ET.Element("domain", type=kind)
-    _add(domain, "name", name)
-    _add(domain, "memory", str(limits.memory_bytes), unit="b")
-    _add(domain, "vcpu", str(limits.cpus), placement="static", cpuset=cpuset)
+    _add(domain, "name", site.name)
+    _add(domain, "memory", str(site.limits.memory_bytes), unit="b")
+    _add(domain, "vcpu", str(site.limits.cpus), placement="static", cpuset=site.cpuset)
     for event, then in LIFECYCLE.items():
         _add(domain, f"on_{event}", then)
     return domain
+
+
+def _folder(site: Site) -> str:
+    return f"{site.folder}/{site.name}"
 
 
 LIFECYCLE: Mapping[str, str] = {"poweroff": "destroy", "reboot": "restart", "crash": "destroy"}

@@ -89,7 +89,6 @@ IN_MOUNTS = 'exec nsenter --mount="/proc/$(cat "$0")/ns/mnt" -- "$@"'
 # Of a daemon that is dead, the domain's processes are found by the name of their groups.
 REMOVE_DOMAIN = r"""
 name=$0
-shift 0
 "$@" destroy "$name" > /dev/null 2>&1
 why=$("$@" undefine "$name" 2>&1) && exit 0
 case $why in *"failed to get domain"*) exit 0 ;; esac
@@ -102,7 +101,7 @@ while :; do
         [ ! -f "$group/cgroup.freeze" ] || echo 0 > "$group/cgroup.freeze" 2> /dev/null
         pids="$pids $(cat "$group/cgroup.procs" 2> /dev/null)"
     done
-    [ -n "${pids# }" ] && [ -n "$(echo $pids)" ] || exit 0
+    [ -n "$(echo $pids)" ] || exit 0
     kill -KILL $pids 2> /dev/null
     tries=$((tries + 1))
     [ $tries -lt 400 ] || { echo "processes of $name do not die: $pids" >&2; exit 1; }

@@ -45,8 +45,10 @@ class Guest(layer.Instance):
     """A guest with the userland on its disk, which says on its console when it is ready.
 
     ``start_argv`` gives the command that starts QEMU for a port of the outer machine's loopback.
-    Without ``resets`` a reboot is a stop and a start.
     """
+
+    resets = True
+    """Whether its machine comes back from a reset; else a reboot is a stop and a start."""
 
     def __init__(
         self,
@@ -55,10 +57,7 @@ class Guest(layer.Instance):
         group: cgroup.Group,
         connection: Connection,
         start_argv: Callable[[int], list[str]],
-        *,
-        resets: bool = True,
     ) -> None:
-        self.resets = resets
         self.outer, self.site, self.group, self.start_argv = outer, site, group, start_argv
         self.folder = f"{site.folder}/{site.name}"
         self.process = Keeper(outer, group, self.folder)
@@ -161,9 +160,12 @@ class Guest(layer.Instance):
         self._connect(SSHD_S, f"booted, but its sshd did not let anybody in within {SSHD_S:.0f} s")
 
     def _connect(
-        self, timeout_s: float, what: str, condition: Callable[[], bool] = lambda: True
+        self, timeout_s: float, what: str, taken: Callable[[LayerError | None], bool] | None = None
     ) -> None:
-        """Connect, again and again: sshd becomes a daemon first, and listens a moment later."""
+        """Connect, again and again: sshd becomes a daemon first, and listens a moment later.
+
+        ``taken`` says whether that will do, given why there is no connection, or None if there is.
+        """
         refused: list[LayerError] = []
 
         def connects() -> bool:
@@ -171,8 +173,8 @@ class Guest(layer.Instance):
                 self.connection.open(self.outer, self.site.deadline_s)
             except LayerError as error:
                 refused.append(error)
-                return False
-            return condition()
+                return taken is not None and taken(error)
+            return taken is None or taken(None)
 
         if not await_true(connects, timeout_s=timeout_s, alive=self.process.lives):
             raise self._failed(f"{what} ({refused[-1]})" if refused else what)
@@ -234,27 +236,34 @@ class OwnGuest(Guest):
     """A guest of the user's own: it is ready when its sshd lets the user in."""
 
     boot = ""
-    """The kernel's name for its last boot but one; a reboot is over when it is another."""
+    """The kernel's name for the boot before a reboot, which is over when it is another."""
 
     def reboot(self, *, hard: bool = False) -> None:
         """See Instance.reboot."""
         self.boot = self._boot()
+        if not self.boot:
+            raise LayerError(f"the guest {self.site.name} does not answer; {self._last_words()}")
         super().reboot(hard=hard)
 
     def _await_boot(self) -> None:
-        limit_s = self.site.deadline_s
-        what = f"did not let {self.connection.user} in within {limit_s:.0f} s"
-        self._connect(limit_s, what, self._is_new)
+        limit_s, user = self.site.deadline_s, self.connection.user
+        self._connect(limit_s, f"has no sshd that answers within {limit_s:.0f} s", self._answers)
+        # A key may be put there a moment later than sshd is started.
+        self._connect(SSHD_S, f"did not let {user} in within {SSHD_S:.0f} s")
         self.workdir = f"/var/tmp/{self.site.name}"  # noqa: S108 - on the disk, and its name is ours
 
-    def _is_new(self) -> bool:
-        if self._boot() != self.boot:
+    def _answers(self, refused: LayerError | None) -> bool:
+        """Say whether the sshd of a new boot answers, be it by letting nobody in."""
+        if refused is not None:
+            return "Permission denied" in str(refused)
+        if self._boot() not in ("", self.boot):
             return True
         self._hang_up()
         return False
 
     def _boot(self) -> str:
-        return text(self.machine, ["cat", "/proc/sys/kernel/random/boot_id"])
+        """Ask which boot it is; what is just going down may not say."""
+        return self.machine.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout.decode()
 
     def _tell_system(self, signal: str) -> None:
         command = {"TERM": "poweroff", "INT": "reboot"}[signal]

@@ -1,4 +1,4 @@
-"""An LXC container of the userland, with the protection that lxc-create would give it."""
+"""An LXC container of the userland, configured as lxc-create would."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ CONFIGS = "/usr/share/lxc/config"
 NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the network of the outside
 # Longer than the container's init takes to end; LXC kills what is left then.
 STOP_S = 10
-LOCKS = "/run/lxc/lock"
 # The first errors are the cause; what LXC prints itself only says that there were some.
 ERRORS = ("sed", "-n", "s/.* ERROR .* - //p")
 START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
@@ -29,7 +28,7 @@ START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """A container under LXC's own tools.
+    """A container; the userland has no init, so a shell is its first process.
 
     ``seccomp`` is LXC's common filter. ``apparmor`` is a profile that is loaded on the outer
     machine, or "generated". With ``userns`` it has a user namespace in which each user is the same
@@ -60,8 +59,8 @@ class Layer(layer.Layer):
         group = cgroup.make(outer, f"tare/{site.name}", site.scope)
         # In v2 a group that holds processes can have none below it, so LXC is started beside those
         # that it makes; it makes them in every hierarchy there is, and all are below ours.
-        beside = cgroup.make(outer, f"{group.path}/start", site.scope)
-        return Instance(outer, site, group, beside, self.config(folder, group.path))
+        cgroup.make(outer, f"{group.path}/start", site.scope)
+        return Instance(site, group, self.config(folder, group.path))
 
     def config(self, folder: str, group: str) -> str:
         """Write the container's configuration."""
@@ -88,11 +87,10 @@ class Layer(layer.Layer):
 
 def _record_locks(outer: Machine, site: layer.Site) -> None:
     """Have the folder removed in which LXC keeps a lock for each container of the session."""
-    locks = f"{LOCKS}{site.folder}"
+    locks = f"/run/lxc/lock{site.folder}"
 
-    def make(scope: Scope) -> str:
+    def make(scope: Scope) -> None:
         scope.about_to_make("folder", locks, outer, ["rm", "-rf", locks])
-        return locks
 
     site.services.once("lxc locks", outer, make, lambda _: True)
 
@@ -100,32 +98,26 @@ def _record_locks(outer: Machine, site: layer.Site) -> None:
 class Instance(layer.Instance):
     """One container; LXC looks for its configuration in the folder of its name."""
 
-    def __init__(
-        self,
-        outer: Machine,
-        site: layer.Site,
-        group: cgroup.Group,
-        beside: cgroup.Group,
-        config: str,
-    ) -> None:
-        self.outer, self.site, self.group, self.beside = outer, site, group, beside
+    def __init__(self, site: layer.Site, group: cgroup.Group, config: str) -> None:
+        self.outer, self.site, self.group = group.machine, site, group
         self.folder, self.config = f"{site.folder}/{site.name}", config
         self.client = ["-P", site.folder, "-n", site.name]
         environment = [f"--set-var={variable}" for variable in tree.ENVIRONMENT]
         self.enter = ["lxc-attach", *self.client, "--clear-env", *environment, "--"]
-        self.machine = Inner(outer, "lxc", lambda argv: [*self.enter, *argv])
+        self.machine = Inner(self.outer, "lxc", lambda argv: [*self.enter, *argv])
         self.cpuset = site.cpuset
 
     def start(self) -> None:
         """See Instance.start. LXC returns once the container's init runs."""
         argv = ["lxc-start", *self.client, "-o", f"{self.folder}/log", "-l", "ERROR",
                 "--", "sh", "-c", INIT]  # fmt: skip
-        start = self.beside.enter_argv(["sh", "-c", START, self.folder, *argv])
-        self._do(start, self.config.encode())
+        beside = cgroup.Group(self.outer, f"{self.group.path}/start")
+        argv = beside.enter_argv(["sh", "-c", START, self.folder, *argv])
+        self._do(argv, self.config.encode())
         # LXC makes the group anew each time; the limits are where those inside can see them.
-        memory = str(self.site.limits.memory_bytes)
-        limited = [f"{self.group.path}/run/container", self.site.cpuset, memory]
-        self._do(["sh", "-c", cgroup.MAKE, "make-cgroup", *limited])
+        given = [self.site.cpuset, str(self.site.limits.memory_bytes)]
+        container = f"{self.group.path}/run/container"
+        self._do(["sh", "-c", cgroup.MAKE, "make-cgroup", container, *given])
 
     def ready(self) -> None:
         """See Instance.ready."""

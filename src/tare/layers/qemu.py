@@ -126,10 +126,10 @@ class Layer(layer.Layer, qemu.Hardware):
             raise LayerError(f"could not make a disk for {site.name}: {error}") from error
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
         start = partial(self.start_argv, folder, site, accel, boot)
-        kind = OwnGuest if self.image else Guest
+        made = (OwnGuest if self.image else Guest)(outer, site, group, connection, start)
         # After a reset the firmware of a microvm waits for a second one, and has no way to ask.
-        resets = self.board != "microvm"
-        return kind(outer, site, group, connection, start, resets=resets)
+        made.resets = self.board != "microvm"
+        return made
 
     def start_argv(
         self, folder: str, site: layer.Site, accel: str, boot: list[str], port: int

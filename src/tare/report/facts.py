@@ -56,6 +56,16 @@ def facts(found: Findings) -> list[Fact]:
     return listed
 
 
+def platform_warnings(found: Findings) -> Mapping[str, Sequence[str]]:
+    """List what is to be known about each platform beside its numbers."""
+    platforms = found.results.facts.get("platforms")
+    told: dict[str, list[str]] = {}
+    for name, about in platforms.items() if isinstance(platforms, Mapping) else ():
+        warnings = about.get("warnings") if isinstance(about, Mapping) else None
+        told[name] = [str(one) for one in warnings] if isinstance(warnings, list) else []
+    return told
+
+
 def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
     """Set what each platform was to get beside what was read back inside it."""
     platforms = found.results.facts.get("platforms")
@@ -66,7 +76,6 @@ def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
         about = about if isinstance(about, Mapping) else {}
         inside = about.get("inside")
         unavailable = about.get("unavailable")
-        warnings = about.get("warnings")
         detected = _steps(about.get("detected"))
         yield {
             "platform": name,
@@ -79,7 +88,7 @@ def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
                 if value  # a setting that is not used is empty
             ]
             + ([("detected:", _stack(detected))] if detected else []),
-            "warnings": [str(one) for one in warnings] if isinstance(warnings, list) else [],
+            "warnings": platform_warnings(found).get(name, []),
         }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.compare import Comparison, Summary
 from tare.model import Cell, Status
+from tare.report.facts import platform_warnings
 from tare.report.findings import Findings, platform_text
 from tare.report.numbers import (
     cost_text,
@@ -228,6 +229,9 @@ class Shown:
     def _notes(self) -> Iterator[str]:
         """List each warning once, with the rows that it concerns."""
         concerned: dict[str, list[str]] = {}
+        for platform, warnings in platform_warnings(self.found).items():
+            for warning in warnings:
+                concerned.setdefault(warning, []).append(platform)
         for row in self.found.headline:
             where = f"{self.found.group_names[row.cell.id]} on {platform_text(row.cell)}"
             unmeasured = [stop_text(row)] if row.cost is None else []

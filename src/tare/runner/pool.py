@@ -165,7 +165,7 @@ class Pool:
         guests = [
             fleet
             for fleet in fleets
-            if any(layer.kind(name).boots_guest for name, _ in fleet.platform.layers)
+            if any(made.boots_guest for made in load_layers(fleet.platform))
         ]
         if guests:
             self.progress.says("preparing the guest")
@@ -248,8 +248,8 @@ def running(member: Member) -> Iterator[Stack]:
 
 
 def _slowness(platform: Platform) -> tuple[bool, int]:
-    kinds = [layer.kind(name) for name, _ in platform.layers]
-    return any(kind.boots_guest for kind in kinds), len(kinds)
+    layers = load_layers(platform)
+    return any(made.boots_guest for made in layers), len(layers)
 
 
 def status_of(error: TareError) -> Status:
