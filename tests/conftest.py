@@ -15,7 +15,10 @@ def _root():
 
 
 def _has(tool):
-    return lambda: _root() or (None if shutil.which(tool) else f"{tool} is not installed")
+    path = f"{os.environ['PATH']}:/usr/sbin:/usr/local/go/bin"
+    return lambda: _root() or (
+        None if shutil.which(tool, path=path) else f"{tool} is not installed"
+    )
 
 
 CAPABILITIES = {

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from contract.vcsim import vsphere  # noqa: F401 - a fixture
 
 from tare import layer
 from tare.home import home
@@ -73,9 +74,11 @@ class Place:
         return open_stack(self.host, layers, site or self.site())
 
     def undo_again(self):
-        """Run the removal of everything that was ever made, once more; each has to succeed."""
-        for line in self.ledger_lines():
-            if "undo" in line and not line["ephemeral"]:
+        """Run the removal of everything that was removed, once more; each has to succeed."""
+        lines = self.ledger_lines()
+        gone = {line["gone"] for line in lines if "gone" in line}
+        for line in lines:
+            if "undo" in line and line["id"] in gone and not line["ephemeral"]:
                 check(self.host, line["undo"])
 
     def ledger_lines(self):

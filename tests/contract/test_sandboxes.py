@@ -1,6 +1,8 @@
 """What is measured in a sandbox is really in it, with what its tool grants and no more."""
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,30 @@ def test_a_sandbox_is_detected_from_inside(place, layers_of, name):
     finally:
         stack.close()
     assert found[-1].layer == name
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        pytest.param("bubblewrap", "leader", marks=pytest.mark.needs("bubblewrap")),
+        pytest.param("gvisor", "pid", marks=pytest.mark.needs("gvisor")),
+    ],
+)
+def test_a_sandbox_that_was_killed_says_so_and_can_be_started_again(
+    place, layers_of, traces, settles, name, file
+):
+    site = place.site()
+    stack = place.open(layers_of(f"host/{name}"), site)
+    instance = stack.instances[-1]
+    pid = int(Path(instance.keeper.folder, file).read_text())
+
+    os.kill(pid, signal.SIGKILL)
+
+    assert settles(lambda: stack.machine.run(["true"]).returncode != 0)
+    assert stack.machine.run(["true"]).stderr
+    instance.stop()
+    instance.start()
+    instance.ready()
+    check(stack.machine, ["true"])
+    stack.close()
+    assert settles(lambda: not traces(site.name)), traces(site.name)

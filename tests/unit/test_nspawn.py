@@ -6,8 +6,10 @@ import pytest
 
 from tare import layer
 from tare.engines import namespaces
+from tare.engines.keeper import LIVES, SIGNAL
 from tare.errors import Unavailable
 from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.limits import cgroup
 from tare.machine import Completed
 from tare.model import Limits
 
@@ -61,7 +63,7 @@ def start(**settings):
 def test_a_container_is_kept_without_systemd_and_leaves_no_lock():
     words = start()
 
-    assert words[:3] == ["env", "SYSTEMD_NSPAWN_LOCK=0", "systemd-nspawn"]
+    assert words[3:7] == [f"tare/{NAME}", "env", "SYSTEMD_NSPAWN_LOCK=0", "systemd-nspawn"]
     assert {"--register=no", "--keep-unit", "--settings=no"} <= set(words)
     assert {f"--machine={NAME}", f"--directory=/run/x/{NAME}/root"} <= set(words)
     assert words[-3:] == ["sh", "-c", namespaces.SERVE]
@@ -80,37 +82,41 @@ def test_settings_become_flags(settings, flag):
     assert flag not in start()
 
 
-def test_limits_are_on_the_half_that_nspawn_gives_the_container(site):
+def test_limits_are_on_its_group_at_each_start_and_on_the_containers_once_there_is_one(site):
     machine = Fake()
+    made = layer.load("nspawn").create(machine, site)
+    given = ["1,3", str(2**30)]
 
-    layer.load("nspawn").create(machine, site)
+    for _ in range(2):
+        machine.asked.clear()
+        made.start()
+        made.ready()
+        limited = [argv[-3:] for argv in machine.asked if "make-cgroup" in argv]
+        assert limited == [[f"tare/{NAME}", *given], [f"tare/{NAME}/payload", *given]]
 
-    made = [argv[-3:] for argv in machine.asked if "make-cgroup" in argv]
-    assert made == [[f"tare/{NAME}/payload", "1,3", str(2**30)], [f"tare/{NAME}", "", ""]]
 
-
-def test_a_group_that_may_be_frozen_is_removed_before_those_below_it(site, tmp_path):
+def test_what_is_made_is_in_the_ledger(site, tmp_path):
     layer.load("nspawn").create(Fake(), site)
 
     left = [(each.what, each.name) for each in leftovers(tmp_path / "ledger.jsonl")]
     assert left == [
         ("cgroup", f"tare/{NAME}"),
-        ("cgroup", f"tare/{NAME}/payload"),
         ("folder", f"/run/x/{NAME}"),
         ("folder", f"/run/systemd/nspawn/propagate/{NAME}"),
     ]
 
 
-def test_nspawn_is_started_in_the_limited_group_and_moves_to_its_own_half(site):
+@pytest.mark.parametrize("hard", [False, True])
+def test_it_is_told_to_end_unless_its_power_is_cut_and_its_group_is_removed(site, hard):
     machine = Fake()
     made = layer.load("nspawn").create(machine, site)
+    machine.answers = {SIGNAL: (0, b""), LIVES: (1, b"")}
     machine.asked.clear()
 
-    made.start()
+    made.stop(hard=hard)
 
-    (words,) = machine.asked
-    assert words[3] == f"tare/{NAME}/payload"
-    assert words.index(f"tare/{NAME}") < words.index("systemd-nspawn")
+    assert any(SIGNAL in argv for argv in machine.asked) != hard
+    assert machine.asked[-1] == ["sh", "-c", cgroup.REMOVE, f"tare/{NAME}"]
 
 
 def test_a_command_is_handed_over_inside_the_namespaces_of_the_leader(site):

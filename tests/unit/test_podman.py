@@ -8,6 +8,7 @@ from tare.engines.podman import Podman
 from tare.errors import LayerError, Unavailable
 from tare.layers.podman import Instance
 from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.limits.cgroup import Group
 from tare.machine import Completed, Host
 from tare.model import Limits
 
@@ -55,6 +56,10 @@ def site(tmp_path):
     ledger.close()
 
 
+def podman(machine):
+    return Podman(machine, Group(machine, "tare/n/podman"), "/f", "/run/n", "/f/runtime/crun")
+
+
 def created(site, **settings):
     return layer.load("podman", **settings).create_argv("/run/x/f", site, "--ulimit=nofile=1:2")
 
@@ -99,9 +104,9 @@ def test_data_is_the_roots_own_unless_it_is_a_volume(site, storage):
 
 
 def test_nothing_of_the_users_podman_is_touched():
-    words = Podman(Fake(), "/f", "/run/n", "/f/runtime/crun").argv("start", "n")
+    words = podman(Fake()).argv("start", "n")
 
-    assert words[:3] == ["env", "CONTAINERS_CONF=/f/containers.conf", "podman"]
+    assert words[3:7] == ["tare/n/podman", "env", "CONTAINERS_CONF=/f/containers.conf", "podman"]
     places = ("--root", "--runroot", "--tmpdir", "--network-config-dir", "--runtime")
     paths = [words[words.index(place) + 1] for place in places]
     assert all(path.startswith(("/f/", "/run/n/")) for path in paths)
@@ -119,8 +124,9 @@ def test_all_that_is_made_is_in_the_ledger_before_podman_is_called(site):
         layer.load("podman").create(Dies(), site)
 
     left = [(left.what, left.name) for left in leftovers(site.scope.ledger.path)]
-    # The newest goes first: the group, whose end is that of all processes.
+    # The newest goes first: the groups, whose end is that of all processes.
     assert left == [
+        ("cgroup", "tare/tare-x-0-0/podman"),
         ("cgroup", "tare/tare-x-0-0"),
         ("folder", "/run/tare-x-0-0"),
         ("folder", "/run/x/tare-x-0-0"),
@@ -138,7 +144,7 @@ def test_all_that_is_made_is_in_the_ledger_before_podman_is_called(site):
 )
 def test_a_container_is_stopped_in_order_or_hard(site, verb, hard, asked):
     machine = Fake()
-    instance = Instance(machine, site, Podman(machine, "/f", "/run/n", "crun"))
+    instance = Instance(machine, site, podman(machine))
 
     getattr(instance, verb)(hard=hard)
 
@@ -148,7 +154,7 @@ def test_a_container_is_stopped_in_order_or_hard(site, verb, hard, asked):
 @pytest.mark.parametrize("verb", ["stop", "reboot"])
 def test_what_is_paused_runs_on_before_it_is_ended(site, verb):
     machine = Fake()
-    instance = Instance(machine, site, Podman(machine, "/f", "/run/n", "crun"))
+    instance = Instance(machine, site, podman(machine))
     instance.pause()
 
     getattr(instance, verb)(hard=True)
@@ -161,7 +167,7 @@ def test_what_is_paused_runs_on_before_it_is_ended(site, verb):
 
 def test_a_verb_that_fails_says_why(site):
     machine = Fake(pause=(125, b""))
-    instance = Instance(machine, site, Podman(machine, "/f", "/run/n", "crun"))
+    instance = Instance(machine, site, podman(machine))
 
     with pytest.raises(LayerError, match=r"podman pause failed: .* exited with 125 on host"):
         instance.pause()

@@ -80,7 +80,8 @@ for at in passwd group; do
 done
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 """
-# A folder that another session's daemon uses stays: to remove it would take that mount away.
+# A folder that another session's daemon uses stays, since to remove it would take that mount away;
+# so does one that a package has put something in.
 REMOVE_EMPTY = r"""
 ! cat /proc/[0-9]*/mountinfo 2> /dev/null | grep -qF " $0 " || exit 0
 rmdir "$0" 2> /dev/null || true
@@ -205,8 +206,7 @@ def _start(machine: Machine, site: Site, scope: Scope, uri: str) -> Daemon:
     name = f"tare-{site.session}-libvirt"
     folder = f"{site.folder}/{name}"
     for at in FOLDERS:
-        if machine.run(["test", "-d", at]).returncode != 0:
-            scope.about_to_make("folder", at, machine, ["sh", "-c", REMOVE_EMPTY, at])
+        scope.about_to_make("folder", at, machine, ["sh", "-c", REMOVE_EMPTY, at])
     scope.about_to_make("folder", folder, machine, ["sh", "-c", REMOVE_FOLDER, folder])
     group = cgroup.make(machine, f"tare/{name}", scope)
     process = Keeper(machine, group, folder)

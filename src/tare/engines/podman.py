@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tare.engines import oci
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
+from tare.limits.cgroup import Group
 from tare.machine import Machine, check, put, text
 from tare.userland import REMOVE_FOLDER
 
@@ -38,23 +39,26 @@ PID = "{{.State.Pid}}"
 class Podman:
     """How it is called: ``folder`` is for what lasts, ``run`` a short path, as it demands.
 
-    ``runtime`` is the program that runs its containers.
+    ``runtime`` is the program that runs its containers. It is called in ``group``, which it leaves
+    only for others beside that: so what it leaves behind is never outside the group above.
     """
 
     machine: Machine
+    group: Group
     folder: str
     run: str
     runtime: str
 
     def argv(self, *words: str) -> list[str]:
         """Build the command that has it do something."""
-        return [
+        call = [
             "env", f"CONTAINERS_CONF={self.folder}/containers.conf", "podman",
             "--root", f"{self.folder}/podman", "--runroot", f"{self.run}/storage",
             "--tmpdir", f"{self.run}/engine", "--network-config-dir", f"{self.folder}/networks",
             "--storage-driver=vfs", "--cgroup-manager=cgroupfs", "--events-backend=none",
             "--runtime", self.runtime, *words,
         ]  # fmt: skip
+        return self.group.enter_argv(call)
 
     def do(self, *words: str, timeout_s: float) -> None:
         """Have it do something, or raise LayerError."""
@@ -63,7 +67,7 @@ class Podman:
         except CommandFailed as error:
             raise LayerError(f"podman {words[0]} failed: {error}") from error
 
-    def group(self, container: str) -> str:
+    def group_of(self, container: str) -> str:
         """Find the control group of a container that runs."""
         pid = text(self.machine, self.argv("inspect", "--format", PID, container))
         return cgroup.of_process(self.machine, pid)
@@ -84,7 +88,10 @@ def usable(machine: Machine) -> str:
 
 
 def own(machine: Machine, site: Site, folder: str, runtime: str) -> Podman:
-    """Make one for an instance, in its folder, or raise LayerError."""
+    """Make one for an instance, with its folder and a group for all it starts, or raise LayerError.
+
+    Its containers belong in the group ``tare/`` and the site's name.
+    """
     run = f"/run/{site.name}"
     site.scope.about_to_make("folder", run, machine, ["sh", "-c", REMOVE_FOLDER, run])
     program = oci.path(machine, runtime, folder)
@@ -95,7 +102,10 @@ def own(machine: Machine, site: Site, folder: str, runtime: str) -> Podman:
         put(machine, CONFIG, f"{folder}/containers.conf")
     except CommandFailed as error:
         raise LayerError(f"could not write in {folder} on {machine.name}: {error}") from error
-    return Podman(machine, folder, run, called)
+    above = cgroup.make(machine, f"tare/{site.name}", site.scope)
+    # In v2 a group that holds processes can have none below it.
+    group = cgroup.make(machine, f"{above.path}/podman", site.scope)
+    return Podman(machine, group, folder, run, called)
 
 
 def ulimits(machine: Machine) -> list[str]:

@@ -9,7 +9,7 @@ from tare.engines import disk, domain, link, namespaces, tap, tree
 from tare.engines.libvirt import Daemon
 from tare.engines.link import Link
 from tare.engines.tap import Tap
-from tare.errors import LayerError, LayerTimedOut
+from tare.errors import CommandFailed, LayerError, LayerTimedOut
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, await_true, check, put, text
 from tare.model import DiskCache
@@ -139,7 +139,10 @@ class Guest(Domain):
             self._await(lambda: self.outer.run(said).returncode == 0, deadline_s, "come up")
         self._await(self._is_new, SSHD_S if self.console else deadline_s, "let anybody in")
         self.booted = self._boot_id()
-        check(self.machine, ["mkdir", "-p", self.workdir])
+        try:
+            check(self.machine, ["mkdir", "-p", self.workdir])
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name} does not answer: {error}") from error
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop; in order, its first process powers it off."""
@@ -195,8 +198,9 @@ class Guest(Domain):
         return self.machine.run(BOOT_ID, timeout_s=10).stdout.decode().strip()
 
     def _empty_console(self) -> None:
-        if self.console:
-            check(self.outer, ["sh", "-c", ': > "$0"', self.console])
+        """What it says from now on is of a new boot."""
+        if self.console and self.outer.run(["sh", "-c", ': > "$0"', self.console]).returncode != 0:
+            raise LayerError(f"{self.site.name} is gone: its console cannot be emptied")
 
 
 class Container(Domain):

@@ -36,8 +36,6 @@ exit 1
 TOLD = "tare: told"
 # What ends the guest ends the connection too, so its status says nothing: the word before does.
 SIGNAL = 'echo "$1" && exec kill -"$0" 1'
-# A system with a service manager of its own has commands for that, which only root may give.
-OWN_WAY = 'echo "$1" && { [ "$(id -u)" = 0 ] && exec "$0" || exec sudo -n "$0"; }'
 ON_RESET = {"ends": "shutdown", "reboots": "reset"}
 
 
@@ -181,9 +179,9 @@ class Guest(layer.Instance):
 
     def _tell_system(self, signal: str) -> None:
         """Tell the guest's first process to power off (TERM) or to reboot (INT)."""
-        self._ask_inside(["sh", "-c", SIGNAL, signal, TOLD])
+        self.tell_inside(["sh", "-c", SIGNAL, signal, TOLD])
 
-    def _ask_inside(self, argv: list[str]) -> None:
+    def tell_inside(self, argv: list[str]) -> None:
         done = self.machine.run(argv, timeout_s=TOLD_S)
         if TOLD.encode() not in done.stdout or done.returncode == 1:
             why = done.stderr.decode(errors="replace").strip()[-300:]
@@ -230,44 +228,3 @@ class Guest(layer.Instance):
             return tell(self.outer, f"{self.folder}/monitor", *commands)
         except LayerError as error:
             raise LayerError(f"{self.site.name} on {self.outer.name}: {error}") from error
-
-
-class OwnGuest(Guest):
-    """A guest of the user's own: it is ready when its sshd lets the user in."""
-
-    boot = ""
-    """The kernel's name for the boot before a reboot, which is over when it is another."""
-
-    def reboot(self, *, hard: bool = False) -> None:
-        """See Instance.reboot."""
-        self.boot = self._boot()
-        if not self.boot:
-            raise LayerError(f"the guest {self.site.name} does not answer; {self._last_words()}")
-        super().reboot(hard=hard)
-
-    def _await_boot(self) -> None:
-        limit_s, user = self.site.deadline_s, self.connection.user
-        self._connect(limit_s, f"has no sshd that answers within {limit_s:.0f} s", self._answers)
-        # A key may be put there a moment later than sshd is started.
-        self._connect(SSHD_S, f"did not let {user} in within {SSHD_S:.0f} s")
-        self.workdir = f"/var/tmp/{self.site.name}"  # noqa: S108 - on the disk, and its name is ours
-
-    def _answers(self, refused: LayerError | None) -> bool:
-        """Say whether the sshd of a new boot answers, be it by letting nobody in."""
-        if refused is not None:
-            return "Permission denied" in str(refused)
-        if self._boot() not in ("", self.boot):
-            return True
-        self._hang_up()
-        return False
-
-    def _boot(self) -> str:
-        """Ask which boot it is; what is just going down may not say."""
-        return self.machine.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout.decode()
-
-    def _tell_system(self, signal: str) -> None:
-        command = {"TERM": "poweroff", "INT": "reboot"}[signal]
-        self._ask_inside(["sh", "-c", OWN_WAY, command, TOLD])
-
-    def _refuse_killed(self) -> None:
-        """What its console says is its own affair."""

@@ -33,7 +33,8 @@ class Layer(layer.Layer):
     """A sandbox under a platform, with a network: the outer machine's, its own stack, or none.
 
     The own stack (``sandbox``) is on a link to the outer machine, which leads no further. The root
-    is served as gVisor serves a container's, and /data as a volume of one.
+    is served as gVisor serves a container's, and /data as a volume of one. The memory is that of
+    the group: what the Sentry needs for itself comes off it, unseen from inside.
     """
 
     platform: Literal["ptrace", "systrap", "kvm"] = "ptrace"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 CONFIGS = "/usr/share/lxc/config"
 NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the network of the outside
-# Longer than the container's init takes to end; LXC kills what is left then.
-STOP_S = 10
 # The first errors are the cause; what LXC prints itself only says that there were some.
 ERRORS = ("sed", "-n", "s/.* ERROR .* - //p")
 START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
@@ -126,7 +124,8 @@ class Instance(layer.Instance):
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""
         self.group.thaw()  # LXC's monitor is in the group, and is asked
-        self._do(["lxc-stop", *self.client, *(["--kill"] if hard else ["-t", str(STOP_S)])])
+        # Longer than the container's init takes to end; LXC kills what is left then.
+        self._do(["lxc-stop", *self.client, *(["--kill"] if hard else ["-t", "10"])])
         # It says so before its groups are gone, and would refuse to start with them there.
         self._do(["sh", "-c", cgroup.REMOVE, f"{self.group.path}/run"])
 

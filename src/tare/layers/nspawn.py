@@ -10,26 +10,26 @@ from tare import layer
 from tare.engines import tree
 from tare.engines.keeper import Keeper
 from tare.engines.namespaces import SERVE, call_argv
-from tare.errors import Unavailable
+from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
-from tare.machine import Inner, Machine
+from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
     from tare.userland import Userland
 
 PROPAGATE = "/run/systemd/nspawn/propagate"
-# Where there is v2, nspawn makes two groups below its own, for itself and for what runs in the
-# container, and takes what is called supervisor for its own half already. In v1 it leaves the
-# controllers alone: there it stays where the limits are, and so does what it starts.
-SUPERVISE = r"""
-path=$0 root=/sys/fs/cgroup
-for tree in $root $root/unified $root/systemd; do
-    [ -f $root/cgroup.controllers ] || [ $tree != $root ] || continue
+# nspawn makes two groups below its own, for itself and for the container, but not among the v1
+# controllers: there it stays with what it starts. Where v2 is beside them its own group is here.
+BESIDE = r"""
+path=$0
+for tree in /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
     [ -f $tree/cgroup.procs ] || continue
-    mkdir -p "$tree/$path/supervisor" && echo $$ > "$tree/$path/supervisor/cgroup.procs" || exit 125
+    mkdir -p "$tree/$path" && echo $$ > "$tree/$path/cgroup.procs" || exit 125
 done
 exec "$@"
 """
+# The container sees the limits of its own group only, in v2 that of nspawn's making.
+IN_V2 = '[ ! -f /sys/fs/cgroup/cgroup.controllers ] || exec "$0" "$@"'
 # The first process of the container is nspawn's only child once the container is set up.
 LEAD = r"""
 folder=$0
@@ -70,17 +70,15 @@ class Layer(layer.Layer):
         at = f"{PROPAGATE}/{site.name}"
         site.scope.about_to_make("folder", at, outer, ["rm", "-rf", at])
         folder = tree.writable(outer, site)
-        group = Whole(outer, f"tare/{site.name}")
-        # What is made last is removed first: that has to be the group that may be frozen.
-        limits = group.payload.path
-        cgroup.make(outer, limits, site.scope, cpuset=site.cpuset, limits=site.limits)
-        cgroup.make(outer, group.path, site.scope)
+        path = f"tare/{site.name}"
+        group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
         return Instance(site, Keeper(outer, group, folder), self.start_argv(site.name, folder))
 
     def start_argv(self, name: str, folder: str) -> list[str]:
         """Build the command that keeps the container up."""
         # No locks below /run that a killed nspawn would leave there: nobody else has this tree.
         return [
+            "sh", "-c", BESIDE, f"tare/{name}",
             "env", "SYSTEMD_NSPAWN_LOCK=0", "systemd-nspawn", "--quiet", f"--machine={name}",
             f"--directory={folder}/root", "--settings=no", "--register=no", "--keep-unit",
             "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
@@ -90,19 +88,6 @@ class Layer(layer.Layer):
             *(["--private-users=identity"] if self.userns else []),
             "sh", "-c", SERVE,
         ]  # fmt: skip
-
-
-class Whole(cgroup.Group):
-    """The group of a container with nspawn itself; the limits are on ``payload`` below it."""
-
-    @property
-    def payload(self) -> cgroup.Group:
-        """The group in which the container is."""
-        return cgroup.Group(self.machine, f"{self.path}/payload")
-
-    def enter_argv(self, argv: Sequence[str]) -> list[str]:
-        """See Group.enter_argv: for nspawn."""
-        return self.payload.enter_argv(["sh", "-c", SUPERVISE, self.path, *argv])
 
 
 class Instance(layer.Instance):
@@ -115,18 +100,26 @@ class Instance(layer.Instance):
         lead = ["sh", "-c", LEAD, keeper.folder, *call]
         self.first = Inner(keeper.machine, "nspawn", lambda argv: [*lead, *argv])
         self.cpuset = site.cpuset
+        self._limit = ("sh", "-c", cgroup.MAKE, "make-cgroup")
+        self._given = (site.cpuset, str(site.limits.memory_bytes))
 
     def start(self) -> None:
         """See Instance.start."""
+        self._do([*self._limit, self.keeper.group.path, *self._given])
         self.keeper.start(self.start_argv)
 
     def ready(self) -> None:
         """See Instance.ready."""
         self.keeper.await_answer(self.first, self.site.name, self.site.deadline_s)
+        container = f"{self.keeper.group.path}/payload"
+        self._do(["sh", "-c", IN_V2, *self._limit, container, *self._given])
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""
-        self.keeper.stop(self.site.name, self.site.deadline_s, hard=hard)
+        if not hard:
+            self.keeper.stop(self.site.name, self.site.deadline_s)
+        # In v2 a group that has groups below it takes no process: it is made anew at the start.
+        self._do(["sh", "-c", cgroup.REMOVE, self.keeper.group.path])
 
     def pause(self) -> None:
         """See Instance.pause."""
@@ -139,3 +132,9 @@ class Instance(layer.Instance):
     def threads(self) -> layer.Threads:
         """See Instance.threads: the container and nspawn, which sleeps."""
         return layer.Threads(cgroup=self.keeper.group.path)
+
+    def _do(self, argv: Sequence[str]) -> None:
+        try:
+            check(self.keeper.machine, argv, timeout_s=self.site.deadline_s)
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name}: {error}") from error

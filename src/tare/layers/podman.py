@@ -11,7 +11,6 @@ from tare import layer
 from tare.engines import oci, tree
 from tare.engines.podman import Podman, own, ulimits, usable
 from tare.errors import CommandFailed, LayerError
-from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
@@ -47,10 +46,9 @@ class Layer(layer.Layer):
         return (*self.packages, self.runtime)
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
-        """See Layer.create. All that Podman starts, conmon too, is in groups below this one."""
+        """See Layer.create."""
         folder = tree.writable(outer, site)
         podman = own(outer, site, folder, self.runtime)
-        cgroup.make(outer, f"tare/{site.name}", site.scope)
         if self.storage == "overlay":
             try:
                 check(outer, ["umount", f"{folder}/root/data"])
@@ -126,7 +124,7 @@ class Instance(layer.Instance):
     @cached_property
     def _group(self) -> str:
         # Asked once: it is wanted before every trial, and each call of Podman takes its time.
-        return self.podman.group(self.site.name)
+        return self.podman.group_of(self.site.name)
 
     def _podman(self, verb: str, *options: str) -> None:
         self.podman.do(verb, *options, self.site.name, timeout_s=self.site.deadline_s)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.engines import qemu, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
-from tare.layers._qemu_guest import Guest, OwnGuest
+from tare.layers._qemu_guest import Guest
+from tare.layers._qemu_image import Own
 from tare.limits import cgroup
 from tare.machine import Machine, check, text
 from tare.ssh import Connection
@@ -126,7 +127,7 @@ class Layer(layer.Layer, qemu.Hardware):
             raise LayerError(f"could not make a disk for {site.name}: {error}") from error
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
         start = partial(self.start_argv, folder, site, accel, boot)
-        made = (OwnGuest if self.image else Guest)(outer, site, group, connection, start)
+        made = (Own if self.image else Guest)(outer, site, group, connection, start)
         # After a reset the firmware of a microvm waits for a second one, and has no way to ask.
         made.resets = self.board != "microvm"
         return made

@@ -115,7 +115,10 @@ class Instance(layer.Instance):
             lambda: self._said("tare: ready"), deadline_s, f"did not come up in {deadline_s:.0f} s"
         )
         self._await(self._connects, SSHD_S, f"let nobody in for {SSHD_S:.0f} s")
-        check(self.machine, ["mkdir", "-p", self.workdir])
+        try:
+            check(self.machine, ["mkdir", "-p", self.workdir])
+        except CommandFailed as error:
+            raise self._failed(f"does not answer: {error}") from error
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop; in order, its first process powers it off."""

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import json
-import lzma
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.limits import cgroup
-from tare.machine import Host, Machine, await_true, check, text
+from tare.machine import Host, Machine, await_true, check
 from tare.userland import cache, foreign
-from tare.userland.cpio import archive
 from tare.userland.dpkg import installed
+from tare.userland.system import SAME, System, place_kernel
 
 RECIPE_VERSION = 2
 PACKAGES = ("openssh-server", "docker.io", "iptables", "iproute2", "kmod", "busybox-static")
 # From trixie on the client is a package of its own.
 MORE_PACKAGES = {"trixie": ("docker-cli",)}
-DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net", "xen_blkfront", "xen_netfront")
-# What the cloud flavour leaves out, or has built in; ext4 looks for its checksums when it mounts.
-GENERIC_DRIVERS = (
-    "virtio_mmio", "nvme", "ahci", "ata_piix", "sd_mod", "e1000", "crc32c_generic", "ext4",
-)  # fmt: skip
 DISK_BYTES = 8 * 2**30
 NEEDS_BYTES = 5_000_000_000
 BUILD_S = 900.0
@@ -109,29 +102,6 @@ class Guest:
         return self.folder / "key"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class System:
-    """What boots a guest: a Debian suite (the userland's own if empty), and a kernel's flavour."""
-
-    suite: str = ""
-    arch: Literal["amd64", "arm64"] = "amd64"
-    kernel: Literal["cloud", "generic"] = "cloud"
-
-    @property
-    def kernel_package(self) -> str:
-        """The package that depends on the newest kernel."""
-        return f"linux-image-{'cloud-' if self.kernel == 'cloud' else ''}{self.arch}"
-
-    @property
-    def drivers(self) -> tuple[str, ...]:
-        """What the initial RAM disk loads."""
-        return DRIVERS + (GENERIC_DRIVERS if self.kernel == "generic" else ())
-
-
-SAME = System()
-"""The userland's own suite and the kernel that boots fastest."""
-
-
 @dataclass(frozen=True, slots=True)
 class Base:
     """What a guest is made of: built trees, and what layers inside the guest need besides.
@@ -205,7 +175,7 @@ def _make(folder: Path, base: Base, scope: Scope) -> Mapping[str, object]:
     install = ["sh", "-c", INSTALL, "install", base.system.kernel_package, *base.packages]
     check(host, [*inside, *install], timeout_s=2 * BUILD_S if able else BUILD_S)
     _refuse_changed(tree, base.versions)
-    kernel = _place_kernel(host, folder, tree, inside, base.system)
+    kernel = place_kernel(host, folder, tree, inside, base.system)
     if able:  # its dockerd does not run here; the guest imports the image when it is needed
         _place_tree(host, tree, base)
     else:
@@ -232,35 +202,6 @@ def _refuse_changed(tree: Path, versions: Mapping[str, str]) -> None:
             f"the guest would have other versions than the userland of {', '.join(changed)}; "
             "the archive has moved on: remove the cached userland with `tare clean --cache`"
         )
-
-
-def _place_kernel(
-    host: Machine, folder: Path, tree: Path, inside: list[str], system: System
-) -> Mapping[str, object]:
-    unpacked = tree / "var/lib/tare-kernel"
-    (image,) = (unpacked / "boot").glob("vmlinuz-*")
-    release = image.name.removeprefix("vmlinuz-")
-    (tree / "lib/modules").mkdir(exist_ok=True)
-    (modules,) = (at for at in unpacked.glob("**/lib/modules") if (at / release).is_dir())
-    shutil.move(modules / release, tree / "lib/modules" / release)
-    check(host, [*inside, "depmod", release], timeout_s=BUILD_S)
-    shown = [text(host, [*inside, "modprobe", "-S", release, "--show-depends", driver])
-             for driver in system.drivers]  # fmt: skip
-    needed = dict.fromkeys(
-        line.split()[1] for lines in shown for line in lines.splitlines()
-        if line.startswith("insmod ")
-    )  # fmt: skip
-    init = files("tare.userland").joinpath("files/initramfs-init").read_bytes()
-    content = {"init": init, "bin/busybox": (tree / "bin/busybox").read_bytes()}
-    for order, module in enumerate(needed):
-        packed = (tree / module.lstrip("/")).read_bytes()
-        plain = lzma.decompress(packed) if module.endswith(".xz") else packed
-        content[f"modules/{order:02d}.ko"] = plain
-    (folder / "initrd").write_bytes(archive(content))
-    shutil.copy(image, folder / "vmlinuz")
-    version = (unpacked / "version").read_text().strip()
-    shutil.rmtree(unpacked)
-    return {"kernel_release": release, "kernel_version": version}
 
 
 def _place_tree(host: Machine, tree: Path, base: Base) -> None:

@@ -17,16 +17,8 @@ from tare.machine import Host, Machine, check
 from tare.userland import cache, foreign
 from tare.userland.dpkg import installed
 from tare.userland.guest import FILES as GUEST_FILES
-from tare.userland.guest import (
-    SAME,
-    Base,
-    Guest,
-    System,
-    build_guest,
-    kernel_version,
-    sign,
-    tree_path,
-)
+from tare.userland.guest import Base, Guest, build_guest, kernel_version, sign, tree_path
+from tare.userland.system import SAME, System
 
 RECIPE_VERSION = 2
 BUILD_S = 900.0
