@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from contract.vcsim import vsphere  # noqa: F401 - a fixture
 
+from contract.vcsim import vsphere  # noqa: F401 - a fixture
 from tare import layer
 from tare.home import home
 from tare.ledger import Ledger, Scope, Services, leftovers

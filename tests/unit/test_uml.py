@@ -7,6 +7,7 @@ import pytest
 
 from tare import layer
 from tare.engines import direct, tap
+from tare.engines import uml as engine
 from tare.engines.tap import Tap
 from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.layers import uml
@@ -20,7 +21,7 @@ CABLE = Tap("tareabct1", "198.18.128.2", "198.18.128.3")
 
 def words(cache=DiskCache.NONE):
     limits = Limits(cpus=1, memory_bytes=700 * 2**20, disk_cache=cache)
-    return uml.start_argv("/run/tare-x", GUEST, limits, CABLE)
+    return engine.start_argv("/run/tare-x", GUEST, limits, CABLE)
 
 
 class Fake:
@@ -95,7 +96,7 @@ def test_it_ends_instead_of_rebooting_and_is_no_terminal():
 
 def test_what_the_first_process_gets_comes_last():
     """Whatever stood behind ``--`` would go to the shell."""
-    assert words()[-4:] == ["init=/bin/sh", "--", "-c", uml.INIT]
+    assert words()[-4:] == ["init=/bin/sh", "--", "-c", engine.INIT]
 
 
 def test_the_served_disk_is_not_cached_at_all():

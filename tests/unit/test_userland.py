@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import shutil
 import threading
 
@@ -10,7 +11,7 @@ import pytest
 from tare.errors import LayerError, Unavailable
 from tare.ledger import Ledger, leftovers
 from tare.machine import Completed, Host
-from tare.userland import cache, tree
+from tare.userland import System, cache, foreign, guest, tree
 from tare.userland.cpio import archive
 
 RECIPE = {"version": 1}
@@ -160,6 +161,89 @@ def test_the_bootstrap_asks_for_the_packages_and_the_suite():
     assert words[0] == "mmdebstrap"
     assert "--include=fio,mbw" in words
     assert words[-2:] == ["bookworm", "/x/tree.tar"]
+
+
+def test_the_bootstrap_of_another_architecture_asks_for_it():
+    recipe = {"packages": ["fio"], "suite": "bookworm"}
+
+    words = tree.bootstrap_argv(recipe | {"arch": "arm64"}, "/x/tree.tar")
+
+    assert {"--architectures=arm64", "--skip=check/qemu"} <= set(words)
+    assert not any("arch" in word for word in tree.bootstrap_argv(recipe, "/x/tree.tar"))
+
+
+# --- systems of guests
+
+
+@pytest.fixture
+def bases(monkeypatch, tmp_path, ledger):
+    """Give what a guest of a system is made of; userlands are named by what makes them."""
+
+    def build(shelf, recipe, *_):
+        name = "-".join([recipe["suite"], recipe.get("arch", "amd64")])
+        (tmp_path / name).mkdir(exist_ok=True)
+        manifest = {"versions": {"fio": name}}
+        (tmp_path / name / cache.MANIFEST).write_text(json.dumps(manifest))
+        return tmp_path / name
+
+    monkeypatch.setattr(cache, "build", build)
+    return tree.Userland("bookworm", ("fio",), ledger, ("lxc",))._base
+
+
+@pytest.mark.parametrize(
+    ("system", "own", "shared"),
+    [
+        (System(), "bookworm-amd64", "bookworm-amd64"),
+        (System(suite="bookworm"), "bookworm-amd64", "bookworm-amd64"),
+        (System(kernel="generic"), "bookworm-amd64", "bookworm-amd64"),
+        (System(suite="trixie"), "trixie-amd64", "bookworm-amd64"),
+        (System(arch="arm64"), "bookworm-arm64", "bookworm-arm64"),
+        (System(suite="trixie", arch="arm64"), "trixie-arm64", "bookworm-arm64"),
+    ],
+)
+def test_a_guest_has_its_own_system_and_the_shared_userland(bases, system, own, shared):
+    base = bases(system)
+
+    assert base.userland == "bookworm-amd64", "it goes by the name that layers inside ask for"
+    assert (base.tar.parent.name, base.shared.parent.name) == (own, shared)
+    assert base.versions == {"fio": own}
+    assert ("docker-cli" in base.packages) == (system.suite == "trixie")
+
+
+def test_every_system_has_a_recipe_of_its_own_and_the_default_is_as_ever(bases):
+    systems = [System(), System(kernel="generic"), System(suite="trixie"), System(arch="arm64")]
+
+    recipes = [guest._recipe(bases(system)) for system in systems]
+
+    assert len({cache.content_id(recipe) for recipe in recipes}) == len(systems)
+    assert guest._recipe(bases(System(suite="bookworm"))) == recipes[0]
+    assert set(recipes[0]) == {"version", "userland", "packages", "kernel", "disk_bytes", "files"}
+    assert [recipe["kernel"] for recipe in recipes] == [
+        "linux-image-cloud-amd64", "linux-image-amd64", "linux-image-cloud-amd64",
+        "linux-image-cloud-arm64",
+    ]  # fmt: skip
+
+
+class Kernel:
+    """A machine whose kernel runs some architecture, and knows interpreters for others or not."""
+
+    name, ephemeral = "host", False
+
+    def __init__(self, own, registered=b"", namespaces=0):
+        self.answers = {"uname": (0, own), "cat": (0, registered), "sh": (namespaces, b"")}
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        returncode, stdout = self.answers[argv[0]]
+        return Completed(tuple(argv), returncode, stdout, b"it cannot", 0.0)
+
+
+def test_programs_of_another_architecture_run_as_the_machine_can():
+    assert foreign.able(Kernel(b"aarch64"), "arm64") == []
+    assert foreign.able(Kernel(b"x86_64", b"enabled\nflags: F"), "arm64") == []
+    assert foreign.able(Kernel(b"x86_64", b"disabled"), "arm64")[0] == "sh"
+    with pytest.raises(Unavailable, match="cannot be run on host: it cannot") as refused:
+        foreign.able(Kernel(b"x86_64", namespaces=1), "arm64")
+    assert "qemu-user-static" in refused.value.mend
 
 
 class Remote:

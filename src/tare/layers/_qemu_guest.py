@@ -204,9 +204,11 @@ class Guest(layer.Instance):
         return LayerError(f"QEMU of {self.site.name} ended while it booted; {self._last_words()}")
 
     def _last_words(self) -> str:
-        done = self.outer.run(["tail", "-n", "5", f"{self.folder}/console"])
-        tail = done.stdout.decode(errors="replace").strip()[-400:]
-        return f"its console ends: {tail or '(nothing was printed)'}"
+        at = f"{self.folder}/console"
+        tail = self.outer.run(["tail", "-n", "5", at]).stdout.decode(errors="replace")
+        panic = self.outer.run(["grep", "-a", "-m", "1", "Kernel panic", at]).stdout
+        why = f"{panic.decode(errors='replace').strip()} ... " if panic else ""
+        return f"its console ends: {why}{tail.strip()[-400:] or '(nothing was printed)'}"
 
     def _empty_console(self) -> None:
         empty = self.outer.run(["sh", "-c", ': > "$0/console"', self.folder])

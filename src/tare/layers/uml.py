@@ -7,29 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare import layer
-from tare.engines import direct, disk, tap, tree
+from tare.engines import direct, disk, tap, tree, uml
 from tare.engines.keeper import Keeper
 from tare.engines.tap import Tap
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.limits import cgroup
-from tare.machine import Inner, Machine, await_true, check, text
-from tare.model import DiskCache, Limits
+from tare.machine import Inner, Machine, await_true, check
+from tare.model import DiskCache
 from tare.ssh import Connection
 
 if TYPE_CHECKING:
     from tare.userland import Guest, Userland
 
-BINARY = "linux.uml"
-TOOLS = {BINARY: "user-mode-linux", direct.BINARY: "qemu-system-common",
-         "qemu-img": "qemu-utils", "ip": "iproute2"}  # fmt: skip
-DEVICES = {"/dev/net/tun": "tun", "/dev/fuse": "fuse"}
 SSHD_S = 30.0
 # Its memory is a file there; /dev/shm may be far too small. The kernel puts a random gap beside it.
 MAKE_MEMORY = 'mkdir "$0/memory" && mount -t tmpfs -o size="$1",mode=700 tare "$0/memory"'
 # A panic says much more after the line that says why.
 LAST_WORDS = 'grep -am1 "Kernel panic" "$0/log" || tail -n 5 "$0/log"'
-# The driver that takes a tap without losing packets gives it a name of its own.
-INIT = '"ip link set dev vec0 name eth0; exec /sbin/tare-init"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +34,7 @@ class Layer(layer.Layer):
     ``writeback`` means. For ``none`` a server shows it a file that is not cached.
     """
 
-    packages = (*TOOLS.values(), "openssh-client", "kmod")
+    packages = (*uml.TOOLS.values(), "openssh-client", "kmod")
     boots_guest = True
     own_kernel = True
     nominal_start_s = 4.0
@@ -48,16 +42,7 @@ class Layer(layer.Layer):
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
         del userland
-        for tool, package in TOOLS.items():
-            if outer.run(["sh", "-c", 'command -v "$0"', tool]).returncode != 0:
-                raise Unavailable(
-                    f"{tool} is not installed on {outer.name}", f"apt-get install {package}"
-                )
-        for device, module in DEVICES.items():
-            there = 'test -c "$0" || modprobe "$1"'
-            if outer.run(["sh", "-c", there, device, module]).returncode != 0:
-                raise Unavailable(f"{outer.name} has no {device}", f"modprobe {module}")
-        return {"uml.version": text(outer, [BINARY, "--version"])}
+        return {"uml.version": uml.usable(outer)}
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
@@ -88,7 +73,7 @@ class Instance(layer.Instance):
         self, outer: Machine, site: layer.Site, folder: str, guest: Guest, cable: Tap
     ) -> None:
         self.outer, self.site, self.folder = outer, site, folder
-        self.argv = start_argv(folder, guest, site.limits, cable)
+        self.argv = uml.start_argv(folder, guest, site.limits, cable)
         # What waits for a file cannot be frozen before the file's server has answered.
         both, self.kernel, self.server = (
             cgroup.make(outer, f"tare/{site.name}{part}", site.scope, cpuset=site.cpuset)
@@ -149,7 +134,7 @@ class Instance(layer.Instance):
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: every process inside is one outside too, under the same name."""
-        return layer.Threads(cgroup=self.path, comm=BINARY)
+        return layer.Threads(cgroup=self.path, comm=uml.BINARY)
 
     def _connects(self) -> bool:
         try:
@@ -171,22 +156,3 @@ class Instance(layer.Instance):
         if self.process.lives():
             return LayerTimedOut(f"the kernel of {self.site.name} {what}; {words}")
         return LayerError(f"the kernel of {self.site.name} ended by itself; {words}")
-
-
-def start_argv(folder: str, guest: Guest, limits: Limits, cable: Tap) -> list[str]:
-    """Build the command that boots the guest, and is its kernel as long as that lives.
-
-    What it writes goes above the shared disk. ``noreboot`` ends it instead: started again by itself
-    it could not open its tap. ``gro=1`` takes the large packets that the host sends.
-    """
-    direct_disk = limits.disk_cache is DiskCache.NONE
-    above = f"{folder}/export" if direct_disk else f"{folder}/disk,{guest.disk}"
-    return [
-        "env", "-i", f"TMPDIR={folder}/memory", BINARY, f"mem={limits.memory_bytes // 2**20}M",
-        f"ubd0={above}", "root=/dev/ubda", "rw", f"uml_dir={folder}", "umid=uml", "noreboot",
-        "con=null", "con0=null,fd:1", "ssl=null", "loglevel=1",
-        f"vec0:transport=tap,ifname={cable.device},depth=64,gro=1",
-        "rcupdate.rcu_cpu_stall_suppress=1", "tare.console=/dev/tty0",
-        f"tare.address={cable.address}/{tap.BITS}", f"tare.gateway={cable.gateway}",
-        "init=/bin/sh", "--", "-c", INIT,
-    ]  # fmt: skip

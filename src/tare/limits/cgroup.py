@@ -15,7 +15,8 @@ from tare.machine import Machine, check, text
 from tare.model import Limits
 
 # In v1 every controller is a tree of its own; a new cpuset has no CPUs until they are written, and
-# takes no process before that. In v2 a controller must be handed down at each level above.
+# takes no process before that. In v2 a controller must be handed down at each level above. ``cpu``
+# makes each stack one competitor for CPU time; without it, one would compete by each process.
 MAKE = r"""
 set -eu
 path=$1 cpus=$2 memory=$3
@@ -36,7 +37,7 @@ if [ -f $root/cgroup.controllers ]; then
     [ -z "$memory" ] || [ ! -f "$at/memory.swap.max" ] || echo 0 > "$at/memory.swap.max"
     exit 0
 fi
-for controller in cpuset memory cpuacct freezer pids; do
+for controller in cpuset memory cpu cpuacct freezer pids; do
     [ -d $root/$controller ] || { echo "no cgroup controller $controller" >&2; exit 1; }
     at=$root/$controller
     for part in $(echo "$path" | tr / ' '); do
@@ -67,7 +68,7 @@ root=/sys/fs/cgroup
 if [ -f $root/cgroup.controllers ]; then
     echo $$ > "$root/$path/cgroup.procs" || exit 125
 else
-    for controller in cpuset memory cpuacct freezer pids; do
+    for controller in cpuset memory cpu cpuacct freezer pids; do
         echo $$ > "$root/$controller/$path/cgroup.procs" || exit 125
     done
 fi
