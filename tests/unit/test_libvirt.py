@@ -68,7 +68,21 @@ def test_every_domain_bears_its_name_and_gets_its_limits(described):
         str(2**30),
         "b",
     )
-    assert (described.findtext("vcpu"), described.find("vcpu").get("cpuset")) == ("2", "1,3")
+    held = "1,3" if described.get("type") == "lxc" else None
+    assert (described.findtext("vcpu"), described.find("vcpu").get("cpuset")) == ("2", held)
+
+
+def test_a_guest_is_held_once_it_has_booted():
+    made = guest()
+    made.site.cpuset = "3"
+
+    made.hold()
+
+    assert [argv[4:] for argv in made.outer.asked] == [
+        ["vcpupin", "tare-x", "0", "3", "--live"],
+        ["vcpupin", "tare-x", "1", "3", "--live"],
+        ["emulatorpin", "tare-x", "3", "--live"],
+    ]
 
 
 def test_what_powers_itself_off_is_not_started_again(described):

@@ -75,7 +75,8 @@ def _domain(kind: str, site: Site) -> ET.Element:
     domain = ET.Element("domain", type=kind)
     _add(domain, "name", site.name)
     _add(domain, "memory", str(site.limits.memory_bytes), unit="b")
-    _add(domain, "vcpu", str(site.limits.cpus), placement="static", cpuset=site.cpuset)
+    held = {"cpuset": site.cpuset} if kind == "lxc" else {}  # a guest is, once it has booted
+    _add(domain, "vcpu", str(site.limits.cpus), placement="static", **held)
     for event, then in LIFECYCLE.items():
         _add(domain, f"on_{event}", then)
     return domain

@@ -158,6 +158,14 @@ class Guest(Domain):
             self._tell_init("INT")
         self.outer.run(self.connection.hang_up_argv())
 
+    def hold(self) -> None:
+        """See Instance.hold: it may boot on all CPUs, and keeps these until it is stopped."""
+        cpus = self.site.cpuset
+        for number in range(self.site.limits.cpus):
+            self._do("vcpupin", str(number), cpus, "--live")
+        if self.console:  # Xen's helpers are dom0's
+            self._do("emulatorpin", cpus, "--live")
+
     def disk_cache(self) -> DiskCache:
         """See Instance.disk_cache."""
         return disk.cache(self.outer, f"{self.folder}/disk")

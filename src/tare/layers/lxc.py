@@ -22,6 +22,11 @@ NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the netwo
 # The first errors are the cause; what LXC prints itself only says that there were some.
 ERRORS = ("sed", "-n", "s/.* ERROR .* - //p")
 START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
+REMOVE_LOCKS = r"""
+rm -rf "$0"
+rmdir -p --ignore-fail-on-non-empty "$(dirname "$0")" 2> /dev/null
+exit 0
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +93,7 @@ def _record_locks(outer: Machine, site: layer.Site) -> None:
     locks = f"/run/lxc/lock{site.folder}"
 
     def make(scope: Scope) -> None:
-        scope.about_to_make("folder", locks, outer, ["rm", "-rf", locks])
+        scope.about_to_make("folder", locks, outer, ["sh", "-c", REMOVE_LOCKS, locks])
 
     site.services.once("lxc locks", outer, make, lambda _: True)
 

@@ -30,13 +30,7 @@ exec "$@"
 """
 # The container sees the limits of its own group only, in v2 that of nspawn's making.
 IN_V2 = '[ ! -f /sys/fs/cgroup/cgroup.controllers ] || exec "$0" "$@"'
-# The first process of the container is nspawn's only child once the container is set up.
-LEAD = r"""
-folder=$0
-grep -qx "tare: ready" "$folder/log" && read -r keeper < "$folder/pid" || exit 125
-echo $(cat "/proc/$keeper/task/$keeper/children") > "$folder/leader"
-exec "$@"
-"""
+READY = "tare: ready"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +91,9 @@ class Instance(layer.Instance):
         self.site, self.keeper, self.start_argv = site, keeper, start
         call = call_argv(f"{keeper.folder}/leader", keeper.group.path)
         self.machine = Inner(keeper.machine, "nspawn", lambda argv: [*call, *argv])
-        lead = ["sh", "-c", LEAD, keeper.folder, *call]
-        self.first = Inner(keeper.machine, "nspawn", lambda argv: [*lead, *argv])
+        # The first process of the container is nspawn's only child once that is set up.
+        first = [*keeper.lead_argv(READY), *call]
+        self.first = Inner(keeper.machine, "nspawn", lambda argv: [*first, *argv])
         self.cpuset = site.cpuset
         self._limit = ("sh", "-c", cgroup.MAKE, "make-cgroup")
         self._given = (site.cpuset, str(site.limits.memory_bytes))
