@@ -169,7 +169,8 @@ def test_the_tools_run_inside(machine, userland):
 
 def test_the_workdir_is_empty_and_can_be_written(stack):
     machine, at = stack.machine, stack.workdir
-    listed = machine.run(["ls", "-A", at])
+    # Not ls, which asks an old gVisor for more than it knows.
+    listed = machine.run(["find", at, "-mindepth", "1"])
     assert (listed.returncode, listed.stdout) == (0, b"")
     assert machine.run(["test", "-d", at]).returncode == 0
 

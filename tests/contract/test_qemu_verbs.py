@@ -52,9 +52,8 @@ def driver(machine, path):
         ({"machine": "q35", "disk": "sata", "network": "e1000"}, "sd", "sda", "e1000", "Q35"),
         ({"disk": "ide", "cpu": "Nehalem"}, "sd", "sda", "virtio_net", "i440FX"),
         ({"disk": "nvme"}, "nvme", "nvme0n1", "virtio_net", "i440FX"),
-        ({"machine": "microvm"}, "virtio_blk", "vda", "virtio_net", ""),
     ],
-    ids=["default", "emulated", "ide", "nvme", "microvm"],
+    ids=["default", "emulated", "ide", "nvme"],
 )
 def test_a_guest_sees_the_hardware_that_was_asked_for(
     place, layers_of, settings, of_disk, disk, of_network, product

@@ -30,11 +30,10 @@ def place():
 
 @pytest.fixture(scope="module")
 def open_in_lab(place):
-    """Open a stack such as ``lab/kvm``; ``hypervisor`` chooses the lab."""
+    """Open a stack such as ``lab/kvm``, with settings by layer; gives it and its layers."""
 
-    def open_in_lab(path, hypervisor="kvm", **changes):
-        given = {"lab": {"hypervisor": hypervisor}}
-        layers = [layer.load(name, **given.get(name, {})) for name in path.split("/")]
-        return place.open(layers, place.site(**({"deadline_s": 300.0} | changes))), layers[-1]
+    def open_in_lab(path, **settings):
+        layers = [layer.load(name, **settings.get(name, {})) for name in path.split("/")]
+        return place.open(layers, place.site(deadline_s=300.0)), layers
 
     return open_in_lab

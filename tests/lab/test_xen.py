@@ -1,13 +1,24 @@
-"""Xen in a lab, with Debian as its dom0."""
+"""The promises of the layer ``xen``, in a lab with Debian as its dom0."""
 
 import pytest
 
+from lab.promises import PROMISES
 from tare.machine import text
+
+XEN = {"hypervisor": "xen"}
+
+
+@pytest.fixture(scope="module", params=["pv", "pvh"])
+def opened(request, open_in_lab):
+    """See test_contract."""
+    stack, layers = open_in_lab("lab/xen", lab=XEN, xen={"type": request.param})
+    yield "lab/xen", stack, layers[-1], layers[1:]
+    stack.close()
 
 
 @pytest.fixture(scope="module")
 def dom0(open_in_lab):
-    stack, _ = open_in_lab("lab", hypervisor="xen")
+    stack, _ = open_in_lab("lab", lab=XEN)
     yield stack.machine
     stack.close()
 
@@ -30,3 +41,6 @@ def test_it_is_no_host_for_kvm(dom0):
 def test_the_cache_of_the_host_is_seen_there(dom0):
     assert text(dom0, ["ls", "/run/tare-shared"]).split() == ["guest", "userland"]
     assert dom0.run(["touch", "/run/tare-shared/guest/x"]).returncode != 0
+
+
+globals().update(PROMISES)  # after what has to find dom0 alone

@@ -12,6 +12,7 @@ from tare.errors import ConfigError, LayerError, Unavailable
 from tare.layers._qemu_guest import Guest
 from tare.machine import Completed
 from tare.model import DiskCache, Limits
+from tare.study import load_study
 
 LIMITS = Limits(cpus=2, memory_bytes=2**30)
 
@@ -148,7 +149,7 @@ def test_huge_pages_back_all_of_the_memory_and_are_taken_at_once():
     ],
 )
 def test_the_kernel_has_the_drivers_for_the_hardware(settings, flavour):
-    made = layer.load("qemu-tcg", **settings)
+    made = layer.load("kvm", **settings)
 
     assert made.system.kernel == flavour
     assert made.system.kernel_package == f"linux-image-{'cloud-' * (flavour == 'cloud')}amd64"
@@ -160,13 +161,14 @@ def test_the_kernel_has_the_drivers_for_the_hardware(settings, flavour):
         ("qemu-tcg", {"arch": "arm64", "machine": "q35"}, "machine: arm64"),
         ("qemu-tcg", {"disk": "ide", "machine": "q35"}, "disk: q35 has no IDE"),
         ("qemu-tcg", {"disk": "ide", "arch": "arm64"}, "disk: virt has no IDE"),
-        ("qemu-tcg", {"disk": "nvme", "machine": "microvm"}, "microvm has no PCI"),
+        ("kvm", {"disk": "nvme", "machine": "microvm"}, "microvm has no PCI"),
+        ("qemu-tcg", {"machine": "microvm"}, "machine: .* no clock; expected pc or q35"),
         ("qemu-tcg", {"network": "e1000", "kernel": "cloud"}, "kernel: .* generic"),
         ("kvm", {"arch": "arm64"}, "arch: KVM"),
         ("qemu-tcg", {"key": "/k"}, "image is missing"),
         ("qemu-tcg", {"image": "/i"}, "key is missing"),
         ("qemu-tcg", {"image": "i", "key": "/k"}, "image: .* path that begins with /"),
-        ("qemu-tcg", {"image": "/i", "key": "/k", "machine": "microvm"}, "image: it boots by"),
+        ("kvm", {"image": "/i", "key": "/k", "machine": "microvm"}, "image: it boots by"),
         ("qemu-tcg", {"image": "/i", "key": "/k", "arch": "arm64"}, "image: it boots by"),
     ],
 )
@@ -193,6 +195,14 @@ def test_the_packages_are_those_of_the_architecture():
     arm = layer.load("qemu-tcg", arch="arm64", image="/i", key="/k", firmware="uefi").needs()
     assert {"qemu-system-arm", "qemu-efi-aarch64"} <= set(arm)
     assert "qemu-system-x86" not in arm
+
+
+def test_the_study_of_the_host_os_compares_two_debians_under_one_userland():
+    study = load_study("host-os")
+
+    settings = [dict(dict(platform.layers)["qemu-tcg"]) for platform in study.platforms]
+    assert [given["os"] for given in settings] == ["bookworm", "trixie"]
+    assert {platform.stack for platform in study.platforms} == {"host/qemu-tcg/docker"}
 
 
 MEMINFO = """MemTotal: 24000000 kB
@@ -299,6 +309,13 @@ def test_the_probe_tells_version_and_accelerator():
         "qemu.kernel": "linux-image-cloud-amd64",
         "qemu.accel": "tcg",
     }
+
+
+def test_a_microvm_is_not_emulated_where_kvm_does_not_work():
+    outer = Fake(qemu_system_x86_64=(0, b"QEMU 7\n"), test=(1, b""))
+
+    with pytest.raises(Unavailable, match="no clock"):
+        layer.load("qemu", machine="microvm").probe(outer, None)
 
 
 def test_an_image_and_a_key_that_are_not_there_are_named():

@@ -87,25 +87,30 @@ REMOVE_EMPTY = r"""
 rmdir "$0" 2> /dev/null || true
 """
 IN_MOUNTS = 'exec nsenter --mount="/proc/$(cat "$0")/ns/mnt" -- "$@"'
-# Of a daemon that is dead, the domain's processes are found by the name of their groups.
+# What a daemon that is dead leaves is found by the name of its groups; a live one leaves those too,
+# empty, of a container that was paused.
 REMOVE_DOMAIN = r"""
 name=$0
 "$@" destroy "$name" > /dev/null 2>&1
-why=$("$@" undefine "$name" 2>&1) && exit 0
-case $why in *"failed to get domain"*) exit 0 ;; esac
-! "$@" uri > /dev/null 2>&1 || { echo "$why" >&2; exit 1; }
+if why=$("$@" undefine "$name" 2>&1); then :; else
+    case $why in *"failed to get domain"*) ;; *)
+        ! "$@" uri > /dev/null 2>&1 || { echo "$why" >&2; exit 1; }
+    esac
+fi
 tries=0
 while :; do
-    pids=
-    for group in $(find /sys/fs/cgroup/ -type d -path "*-$name.libvirt-*" 2> /dev/null); do
+    left=
+    for group in $(find /sys/fs/cgroup/ -depth -type d -path "*-$name.libvirt-*" 2> /dev/null); do
         [ ! -f "$group/freezer.state" ] || echo THAWED > "$group/freezer.state" 2> /dev/null
         [ ! -f "$group/cgroup.freeze" ] || echo 0 > "$group/cgroup.freeze" 2> /dev/null
-        pids="$pids $(cat "$group/cgroup.procs" 2> /dev/null)"
+        for pid in $(cat "$group/cgroup.procs" 2> /dev/null); do
+            kill -KILL "$pid" 2> /dev/null
+        done
+        rmdir "$group" 2> /dev/null || left=$group
     done
-    [ -n "$(echo $pids)" ] || exit 0
-    kill -KILL $pids 2> /dev/null
+    [ -n "$left" ] || exit 0
     tries=$((tries + 1))
-    [ $tries -lt 400 ] || { echo "processes of $name do not die: $pids" >&2; exit 1; }
+    [ $tries -lt 400 ] || { echo "cannot remove cgroup $left" >&2; exit 1; }
     sleep 0.05
 done
 """

@@ -13,3 +13,4 @@ class Layer(qemu.Layer):
     """The ``qemu`` layer with its accelerator fixed."""
 
     accel: Literal["kvm"] = "kvm"
+    arch: Literal["amd64"] = "amd64"

@@ -47,6 +47,8 @@ class Layer(layer.Layer, qemu.Hardware):
         super().__post_init__()
         if self.arch == "arm64" and self.accel == "kvm":
             raise ValueError("arch: KVM runs the host's own architecture; expected amd64")
+        if self.board == "microvm" and self.accel == "tcg":
+            raise ValueError(f"machine: {NO_CLOCK}; expected pc or q35")
         if not self.image and (self.key or self.user != "root" or self.firmware == "uefi"):
             raise ValueError("image is missing; key, user and firmware are those of an image")
         if self.image and not self.key:
@@ -101,6 +103,8 @@ class Layer(layer.Layer, qemu.Hardware):
             if found and accel == "kvm":
                 raise Unavailable(*found)
             accel = "tcg" if found else "kvm"
+        if self.board == "microvm" and accel == "tcg":
+            raise Unavailable(NO_CLOCK, "machine: pc, or a host with hardware virtualization")
         if not self.image:
             facts["qemu.kernel"] = self.system.kernel_package
         return facts | {"qemu.accel": accel}
@@ -128,7 +132,7 @@ class Layer(layer.Layer, qemu.Hardware):
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
         start = partial(self.start_argv, folder, site, accel, boot)
         made = (Own if self.image else Guest)(outer, site, group, connection, start)
-        # After a reset the firmware of a microvm waits for a second one, and has no way to ask.
+        # It has none of the devices that a PC is reset by; a new QEMU is one for certain.
         made.resets = self.board != "microvm"
         return made
 
@@ -158,6 +162,8 @@ class Layer(layer.Layer, qemu.Hardware):
 
 
 ARM_BIOS = ("arm64", "bios")
+# The kernel has nothing to measure the rate of the CPU's counter by, and gets it from KVM only.
+NO_CLOCK = "a microvm that is emulated has no clock"
 
 
 def _format(outer: Machine, image: str) -> str:

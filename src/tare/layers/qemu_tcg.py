@@ -13,5 +13,6 @@ class Layer(qemu.Layer):
     """The ``qemu`` layer with its accelerator fixed."""
 
     accel: Literal["tcg"] = "tcg"
+    machine: Literal["pc", "q35"] | None = None
 
     nominal_start_s = 40.0
