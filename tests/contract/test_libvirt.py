@@ -10,7 +10,7 @@ import pytest
 
 from contract.test_verbs import busy_with_a_file
 from tare.errors import LayerError
-from tare.machine import Host, await_true, check
+from tare.machine import await_true, check
 from tare.model import DiskCache, Limits
 
 pytestmark = pytest.mark.needs("libvirt")
@@ -96,7 +96,7 @@ def test_a_guest_that_is_killed_while_it_boots_says_so_and_leaves_nothing(
     place, layers_of, traces, settles
 ):
     site = place.site(limits=LIMITS)
-    instance = layers_of("host/libvirt")[0].create(Host(), site)
+    instance = layers_of("host/libvirt")[0].create(place.host, site)
     try:
         instance.start()
         os.kill(int(Path(instance.daemon.pid_file(site.name)).read_text()), signal.SIGKILL)

@@ -10,7 +10,7 @@ import pytest
 
 from contract.test_leaving import Changed
 from tare.errors import LayerError, LayerTimedOut
-from tare.machine import Host, await_true, check, get, put, text
+from tare.machine import await_true, check, get, put, text
 from tare.model import DiskCache, Limits
 
 pytestmark = pytest.mark.needs("uml")
@@ -87,7 +87,7 @@ def test_a_guest_without_a_system_shows_its_panic_and_leaves_nothing(
 
 def test_one_that_is_killed_while_it_boots_says_so_and_leaves_nothing(place, layers_of, traces):
     site = place.site()
-    instance = layers_of("host/uml")[0].create(Host(), site)
+    instance = layers_of("host/uml")[0].create(place.host, site)
     try:
         instance.start()
         assert await_true(instance.process.lives, timeout_s=5)
