@@ -20,7 +20,7 @@ from tare.machine import Host, text
 @pytest.fixture
 def kept():
     """A lab that is up; whatever becomes of it, it is taken down."""
-    if engine.find("kvm") is not None:
+    if any(engine.find(hypervisor) for hypervisor in engine.HYPERVISORS):
         pytest.skip("a lab is up on this host, and is not ours to take down")
     assert cli.main(["lab", "up"]) == cli.DONE
     try:
@@ -40,7 +40,9 @@ def runs(lab):
     return state["status"] == "running"
 
 
-def test_a_kept_lab_is_used_by_sessions_and_left_as_it_was(kept, place, open_in_lab, traces):
+def test_a_kept_lab_is_used_by_sessions_and_left_as_it_was(
+    kept, place, open_in_lab, traces, settles
+):
     assert kept.lives()
     assert not runs(kept), "it stands still unless it is used"
     assert tare("lab", "shell", "--", "systemctl", "is-system-running").stdout == "running\n"
@@ -61,6 +63,7 @@ def test_a_kept_lab_is_used_by_sessions_and_left_as_it_was(kept, place, open_in_
     assert place.id not in left.stdout
 
     os.kill(int(Path(kept.folder, "pid").read_text()), signal.SIGKILL)
+    assert settles(lambda: not kept.lives())
     assert json.loads(tare("lab", "status", "--json").stdout)["kvm"] == "dead"
     assert tare("lab", "down").returncode == 0
     assert traces("tare-lab-kvm") == []

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import disk
+from tare.engines import direct, disk, loop
 from tare.engines import link as links
-from tare.engines.link import BITS, Link
+from tare.engines.link import BITS
 from tare.engines.tree import own_folder
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
+from tare.limits import cgroup
 from tare.machine import Inner, Machine, await_true, check, put, text
 from tare.model import DiskCache
 from tare.ssh import Connection
 
 if TYPE_CHECKING:
-    from tare.userland import Guest, Userland
+    from tare.userland import Userland
 
 # The guest's own watchdogs would take a pause for a fault.
 KERNEL_ARGUMENTS = (
@@ -27,6 +28,7 @@ KERNEL_ARGUMENTS = (
 DESTROY = '! xl domid "$0" > /dev/null 2>&1 || xl destroy "$0"'
 BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")
 SAY_S = 3.0
+AS = "vdev=xvda,access=rw,"  # what stands behind target belongs to its name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +69,15 @@ class Instance(layer.Instance):
         self.folder = own_folder(outer, site)
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         link = links.make(outer, site)
+        self.server = cgroup.make(outer, f"tare/{site.name}", site.scope)
+        loop.record(outer, f"{self.folder}/export", site.scope)
         site.scope.about_to_make("domain", site.name, outer, ["sh", "-c", DESTROY, site.name])
         try:
             disk.make(outer, str(guest.disk), f"{self.folder}/disk")
-            physical = int(text(outer, ["xl", "info", "nr_cpus"]))
-            config = configuration(kind, site, guest, link, physical)
-            put(outer, config.encode(), f"{self.folder}/config")
+            self.physical = int(text(outer, ["xl", "info", "nr_cpus"]))
         except CommandFailed as error:
             raise LayerError(f"could not prepare {site.name} on {outer.name}: {error}") from error
+        self.kind, self.guest, self.link = kind, guest, link
         control = f"{self.folder}/ssh"
         self.connection = Connection("root", link.address, 22, str(guest.key), control)
         self.machine = Inner(outer, "xen", self.connection.wrap)
@@ -82,6 +85,17 @@ class Instance(layer.Instance):
 
     def start(self) -> None:
         """See Instance.start."""
+        device = f"format=qcow2,backendtype=qdisk,{AS}target={self.folder}/disk"
+        try:
+            # The server that Xen brings cannot open a disk past the page cache: another one can.
+            if self.site.limits.disk_cache is DiskCache.NONE:
+                direct.serve(self.outer, self.folder, self.server)
+                at = loop.attach(self.outer, f"{self.folder}/export")
+                device = f"format=raw,backendtype=phy,{AS}target={at}"
+            config = configuration(self, device)
+            put(self.outer, config.encode(), f"{self.folder}/config")
+        except CommandFailed as error:
+            raise LayerError(f"no disk for {self.site.name}: {error}") from error
         self._xl("create", "-q", f"{self.folder}/config")
 
     def ready(self) -> None:
@@ -114,6 +128,11 @@ class Instance(layer.Instance):
         if not await_true(lambda: not self._lives(), timeout_s=self.site.deadline_s):
             raise LayerTimedOut(f"the domain {self.site.name} did not end")
         self.outer.run(self.connection.hang_up_argv())
+        try:
+            loop.detach(self.outer, f"{self.folder}/export")
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name} keeps its disk: {error}") from error
+        self.server.kill()
 
     def pause(self) -> None:
         """See Instance.pause."""
@@ -144,30 +163,24 @@ class Instance(layer.Instance):
             raise LayerError(f"xl {words[0]} {self.site.name} failed: {error}") from error
 
 
-def configuration(kind: str, site: layer.Site, guest: Guest, link: Link, physical: int) -> str:
-    """Write a domain's configuration on a host with so many physical CPUs.
-
-    The CPUs are the host's last ones: the first serve dom0. ``direct-io-safe`` has the disk opened
-    with O_DIRECT.
-    """
-    limits = site.limits
-    direct = ",direct-io-safe" if limits.disk_cache is DiskCache.NONE else ""
+def configuration(of: Instance, disk: str) -> str:
+    """Write a domain's configuration; its CPUs are the host's last ones: the first serve dom0."""
+    limits, link = of.site.limits, of.link
     values: dict[str, object] = {
-        "name": site.name,
-        "type": kind,
-        "kernel": str(guest.kernel),
-        "ramdisk": str(guest.initrd),
+        "name": of.site.name,
+        "type": of.kind,
+        "kernel": str(of.guest.kernel),
+        "ramdisk": str(of.guest.initrd),
         "extra": f"{KERNEL_ARGUMENTS} tare.address={link.address}/{BITS} "
         f"tare.gateway={link.gateway}",
         "vcpus": limits.cpus,
-        "cpus": f"{max(0, physical - limits.cpus)}-{physical - 1}",
+        "cpus": f"{max(0, of.physical - limits.cpus)}-{of.physical - 1}",
         "memory": limits.memory_bytes // 2**20,
-        "disk": [f"format=qcow2,vdev=xvda,access=rw,backendtype=qdisk{direct},"
-                 f"target={site.folder}/{site.name}/disk"],
+        "disk": [disk],
         "vif": [f"bridge={link.bridge}"],
         "on_reboot": "restart",
         "on_crash": "destroy",
-    }  # fmt: skip
+    }
     return "".join(f"{key} = {_quoted(value)}\n" for key, value in values.items())
 
 

@@ -78,10 +78,14 @@ def _try(outer: Machine, argv: list[str], within_s: float) -> list[str] | None:
     if b"tare: probe ok" in done.stdout:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
+    console = done.stdout.decode(errors="replace").strip().splitlines()
+    told = f"QEMU said: {said[0][:120]}" if said else ""
+    if not said and console:
+        told = f"its console ends: {console[-1][:120]}"
     return [
         f"/dev/kvm is there on {outer.name}, but no guest came up"
-        + (f" within {within_s:.0f} s" if done.timed_out else "")
-        + (f" (QEMU said: {said[0][:120]})" if said else ""),
+        + (f" within {within_s:.0f} s" if done.timed_out else f" (exit {done.returncode})")
+        + (f"; {told}" if told else ""),
         "use a host whose KVM boots stock kernels, or the lab (lab/kvm); qemu-tcg works here",
     ]
 

@@ -44,6 +44,7 @@ class Userland:
     nested: tuple[str, ...] = ()
     arch: Literal["amd64", "arm64"] = "amd64"
     _lock: Lock = field(default_factory=Lock, init=False)
+    _unpacking: Lock = field(default_factory=Lock, init=False)
 
     @cached_property
     def folder(self) -> Path:
@@ -79,9 +80,14 @@ class Userland:
         if isinstance(machine, Host):
             return str(self.folder / "tree")
         there = tree_path(self.id)
-        if machine.run(["test", "-d", there]).returncode != 0:
-            unpack = 'mkdir -p "$1.new" && tar -xf "$0" -C "$1.new" && mv "$1.new" "$1"'
-            check(machine, ["sh", "-c", unpack, self.tar(machine), there], timeout_s=BUILD_S)
+        with self._unpacking:  # instances of a platform that are opened at once want the same one
+            if machine.run(["test", "-d", there]).returncode != 0:
+                # What was cut short before may be there still.
+                unpack = (
+                    'rm -rf "$1.new" && mkdir -p "$1.new" && tar -xf "$0" -C "$1.new" && '
+                    'mv "$1.new" "$1"'
+                )
+                check(machine, ["sh", "-c", unpack, self.tar(machine), there], timeout_s=BUILD_S)
         return there
 
     def tar(self, machine: Machine) -> str:
