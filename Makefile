@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup:           ## install Debian packages and the locked Python environment
 	@scripts/setup
@@ -17,18 +17,22 @@ format: setup    ## put the code in its one format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-test: setup      ## unit, contract and short real tests; a missing part is an error
-	.venv/bin/pytest -m "not slow and not lab" --require root --require docker --require qemu --require sshd
+setup-layers:    ## setup, and what every layer needs
+	@scripts/setup --layers
 
-test-real: setup ## the long tests too
-	.venv/bin/pytest -m "not lab" --require root --require docker --require qemu --require sshd
+test: setup-layers ## unit, contract and short real tests; a missing part is an error
+	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE)
+
+test-real: setup-layers ## the long tests too
+	.venv/bin/pytest -m "not lab" $(REQUIRE)
 
 test-lab: setup  ## what needs hardware virtualization, on a host that emulates it; half an hour
 	.venv/bin/pytest -m lab --require lab tests/lab
 
-bench: setup     ## what Tare adds to a trial, and how it scales; prints tables
+bench: setup     ## what Tare adds to a trial, how it scales, storms; prints tables
 	.venv/bin/python benchmarks/harness.py
 	.venv/bin/python benchmarks/report_scale.py
+	.venv/bin/python benchmarks/storm.py
 
 quickstart: setup ## run the default study on every platform this host has; write the report
 	.venv/bin/tare doctor

@@ -159,6 +159,14 @@ class Layer(ABC):
         """Say what whoever reads a number measured through it has to know; mostly nothing."""
         return ""
 
+    def prepare(self, host: Machine, userland: Userland) -> None:
+        """Build on the controlling host what instances are made of, before any is made.
+
+        Raises Unavailable where a tool or room is missing, LayerError where a build fails.
+        """
+        if self.boots_guest:
+            userland.guest(host)
+
     def detected_as(self) -> tuple[str, ...]:
         """Name the steps of ``tare.detection`` that it may be seen as from inside, any one of them.
 

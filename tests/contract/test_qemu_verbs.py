@@ -117,6 +117,7 @@ def test_memory_comes_from_huge_pages_or_is_refused_with_what_mends_it(
 # --- other systems
 
 
+@pytest.mark.slow
 def test_another_debian_serves_containers_of_the_same_userland(place, layers_of):
     settings = {"qemu-tcg": {"os": "trixie"}}
     site = place.site(deadline_s=START_S)
@@ -133,6 +134,7 @@ def test_another_debian_serves_containers_of_the_same_userland(place, layers_of)
         stack.close()
 
 
+@pytest.mark.slow
 def test_another_architecture_runs_the_same_packages(place, layers_of):
     (of,) = layers_of("host/qemu-tcg", **{"qemu-tcg": {"arch": "arm64"}})
     try:

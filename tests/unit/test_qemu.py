@@ -182,12 +182,17 @@ def test_hardware_that_cannot_be_is_refused_by_its_key(name, settings, why):
     [
         ({}, ""),
         ({"os": "trixie"}, "Debian trixie"),
-        ({"arch": "arm64"}, "the packages of another architecture, arm64"),
+        ({"arch": "arm64"}, ""),
         ({"image": "/a.img", "key": "/k"}, "the image /a.img"),
     ],
 )
 def test_another_system_is_named(settings, system):
     assert layer.load("qemu-tcg", **settings).own_system() == system
+
+
+def test_another_architecture_is_told_whatever_is_nested_in_it():
+    assert layer.load("qemu-tcg", arch="arm64").caveat().startswith("another architecture is com")
+    assert layer.load("qemu-tcg").caveat() == ""
 
 
 def test_the_packages_are_those_of_the_architecture():

@@ -42,7 +42,8 @@ def attributions(rows: Sequence[Comparison]) -> Iterator[Attribution]:
     for row in rows:
         if row.baseline is None or row.cell.control or row.cell.stack.count("/") < 2:
             continue
-        root = row.baseline.stack
+        # The layer host is no layer to stand on: what is beside it is on the same machine.
+        root = row.baseline.stack.removesuffix("/host")
         if not row.cell.stack.startswith(f"{root}/"):
             yield Attribution(stack=row, reason=f"it does not stand on the baseline, {root}")
             continue

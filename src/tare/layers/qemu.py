@@ -78,9 +78,18 @@ class Layer(layer.Layer, qemu.Hardware):
         """See Layer.own_system."""
         if self.image:
             return f"the image {self.image}"
-        others = [f"Debian {self.os}"] if self.os != "bookworm" else []
-        others += [f"the packages of another architecture, {self.arch}"] * (self.arch != "amd64")
-        return ", ".join(others)
+        return f"Debian {self.os}" if self.os != "bookworm" else ""
+
+    def caveat(self) -> str:
+        """See Layer.caveat."""
+        if self.arch == "amd64":
+            return ""
+        return f"another architecture is compared: {self.arch}, and programs built for it"
+
+    def prepare(self, host: Machine, userland: Userland) -> None:
+        """See Layer.prepare."""
+        if not self.image:
+            userland.guest(host, self.system)
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""

@@ -162,18 +162,13 @@ class Pool:
         if any(takes_userland(fleet.platform) for fleet in fleets):
             self.progress.says("preparing the userland")
             _ = self.session.userland.folder
-        guests = [
-            fleet
-            for fleet in fleets
-            if any(made.boots_guest for made in load_layers(fleet.platform))
-        ]
-        if guests:
-            self.progress.says("preparing the guest")
+        for fleet in fleets:
+            self.progress.says(f"preparing {fleet.platform.name}")
             try:
-                self.session.userland.guest(self.session.host)
+                for made in load_layers(fleet.platform):
+                    made.prepare(self.session.host, self.session.userland)
             except TareError as error:
-                for fleet in guests:
-                    fleet.close(status_of(error), str(error))
+                fleet.close(status_of(error), str(error))
 
     def _open_one(self, fleet: Fleet, index: int) -> None:
         if fleet.status is not Status.OK:

@@ -136,8 +136,9 @@ def clean_all() -> Iterator[Cleaned | str]:
     """Remove what dead sessions left, by their ledgers alone; text is what was passed over."""
     for link in sorted((home() / "ledgers").glob("*")):
         if not link.exists():
-            yield f"the ledger of session {link.name} is gone ({link.readlink()})"
-            link.unlink()
+            with contextlib.suppress(FileNotFoundError):  # its session has just ended
+                yield f"the ledger of session {link.name} is gone ({link.readlink()})"
+            link.unlink(missing_ok=True)
             continue
         try:
             for left, problem in clean(link):
