@@ -19,10 +19,10 @@ class Stack:
 
     machine: Machine
     workdir: str = "/data"
-    cpuset: str = ""
-    """The CPUs for the workload as the innermost machine numbers them; empty: as the host does."""
     instances: list[Instance] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)
+    cpuset: str = ""
+    """The CPUs for the workload as the innermost machine numbers them; empty: as the host does."""
 
     def pause(self) -> None:
         """Take the CPU time of the whole stack away; the outermost layer holds all the others.

@@ -96,7 +96,8 @@ class Instance(layer.Instance):
             put(self.outer, config.encode(), f"{self.folder}/config")
         except CommandFailed as error:
             raise LayerError(f"no disk for {self.site.name}: {error}") from error
-        self._xl("create", "-q", f"{self.folder}/config")
+        # -e: without it a process of xl would remain and remove the domain when it has ended, late.
+        self._xl("create", "-q", "-e", f"{self.folder}/config")
 
     def ready(self) -> None:
         """See Instance.ready: it lets somebody in, and is not the boot before a reboot."""
@@ -121,12 +122,14 @@ class Instance(layer.Instance):
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop; in order, the guest's first process powers it off."""
-        if hard:
-            self._xl("destroy", self.site.name)
-        else:
+        if not hard:
             self.machine.run(["sh", "-c", "kill -TERM 1"])
-        if not await_true(lambda: not self._lives(), timeout_s=self.site.deadline_s):
-            raise LayerTimedOut(f"the domain {self.site.name} did not end")
+            if not await_true(lambda: not self._lives(), timeout_s=self.site.deadline_s):
+                raise LayerTimedOut(f"the domain {self.site.name} did not power off")
+        try:  # one that has powered off is there until it is removed
+            check(self.outer, ["sh", "-c", DESTROY, self.site.name])
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name} cannot be destroyed: {error}") from error
         self.outer.run(self.connection.hang_up_argv())
         try:
             loop.detach(self.outer, f"{self.folder}/export")
@@ -147,7 +150,10 @@ class Instance(layer.Instance):
         return disk.cache(self.outer, f"{self.folder}/disk")
 
     def _lives(self) -> bool:
-        return self.outer.run(["xl", "domid", self.site.name]).returncode == 0
+        done = self.outer.run(["xl", "list", self.site.name])
+        # The last line is: name, id, memory, CPUs, state, time; an s in the state is a shutdown.
+        state = done.stdout.decode().split()[-2:-1]
+        return done.returncode == 0 and "s" not in state[0]
 
     def _boot_id(self) -> str:
         return self.machine.run(BOOT_ID, timeout_s=10).stdout.decode().strip()
@@ -178,8 +184,6 @@ def configuration(of: Instance, disk: str) -> str:
         "memory": limits.memory_bytes // 2**20,
         "disk": [disk],
         "vif": [f"bridge={link.bridge}"],
-        "on_reboot": "restart",
-        "on_crash": "destroy",
     }
     return "".join(f"{key} = {_quoted(value)}\n" for key, value in values.items())
 
