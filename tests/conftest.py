@@ -16,8 +16,8 @@ def _root():
 
 def _has(tool):
     path = f"{os.environ['PATH']}:/usr/sbin:/usr/local/go/bin"
-    return lambda: _root() or (
-        None if shutil.which(tool, path=path) else f"{tool} is not installed"
+    return lambda: (
+        _root() or (None if shutil.which(tool, path=path) else f"{tool} is not installed")
     )
 
 

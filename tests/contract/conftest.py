@@ -73,12 +73,13 @@ class Place:
     def open(self, layers, site=None):
         return open_stack(self.host, layers, site or self.site())
 
-    def undo_again(self):
-        """Run the removal of everything that was removed, once more; each has to succeed."""
+    def undo_again(self, name):
+        """Run the removal of all that bears a name and was removed once more; each must succeed."""
         lines = self.ledger_lines()
         gone = {line["gone"] for line in lines if "gone" in line}
         for line in lines:
-            if "undo" in line and line["id"] in gone and not line["ephemeral"]:
+            is_meant = "undo" in line and any(name in word for word in line["undo"])
+            if is_meant and line["id"] in gone and not line["ephemeral"]:
                 check(self.host, line["undo"])
 
     def ledger_lines(self):

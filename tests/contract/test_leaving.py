@@ -39,7 +39,7 @@ def test_leaving_removes_everything_also_while_paused_and_twice(
     stack.close()
 
     assert settles(lambda: not traces(site.name)), traces(site.name)
-    where(path).undo_again()
+    where(path).undo_again(site.name)
     assert traces(site.name) == []
 
 
@@ -140,7 +140,7 @@ def test_a_session_whose_daemon_died_leaves_nothing(own_place, layers_of, traces
     assert settles(lambda: not traces(site.name)), traces(site.name)
     own_place.services.close()
     assert traces(f"{own_place.id}-docker") == []
-    own_place.undo_again()
+    own_place.undo_again(own_place.id)
 
 
 @pytest.mark.needs("root")

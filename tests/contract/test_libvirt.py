@@ -80,7 +80,7 @@ def test_a_container_is_removed_while_it_is_paused(place, layers_of, traces, set
 
     assert settles(lambda: not traces(site.name)), traces(site.name)
     assert groups(site.name) == []
-    place.undo_again()
+    place.undo_again(site.name)
 
 
 def test_a_guest_is_cached_as_the_limits_say(place, layers_of):
@@ -126,7 +126,7 @@ def test_what_a_dead_daemon_ran_is_left_like_any_other(own_place, layers_of, tra
     stack.close()
     assert settles(lambda: not traces(site.name)), traces(site.name)
     assert groups(site.name) == []
-    own_place.undo_again()
+    own_place.undo_again(own_place.id)
     own_place.services.close()
     assert settles(lambda: not traces(own_place.id + "-libvirt"))
     assert groups(own_place.id) == []

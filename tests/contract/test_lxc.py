@@ -52,7 +52,7 @@ def test_a_container_whose_monitor_is_killed_is_left_like_any_other(
     stack.close()
 
     assert settles(lambda: not traces(site.name)), traces(site.name)
-    place.undo_again()
+    place.undo_again(site.name)
 
 
 class Broken:

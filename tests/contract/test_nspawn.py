@@ -50,7 +50,7 @@ def test_a_container_whose_nspawn_is_killed_is_left_like_any_other(
     stack.close()
 
     assert settles(lambda: not traces(site.name)), traces(site.name)
-    place.undo_again()
+    place.undo_again(site.name)
     assert not Path("/run/systemd/nspawn/propagate", f"{site.name}-0").exists()
 
 

@@ -82,7 +82,7 @@ def test_a_plugin_can_be_left_while_paused_and_twice(place, plugin, traces, sett
     opened.close()
 
     assert settles(lambda: not traces(site.name)), traces(site.name)
-    place.undo_again()
+    place.undo_again(site.name)
 
 
 def in_a_folder(tmp_path):

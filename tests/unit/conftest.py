@@ -3,14 +3,17 @@
 import os
 import shutil
 import tempfile
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tare import layers, runner
+from tare import detection, facts, layers, runner
 from tare.home import home
+from tare.machine import Host
+from tare.runner.pool import Pool
 from tare.store import Writer, load
 from tare.study import make_plan, read_study
 
@@ -60,8 +63,21 @@ class Lab:
         return [path for name in ("run", "ledgers") for path in (home() / name).glob("*")]
 
 
+@cache
+def _facts():
+    return facts.host_facts(Host())
+
+
+@cache
+def _detected():
+    return detection.detect(Host())
+
+
 @pytest.fixture
 def lab(monkeypatch):
+    # A thousand studies ask the same host the same questions; that they are asked is tested once.
+    monkeypatch.setattr(import_module("tare.runner.run"), "host_facts", lambda host: _facts())
+    monkeypatch.setattr(Pool, "outside", property(lambda pool: _detected()))
     folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if os.path.isdir(IN_MEMORY) else None))  # noqa: PTH112
     monkeypatch.setenv("TARE_HOME", str(folder / "home"))
     yield Lab(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tare.errors import CommandFailed, LayerError
 from tare.limits.cgroup import Group
-from tare.machine import Machine, check
+from tare.machine import Machine, await_true, check
 
 BINARY = "qemu-storage-daemon"
 # A server that was killed leaves its mount.
@@ -16,6 +16,9 @@ folder=$0
 : > "$folder/export"
 exec "$@"
 """
+# The server removes the file when it has ended in order.
+END = 'pid=$(cat "$0" 2> /dev/null) && kill -TERM "$pid"'
+END_S = 20.0
 
 
 def serve(outer: Machine, folder: str, group: Group) -> None:
@@ -28,6 +31,17 @@ def serve(outer: Machine, folder: str, group: Group) -> None:
         check(outer, argv)
     except CommandFailed as error:
         raise LayerError(f"could not serve {folder}/disk on {outer.name}: {error}") from error
+
+
+def end(outer: Machine, folder: str, group: Group) -> None:
+    """End the server in order, so that its image is whole, and whatever is left in its group.
+
+    Succeeds where there is none; raises LayerError.
+    """
+    outer.run(["sh", "-c", END, f"{folder}/server.pid"])
+    await_true(lambda: outer.run(["test", "-e", f"{folder}/server.pid"]).returncode != 0,
+               timeout_s=END_S)  # fmt: skip
+    group.kill()
 
 
 def serve_argv(folder: str) -> list[str]:

@@ -41,6 +41,7 @@ class Layer(layer.Layer, qemu.Hardware):
     packages = ("qemu-utils", "openssh-client", "socat")
     boots_guest = True
     own_kernel = True
+    nominal_start_s = 10.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, with ValueError."""

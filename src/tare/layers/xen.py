@@ -135,7 +135,7 @@ class Instance(layer.Instance):
             loop.detach(self.outer, f"{self.folder}/export")
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} keeps its disk: {error}") from error
-        self.server.kill()
+        direct.end(self.outer, self.folder, self.server)
 
     def pause(self) -> None:
         """See Instance.pause."""

@@ -54,8 +54,7 @@ def estimate(plan: Plan, study: Study) -> Estimate:
         disk_bytes[cell.platform] += instances * workload.disk_bytes()
 
     start_s = sum(
-        starts[platform.name]
-        * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
+        starts[platform.name] * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
         for platform in study.platforms
     )
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
