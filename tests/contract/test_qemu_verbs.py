@@ -205,6 +205,7 @@ def image(place, tmp_path_factory):
     return {"image": str(disk), "key": str(known.key)}
 
 
+@pytest.mark.slow  # a loader that reads through emulated devices takes a minute
 def test_an_image_of_ones_own_boots_by_its_own_loader_and_takes_all_verbs(place, layers_of, image):
     before = Path(image["image"]).stat().st_mtime_ns
     with guest(place, layers_of, **image) as stack:
@@ -225,6 +226,7 @@ def test_an_image_of_ones_own_boots_by_its_own_loader_and_takes_all_verbs(place,
     assert Path(image["image"]).stat().st_mtime_ns == before, "the image itself is only read"
 
 
+@pytest.mark.slow  # a loader that reads through emulated devices takes a minute
 def test_an_image_that_does_not_know_the_key_says_so(place, layers_of, image, traces, tmp_path):
     key = str(tmp_path / "stranger")
     check(place.host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key])
@@ -236,6 +238,7 @@ def test_an_image_that_does_not_know_the_key_says_so(place, layers_of, image, tr
     assert traces(site.name) == []
 
 
+@pytest.mark.slow  # a loader that reads through emulated devices takes a minute
 @pytest.mark.parametrize("size", [0, 2**21], ids=["empty", "blank"])
 def test_an_image_without_a_system_is_given_up(place, layers_of, traces, tmp_path, size):
     disk, key = tmp_path / "disk", tmp_path / "key"
