@@ -1,7 +1,7 @@
 """Storms: 128 containers and 32 emulated guests at once, against one alone, in one run.
 
 Each row is one trial of the lifecycle scenario, after a trial of a single instance that is not
-shown (it imports images and fills caches). ``per instance`` is the storm's time divided by its size,
+shown (it imports images and fills caches). ``per instance`` is the time divided by the number,
 over the time of one alone: below 1 the verb runs in parallel, above 1 the instances hinder each
 other.
 """
