@@ -290,7 +290,7 @@ def group_cpu_s(threads):
 @pytest.mark.parametrize(
     ("network", "storage", "interfaces"),
     [
-        ("host", "overlay", {link.name for link in Path("/sys/class/net").iterdir()}),
+        ("host", "overlay", None),
         ("bridge", "volume", {"lo", "eth0"}),
         ("none", "tmpfs", {"lo"}),
     ],
@@ -298,6 +298,8 @@ def group_cpu_s(threads):
 def test_a_container_has_the_network_and_storage_that_were_asked_for(
     place, layers_of, network, storage, interfaces
 ):
+    if interfaces is None:
+        interfaces = {"lo", "eth0"} & {link.name for link in Path("/sys/class/net").iterdir()}
     stack = place.open(layers_of("host/docker", docker={"network": network, "storage": storage}))
     try:
         links = text(stack.machine, ["ls", "/sys/class/net"]).split()

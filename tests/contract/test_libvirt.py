@@ -13,7 +13,8 @@ from tare.errors import LayerError
 from tare.machine import await_true, check
 from tare.model import DiskCache, Limits
 
-pytestmark = pytest.mark.needs("libvirt")
+# Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
+pytestmark = [pytest.mark.needs("libvirt"), pytest.mark.slow]
 
 LXC = {"uri": "lxc:///system"}
 LIMITS = Limits(cpus=1, memory_bytes=2**29)

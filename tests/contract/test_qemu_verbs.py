@@ -21,7 +21,8 @@ from tare.model import Limits
 from tare.userland import foreign
 from tare.userland.cpio import archive
 
-pytestmark = pytest.mark.needs("qemu")
+# Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
+pytestmark = [pytest.mark.needs("qemu"), pytest.mark.slow]
 
 LIMITS = Limits(cpus=1, memory_bytes=2**29)
 START_S = 300.0

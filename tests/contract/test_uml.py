@@ -13,7 +13,8 @@ from tare.errors import LayerError, LayerTimedOut
 from tare.machine import await_true, check, get, put, text
 from tare.model import DiskCache, Limits
 
-pytestmark = pytest.mark.needs("uml")
+# Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
+pytestmark = [pytest.mark.needs("uml"), pytest.mark.slow]
 
 
 def links(place):

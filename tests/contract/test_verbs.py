@@ -12,7 +12,17 @@ LIMITS = Limits(cpus=1, memory_bytes=2**29)
 BACKGROUND = "setsid sleep 54321 > /dev/null 2>&1 < /dev/null &"
 
 
-@pytest.fixture(scope="module", params=ALONE_PARAMS)
+# Each of these boots six times; a container does it in a second.
+BOOTS = {"host/libvirt", "host/qemu-tcg", "host/kvm", "host/uml", "host/vsphere", "host/xen"}
+PARAMS = [
+    pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.slow])
+    if one.values[0][0] in BOOTS
+    else one
+    for one in ALONE_PARAMS
+]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def stack(request, layers_of):
     path, settings = request.param
     place = request.getfixturevalue("remote_place" if "ssh" in path else "place")

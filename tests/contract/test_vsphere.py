@@ -18,7 +18,8 @@ from tare.ledger import Ledger, Scope, clean, leftovers
 from tare.machine import Host, await_true, check, get, put, text
 from tare.model import Limits
 
-pytestmark = pytest.mark.needs("vsphere")
+# Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
+pytestmark = [pytest.mark.needs("vsphere"), pytest.mark.slow]
 
 SLOW_MS = 60_000
 # Without this, vcsim answers no question about a machine while one of its tasks is delayed.
