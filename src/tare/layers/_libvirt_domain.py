@@ -17,7 +17,7 @@ from tare.ssh import Connection
 
 ENDED = ("shut off (shutdown)", "shut off (destroyed)")
 # The guest's own watchdogs would take a pause for a fault.
-APPEND = "quiet net.ifnames=0 nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
+APPEND = "quiet net.ifnames=0 nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
 XEN_APPEND = f"console=hvc0 {APPEND} tare.console=/dev/hvc0 tare.root=/dev/xvda"
 SSHD_S = 30.0
 BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")
