@@ -14,8 +14,8 @@ from tare.model import Limits
 PACKAGES = {"amd64": "qemu-system-x86", "arm64": "qemu-system-arm"}
 BINARIES = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
 # The guest's own watchdogs would take a pause for a fault, and its check of the timer a busy host
-# for a broken board: of 32 guests that booted at once under emulation, one panicked by it. A guest that
-# panics asks for a reset, which ends QEMU, so that nobody waits for it.
+# for a broken board: of 32 guests that booted at once under emulation, one panicked by it. A guest
+# that panics asks for a reset, which ends QEMU, so that nobody waits for it.
 KERNEL_ARGUMENTS = (
     "quiet net.ifnames=0 nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1 panic=-1"
 )  # fmt: skip

@@ -22,6 +22,12 @@ NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the netwo
 # The first errors are the cause; what LXC prints itself only says that there were some.
 ERRORS = ("sed", "-n", "s/.* ERROR .* - //p")
 START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
+# In v1 a new cpuset has no CPUs and takes no process. LXC sees to that for a group right below the
+# root only, and this one is there already.
+INHERIT = r"""
+at=/sys/fs/cgroup/cpuset/$0/cgroup.clone_children
+[ ! -f "$at" ] || echo 1 > "$at"
+"""
 REMOVE_LOCKS = r"""
 rm -rf "$0"
 rmdir -p --ignore-fail-on-non-empty "$(dirname "$0")" 2> /dev/null
@@ -60,6 +66,7 @@ class Layer(layer.Layer):
         _record_locks(outer, site)
         folder = tree.writable(outer, site)
         group = cgroup.make(outer, f"tare/{site.name}", site.scope)
+        check(outer, ["sh", "-c", INHERIT, group.path])
         # In v2 a group that holds processes can have none below it, so LXC is started beside those
         # that it makes; it makes them in every hierarchy there is, and all are below ours.
         cgroup.make(outer, f"{group.path}/start", site.scope)
