@@ -1,6 +1,10 @@
 # Everything a developer or a first-time user calls. Each target does all it needs.
-.PHONY: help setup check format test test-real test-lab bench quickstart clean lock
+.PHONY: help setup setup-layers check format test test-real test-lab bench quickstart clean lock
 .DEFAULT_GOAL := help
+
+# What the tests must find on this host; a lack is an error, not a skip.
+REQUIRED := root sshd docker podman gvisor lxc nspawn bubblewrap qemu uml ssh libvirt vsphere
+REQUIRE := $(foreach one,$(REQUIRED),--require $(one))
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
