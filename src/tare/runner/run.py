@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from platform import python_version
 
@@ -23,6 +22,7 @@ from tare.home import home
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
 from tare.runner.lifecycle import measure as measure_lifecycle
+from tare.runner.packages import packages_of
 from tare.runner.pool import (
     Fleet,
     Key,
@@ -81,24 +81,6 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
             f"{error.strerror} in {folder} or {home()}; all trials are kept: make room, then "
             f"tare run --resume {folder}"
         ) from error
-
-
-def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List what the userland must hold, and what its guests must hold besides.
-
-    A layer finds its tools in the machine it is opened in: those opened in a container of the
-    userland need them in the userland itself.
-    """
-    userland = {name for chosen in study.workloads for name in chosen.made.packages}
-    guest: set[str] = set()
-    for platform in study.platforms:
-        made = load_layers(platform)
-        for outer, inner in pairwise(made):
-            if outer.boots_guest:
-                guest |= set(inner.needs())
-            elif outer.runs_userland:
-                userland |= set(inner.needs())
-    return tuple(sorted(userland)), tuple(sorted(guest))
 
 
 class _Runner:
