@@ -76,7 +76,7 @@ def _detected():
 @pytest.fixture
 def lab(monkeypatch):
     # A thousand studies ask the same host the same questions; that they are asked is tested once.
-    monkeypatch.setattr(import_module("tare.runner.run"), "host_facts", lambda host: _facts())
+    monkeypatch.setattr(import_module("tare.runner.record"), "host_facts", lambda host: _facts())
     monkeypatch.setattr(Pool, "outside", property(lambda pool: _detected()))
     folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if os.path.isdir(IN_MEMORY) else None))  # noqa: PTH112
     monkeypatch.setenv("TARE_HOME", str(folder / "home"))

@@ -1,0 +1,104 @@
+"""What is written beside the trials: the facts of host and platforms, how sessions ended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+
+from tare import detection
+from tare.errors import ResultsError
+from tare.facts import host_facts, noise
+from tare.model import Plan
+from tare.runner.pool import Pool, takes_userland
+from tare.study import Study
+
+SAME_HOST = ("kernel", "cpu_model", "cpus")
+"""The facts that must not have changed for results to be continued."""
+
+
+def stored(folder: Path, name: str) -> Mapping[str, object]:
+    """Read one of the files; empty if there is none yet."""
+    path = folder / name
+    content: Mapping[str, object] = json.loads(path.read_text()) if path.exists() else {}
+    return content
+
+
+def sessions(folder: Path) -> list[object]:
+    """List the sessions that worked on these results so far."""
+    known = stored(folder, "run.json").get("sessions", [])
+    return list(known) if isinstance(known, list) else []
+
+
+def session_facts(
+    study: Study, plan: Plan, pool: Pool, folder: Path, *, goes_on: bool
+) -> dict[str, object]:
+    """State what the host is, or raise ResultsError if results go on that another one began."""
+    session = pool.session
+    host = host_facts(session.host)
+    known = stored(folder, "facts.json").get("host")
+    if goes_on and isinstance(known, dict):
+        changed = [name for name in SAME_HOST if known.get(name) != host.get(name)]
+        if changed:
+            raise ResultsError(
+                f"{folder} was measured on another host or after a change of it: "
+                f"{', '.join(changed)} differ; start a new study instead"
+            )
+    most = max(limits.cpus for limits in study.limits)
+    cpus = min(most, len(session.everything))
+    return {
+        "host": {**host, "detected": detection.table(pool.outside)},
+        "noise": [advice.what for advice in noise(host)],
+        "tare": {"version": version("tare"), "python": python_version()},
+        "session": {
+            "cpuset": ",".join(map(str, session.cpus(cpus))),
+            "seed": plan.seed,
+            "disk_free_bytes": shutil.disk_usage(folder).free,
+        },
+    }
+
+
+def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
+    """State what the platforms are, and what of them was read back inside."""
+    platforms: dict[str, object] = {}
+    for (name, control, _), fleet in pool.fleets.items():
+        if control:
+            continue
+        known = platforms.get(name)
+        if isinstance(known, dict):  # the same platform under other limits
+            known["warnings"] += fleet.warnings
+            continue
+        platforms[name] = {
+            "stack": fleet.platform.stack,
+            "settings": dict(fleet.platform.settings),
+            "probe": dict(fleet.probe),
+            "inside": asdict(fleet.inside) if fleet.inside else {},
+            "detected": detection.table(fleet.detected or ()),
+            "start_s": [round(member.start_s, 3) for member in fleet.members],
+            "warnings": list(fleet.warnings),
+            **({"unavailable": fleet.reason} if fleet.reason else {}),
+        }
+    userland: dict[str, object] = {}
+    if any(takes_userland(platform) for platform in study.platforms):
+        source = pool.session.userland
+        userland = {
+            "id": source.id,
+            "suite": source.suite,
+            "versions": dict(source.versions),
+            "kernel": source.kernel_version or "",
+        }
+    return {"platforms": platforms, "userland": userland}
+
+
+def refuse_other_userland(folder: Path, known: object, now: object) -> None:
+    """Refuse to go on with other packages; a guest that was not built yet had no kernel."""
+    if not (isinstance(known, dict) and isinstance(now, dict)):
+        return
+    if any(known.get(name) and known.get(name) != now.get(name) for name in ("id", "kernel")):
+        raise ResultsError(
+            f"{folder} was measured with other packages in the userland; start a new study instead"
+        )

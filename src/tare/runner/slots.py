@@ -1,0 +1,202 @@
+"""One slot of a plan after another: the trial, what prepares it, and what becomes of failures."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
+from tare.machine import Completed
+from tare.model import Cell, Kind, Plan, Slot, Status, Trial
+from tare.runner.lifecycle import measure as measure_lifecycle
+from tare.runner.pool import Fleet, Member, Pool, key, load_layers, running, status_of
+from tare.runner.trial import NOT_IN_USERLAND, Outcome, in_directory, measure
+from tare.store import Writer
+from tare.store.reader import read_trials
+from tare.study import Study, lifecycle
+
+GIVE_UP_AFTER = 3
+"""Failures of a cell in a row after which it is left out: the next would fail too."""
+ALIVE_S = 20.0
+
+
+class Slots:
+    """Runs slots on the instances of a pool; ``trials`` are all that are stored.
+
+    ``given_up`` are cells that will not be run any more.
+    """
+
+    def __init__(self, study: Study, plan: Plan, writer: Writer, pool: Pool) -> None:
+        self.study, self.plan, self.writer, self.pool = study, plan, writer, pool
+        self.session, self.progress = pool.session, pool.progress
+        self.workloads = {(w.name, w.params): w.made for w in study.workloads}
+        self.trials = list(read_trials(writer.folder / "trials.jsonl"))
+        self.done = {(t.block, t.cell) for t in self.trials if t.kind is Kind.MEASURED}
+        self.failures: Counter[str] = Counter()
+        self.given_up: set[str] = set()
+        self.store_s = 0.0
+        self.lives = 0
+
+    def give_up_closed(self) -> None:
+        """Leave out the cells of every platform that could not be opened."""
+        for cell in self.plan.cells:
+            fleet = self.pool.fleets[key(cell)]
+            if fleet.status is not Status.OK:
+                self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, instance=0), fleet)
+
+    def run(self, slot: Slot) -> None:
+        """Run a slot whose cell has no trial in its block yet."""
+        cell = self.plan.cells_by_id[slot.cell]
+        fleet = self.pool.fleets[key(cell)]
+        if cell.id in self.given_up:
+            return
+        if fleet.status is not Status.OK:
+            self._give_up(cell, slot, fleet)
+            return
+        member = fleet.members[slot.instance % len(fleet.members)]
+        self.progress.trial(cell)
+        last, lost = None, False
+        try:
+            begin = time.perf_counter()
+            with running(member):
+                resumed_s = time.perf_counter() - begin
+                if cell.id not in member.warmed:
+                    self._prepare(cell, member)
+                    self._trial(slot, cell, member, Kind.WARMUP, resumed_s)
+                    member.warmed.add(cell.id)
+                last = self._trial(slot, cell, member, Kind.MEASURED, resumed_s)
+        except ResultsError:
+            raise
+        except TareError as error:
+            if last is None:
+                missed = self._lost(slot, cell, member, status_of(error), str(error))
+                last = self._store(missed, None)
+            else:  # the trial stands; only its instance could not be paused afterwards
+                lost = True
+        is_good = last.status in (Status.OK, Status.SUSPECT)
+        self.failures[cell.id] = 0 if is_good else self.failures[cell.id] + 1
+        if is_good and not lost:
+            return
+        replaced = self._replace_dead(fleet, member)
+        is_impossible = last.status is Status.UNAVAILABLE and not replaced
+        if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
+            self.given_up.add(cell.id)
+
+    def _prepare(self, cell: Cell, member: Member) -> None:
+        workload = self.workloads[cell.workload, cell.params]
+        if isinstance(workload, lifecycle.Lifecycle):
+            return
+        directory = f"{member.stack.workdir}/{cell.id}"
+        deadline_s = self.study.deadlines.for_trial(workload.expected_s())
+        commands = []
+        if not member.warmed:  # all at once: a command can take a second in a nested stack
+            mine = [other.id for other in self.plan.cells if key(other) == key(cell)]
+            commands.append(["mkdir", "-p", *(f"{member.stack.workdir}/{name}" for name in mine)])
+        prepare = workload.prepare()
+        if prepare is not None:
+            commands.append(in_directory(directory, prepare))
+        for argv in commands:
+            done = member.stack.machine.run(argv, timeout_s=deadline_s)
+            what = f"preparing {cell.workload}"
+            why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
+            if done.timed_out:
+                raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
+            if done.returncode in NOT_IN_USERLAND:
+                raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
+            if done.returncode != 0:
+                raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
+
+    def _trial(self, slot: Slot, cell: Cell, member: Member, kind: Kind, resumed_s: float) -> Trial:
+        workload = self.workloads[cell.workload, cell.params]
+        cpus = self.session.cpus(cell.limits.cpus)
+        if isinstance(workload, lifecycle.Lifecycle):
+            outcome = self._lifecycle(cell, member, workload, cpus)
+        else:
+            directory = f"{member.stack.workdir}/{cell.id}"
+            deadline_s = self.study.deadlines.for_trial(workload.expected_s())
+            outcome = measure(member.stack, workload, directory, cpus, deadline_s)
+        trial = Trial(
+            cell=cell.id,
+            block=slot.block,
+            slot=slot.slot,
+            kind=kind,
+            instance=self._instance(member),
+            status=outcome.status,
+            reason=outcome.reason,
+            started_at=outcome.started_at,
+            duration_s=outcome.completed.duration_s,
+            samples=outcome.samples,
+            host=outcome.host,
+            phases_s={"resume": resumed_s, **outcome.phases_s, "store": self.store_s},
+            warnings=outcome.warnings,
+        )
+        return self._store(trial, outcome.completed)
+
+    def _lifecycle(
+        self, cell: Cell, member: Member, what: lifecycle.Lifecycle, cpus: Sequence[int]
+    ) -> Outcome:
+        fleet = self.pool.fleets[key(cell)]
+        self.lives += 1
+        instances = []
+        for number in range(what.count):
+            name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
+            site = self.session.site(name, cell.limits, self.study.deadlines.start_s)
+            site = replace(site, cpuset=member.stack.cpuset or site.cpuset)
+            instances.append((load_layers(fleet.platform)[-1], site))
+        host, outer = self.session.host, member.stack.machine
+        return measure_lifecycle(host, outer, instances, what, cpus)
+
+    def _store(self, trial: Trial, completed: Completed | None) -> Trial:
+        begin = time.perf_counter()
+        self.writer.trial(trial, completed)
+        self.trials.append(trial)
+        self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
+        self.store_s = time.perf_counter() - begin
+        return trial
+
+    def _lost(
+        self, slot: Slot, cell: Cell, member: Member | None, status: Status, reason: str
+    ) -> Trial:
+        return Trial(
+            cell=cell.id,
+            block=slot.block,
+            slot=slot.slot,
+            kind=Kind.MEASURED,
+            instance=self._instance(member) if member else "",
+            status=status,
+            reason=reason,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
+
+    def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:
+        """Leave out a cell whose platform is not there, with one trial that says why."""
+        self.given_up.add(cell.id)
+        known = any(t.cell == cell.id and t.reason == fleet.reason for t in self.trials)
+        if not known:
+            self._store(self._lost(slot, cell, None, fleet.status, fleet.reason), None)
+
+    def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
+        """Replace an instance if it no longer answers, and all others that went down with it."""
+        if _answers(member):
+            return False
+        self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
+        others = [other for other in fleet.members if other is not member]
+        self.pool.reopen(fleet, member)
+        for other in others:
+            if fleet.status is Status.OK and not _answers(other):
+                self.pool.reopen(fleet, other)
+        return True
+
+    def _instance(self, member: Member) -> str:
+        return f"{self.session.id}-{member.label}"
+
+
+def _answers(member: Member) -> bool:
+    try:
+        with running(member) as stack:
+            return stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
+    except TareError:
+        return False
