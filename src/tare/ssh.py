@@ -12,7 +12,7 @@ from tare.machine import Machine, check
 OPTIONS = (
     "-F", "/dev/null", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
     "-o", "UserKnownHostsFile=/dev/null", "-o", "GlobalKnownHostsFile=/dev/null",
-    "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10",
+    "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=30",
 )  # fmt: skip
 HANG_UP = (
     '! ssh -F /dev/null -S "$0" -O check tare 2> /dev/null || ssh -F /dev/null -S "$0" -O exit tare'

@@ -19,7 +19,6 @@ ENDED = ("shut off (shutdown)", "shut off (destroyed)")
 # The guest's own watchdogs would take a pause for a fault.
 APPEND = "quiet net.ifnames=0 nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
 XEN_APPEND = f"console=hvc0 {APPEND} tare.console=/dev/hvc0 tare.root=/dev/xvda"
-SSHD_S = 30.0
 BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")
 # The first process of a container is the child of the process whose pid is libvirt's id of it.
 LEADER = r"""
@@ -137,7 +136,7 @@ class Guest(Domain):
         if self.console:
             said = ["grep", "-q", "tare: ready", self.console]
             self._await(lambda: self.outer.run(said).returncode == 0, deadline_s, "come up")
-        self._await(self._is_new, SSHD_S if self.console else deadline_s, "let anybody in")
+        self._await(self._is_new, deadline_s, "let anybody in")
         self.booted = self._boot_id()
         try:
             check(self.machine, ["mkdir", "-p", self.workdir])

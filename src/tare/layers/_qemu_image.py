@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tare.errors import LayerError
-from tare.layers._qemu_guest import SSHD_S, TOLD, Guest
+from tare.layers._qemu_guest import TOLD, Guest
 
+KEY_S = 30.0
+"""A key may be put there a moment later than sshd is started; after that it is never let in."""
 # A system with a service manager of its own has commands for that, which only root may give.
 OWN_WAY = 'echo "$1" && { [ "$(id -u)" = 0 ] && exec "$0" || exec sudo -n "$0"; }'
 
@@ -25,8 +27,7 @@ class Own(Guest):
     def _await_boot(self) -> None:
         limit_s, user = self.site.deadline_s, self.connection.user
         self._connect(limit_s, f"has no sshd that answers within {limit_s:.0f} s", self._answers)
-        # A key may be put there a moment later than sshd is started.
-        self._connect(SSHD_S, f"did not let {user} in within {SSHD_S:.0f} s")
+        self._connect(KEY_S, f"did not let {user} in within {KEY_S:.0f} s")
         self.workdir = f"/var/tmp/{self.site.name}"  # noqa: S108 - on the disk, and its name is ours
 
     def _answers(self, refused: LayerError | None) -> bool:

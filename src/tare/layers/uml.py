@@ -19,7 +19,6 @@ from tare.ssh import Connection
 if TYPE_CHECKING:
     from tare.userland import Guest, Userland
 
-SSHD_S = 30.0
 # Its memory is a file there; /dev/shm may be far too small. The kernel puts a random gap beside it.
 MAKE_MEMORY = 'mkdir "$0/memory" && mount -t tmpfs -o size="$1",mode=700 tare "$0/memory"'
 # A panic says much more after the line that says why.
@@ -99,7 +98,7 @@ class Instance(layer.Instance):
         self._await(
             lambda: self._said("tare: ready"), deadline_s, f"did not come up in {deadline_s:.0f} s"
         )
-        self._await(self._connects, SSHD_S, f"let nobody in for {SSHD_S:.0f} s")
+        self._await(self._connects, deadline_s, f"let nobody in for {deadline_s:.0f} s")
         try:
             check(self.machine, ["mkdir", "-p", self.workdir])
         except CommandFailed as error:
