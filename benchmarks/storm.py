@@ -32,7 +32,7 @@ def storm(name: str, count: int) -> dict[int, Outcome]:
         layer.load(name).prepare(session.host, session.userland)
         for turn, many in enumerate((1, 1, count)):
             instances = [
-                (layer.load(name), session.site(f"{turn}-{number}", LIMITS, DEADLINE_S))
+                (layer.load(name), session.site(f"{turn}-{number}", LIMITS, DEADLINE_S, number))
                 for number in range(many)
             ]
             what = Lifecycle(count=many, reboots=False)

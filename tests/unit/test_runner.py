@@ -255,6 +255,17 @@ def test_two_sessions_at_once_are_refused(lab):
         runner.run(declared, plan, folder, runner.Silent())
 
 
+def test_instances_of_a_storm_are_spread_over_the_cpus(lab):
+    _, _, folder = lab.begin(lab.text({"base": {"sim": {}}}))
+    with Session(folder, "bookworm", ()) as session:
+        session.everything = [0, 1, 2, 3, 6]
+        alone = [session.cpus(1, number) for number in range(6)]
+        pairs = [session.cpus(2, number) for number in range(3)]
+
+    assert alone == [[6], [3], [2], [1], [0], [6]]
+    assert pairs == [[3, 6], [1, 2], [3, 6]]
+
+
 def test_a_living_session_is_passed_over_by_cleaning(lab):
     _, _, folder = lab.begin(lab.text({"base": {"sim": {}}}))
     with Session(folder, "bookworm", ()) as session:

@@ -59,11 +59,15 @@ class Session:
         self.folder = root / "run" / self.id
         self.everything = sorted(os.sched_getaffinity(0))
 
-    def cpus(self, count: int) -> list[int]:
-        """Choose the CPUs for a stack: the last ones, since the first serve most interrupts."""
+    def cpus(self, count: int, number: int = 0) -> list[int]:
+        """Choose the CPUs for a stack: the last ones, since the first serve most interrupts.
+
+        Of several stacks at once each has a ``number``; they are spread over all CPUs in turn.
+        """
         if count > len(self.everything):
             raise Unavailable(f"{count} CPUs are asked for, this host gives {len(self.everything)}")
-        return self.everything[-count:]
+        end = len(self.everything) - count * (number % (len(self.everything) // count))
+        return self.everything[end - count : end]
 
     def step_aside(self, count: int) -> list[int]:
         """Move this process off the CPUs that are measured, where any others are left."""
@@ -71,14 +75,14 @@ class Session:
         os.sched_setaffinity(0, rest)
         return rest
 
-    def site(self, name: str, limits: Limits, deadline_s: float) -> Site:
-        """Give a layer what it needs besides its outer machine."""
+    def site(self, name: str, limits: Limits, deadline_s: float, number: int = 0) -> Site:
+        """Give a layer what it needs besides its outer machine; see cpus for ``number``."""
         return Site(
             name=f"tare-{self.id}-{name}",
             session=self.id,
             folder=str(self.folder),
             limits=limits,
-            cpuset=",".join(map(str, self.cpus(limits.cpus))),
+            cpuset=",".join(map(str, self.cpus(limits.cpus, number))),
             scope=Scope(self.ledger),
             services=self.services,
             userland=self.userland,

@@ -143,7 +143,7 @@ class Slots:
         instances = []
         for number in range(what.count):
             name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
-            site = self.session.site(name, cell.limits, self.study.deadlines.start_s)
+            site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
             site = replace(site, cpuset=member.stack.cpuset or site.cpuset)
             instances.append((load_layers(fleet.platform)[-1], site))
         host, outer = self.session.host, member.stack.machine
