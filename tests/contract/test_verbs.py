@@ -53,7 +53,7 @@ def is_new_and_has_the_file(stack):
     stack.machine = stack.instances[-1].machine
     assert get(stack.machine, f"{stack.workdir}/kept") == b"kept"
     assert not runs_in_background(stack.machine)
-    assert readback.refusals(LIMITS, stack.inside()) == []
+    assert readback.refusals(stack.instances[-1].site.limits, stack.inside()) == []
 
 
 def test_what_was_stopped_does_not_answer_and_starts_with_its_disk(stack, hard):

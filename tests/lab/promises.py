@@ -1,6 +1,7 @@
 """The contract's checks, for modules that bring an ``opened`` of their own."""
 
 from contract import test_layer as contract
+from contract import test_verbs as verbs
 
 FIXTURES = ("path", "stack", "innermost", "machine", "userland")
 # All but one: what a whole lab costs while a command runs in it has no upper bound.
@@ -22,3 +23,13 @@ CHECKS = (
     "test_pause_takes_the_cpu_time_away",
 )
 PROMISES = {name: vars(contract)[name] for name in (*FIXTURES, *CHECKS)}
+VERBS = {
+    name: vars(verbs)[name]
+    for name in (
+        "hard",
+        "test_what_was_stopped_does_not_answer_and_starts_with_its_disk",
+        "test_what_was_rebooted_is_new_and_has_its_disk",
+        "test_a_paused_one_can_be_left_hard",
+    )
+}
+"""What a guest promises besides: each of them boots."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.promises import PROMISES
+from lab.promises import PROMISES, VERBS
 from tare.machine import text
 
 XEN = {"hypervisor": "xen"}
@@ -43,4 +43,4 @@ def test_the_cache_of_the_host_is_seen_there(dom0):
     assert dom0.run(["touch", "/run/tare-shared/guest/x"]).returncode != 0
 
 
-globals().update(PROMISES)  # after what has to find dom0 alone
+globals().update(PROMISES | VERBS)  # after what has to find dom0 alone

@@ -1,4 +1,8 @@
-"""A guest's disk as a file that the host does not cache, for whoever opens files no other way."""
+"""A guest's disk as a file that the host does not cache, for whoever opens files no other way.
+
+Only for those who ask for one thing at a time: before version 10.1 QEMU's FUSE export takes the
+next request into the buffer of a write that is still under way, and the disk is damaged.
+"""
 
 from __future__ import annotations
 

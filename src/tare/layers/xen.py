@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import direct, disk, loop
+from tare.engines import disk, nbd
 from tare.engines import link as links
 from tare.engines.link import BITS
 from tare.engines.tree import own_folder
@@ -70,7 +70,7 @@ class Instance(layer.Instance):
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         link = links.make(outer, site)
         self.server = cgroup.make(outer, f"tare/{site.name}", site.scope)
-        loop.record(outer, f"{self.folder}/export", site.scope)
+        nbd.record(outer, self.folder, site.scope)
         site.scope.about_to_make("domain", site.name, outer, ["sh", "-c", DESTROY, site.name])
         try:
             disk.make(outer, str(guest.disk), f"{self.folder}/disk")
@@ -89,8 +89,7 @@ class Instance(layer.Instance):
         try:
             # The server that Xen brings cannot open a disk past the page cache: another one can.
             if self.site.limits.disk_cache is DiskCache.NONE:
-                direct.serve(self.outer, self.folder, self.server)
-                at = loop.attach(self.outer, f"{self.folder}/export")
+                at = nbd.attach(self.outer, self.folder, self.server)
                 device = f"format=raw,backendtype=phy,{AS}target={at}"
             config = configuration(self, device)
             put(self.outer, config.encode(), f"{self.folder}/config")
@@ -131,11 +130,7 @@ class Instance(layer.Instance):
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} cannot be destroyed: {error}") from error
         self.outer.run(self.connection.hang_up_argv())
-        try:
-            loop.detach(self.outer, f"{self.folder}/export")
-        except CommandFailed as error:
-            raise LayerError(f"{self.site.name} keeps its disk: {error}") from error
-        direct.end(self.outer, self.folder, self.server)
+        nbd.detach(self.outer, self.folder, self.server)
 
     def pause(self) -> None:
         """See Instance.pause."""
