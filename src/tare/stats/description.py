@@ -23,17 +23,20 @@ class Description:
 
 
 def describe(values: Sequence[float] | NDArray[np.float64]) -> Description | None:
-    """Describe finite values; None if there are none."""
+    """Describe finite values; None if there are none. Only a true overflow is infinite."""
     array = np.asarray(values, dtype=np.float64)
     n = len(array)
     if n == 0:
         return None
+    # A sum or a square may overflow where the mean and the deviation do not: brought to about 1.
+    exponent = int(np.frexp(np.abs(array).max())[1])
+    small = np.ldexp(array, -exponent)
     return Description(
         n=n,
-        median=float(np.median(array)),
-        mean=float(array.mean()),
-        sd=float(array.std(ddof=1)) if n > 1 else None,
-        spread=spread(array) if n > 1 else None,
+        median=_enlarged(float(np.median(small)), exponent),
+        mean=_enlarged(float(small.mean()), exponent),
+        sd=_enlarged(float(small.std(ddof=1)), exponent) if n > 1 else None,
+        spread=_enlarged(spread(small), exponent) if n > 1 else None,
         minimum=float(array.min()),
         maximum=float(array.max()),
     )
@@ -42,3 +45,8 @@ def describe(values: Sequence[float] | NDArray[np.float64]) -> Description | Non
 def spread(values: NDArray[np.float64]) -> float:
     """Give the median absolute deviation, scaled to be the standard deviation of normal values."""
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
+
+
+def _enlarged(value: float, exponent: int) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(value, exponent))
