@@ -1,0 +1,131 @@
+"""``tare published``: the numbers of published studies under the statistics of this package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table as Drawn
+
+    from tare.published import Analysis, Form, Table
+
+NAME = "published"
+HELP = "put the numbers of a published study through Tare's statistics"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("study", nargs="?", help="the key of a study; without it, they are listed")
+    parser.add_argument("--json", action="store_true", help="print facts for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from tare.published import analyse, studies
+    from tare.published.rows import source
+
+    if options.study is None:
+        known = {name: source(name) for name in studies()}
+        lines = [f"{name:<14} {about}".rstrip() for name, about in known.items()]
+        print(json.dumps(known) if options.json else "\n".join(lines))
+        return 0
+    analysis = analyse(options.study)
+    if options.json:
+        print(json.dumps(as_json(analysis), allow_nan=False))
+    else:
+        show(analysis)
+    return 0
+
+
+def as_json(analysis: Analysis) -> dict[str, Any]:
+    """Put an analysis into plain data; infinite costs are the text "inf"."""
+    return {
+        "study": analysis.study,
+        "source": analysis.source,
+        "findings": [
+            {"sort": one.sort.value, "where": one.where, "says": one.says}
+            for one in analysis.findings
+        ],
+        "tables": [
+            {
+                "title": table.title,
+                "notes": list(table.notes),
+                "rows": [
+                    {
+                        column.name: _plain(value)
+                        for column, value in zip(table.columns, row, strict=True)
+                    }
+                    for row in table.rows
+                ],
+            }
+            for table in analysis.tables
+        ],
+    }
+
+
+def show(analysis: Analysis) -> None:
+    """Print the tables, and below them what was found, kind by kind."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from tare.published import Sort
+
+    console = Console()
+    console.print(Text.assemble((analysis.study, "bold"), f"  {analysis.source}"))
+    for table in analysis.tables:
+        console.print()
+        console.print(Text(table.title, "bold"))
+        console.print(_drawn(table))
+        for note in table.notes:
+            console.print(Text(note, "italic"))
+    sort = None
+    order = list(Sort)
+    for finding in sorted(analysis.findings, key=lambda one: order.index(one.sort)):
+        if finding.sort is not sort:
+            sort = finding.sort
+            console.print()
+            console.print(Text(sort.value.upper(), "bold"))
+        console.print(Text(f"{finding.where}: {finding.says}"))
+
+
+def _drawn(table: Table) -> Drawn:
+    from rich.table import Table as Drawn
+    from rich.text import Text
+
+    drawn = Drawn(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    shown = [place for place, column in enumerate(table.columns) if not column.detail]
+    for column in (table.columns[place] for place in shown):
+        if column.form.value == "text":
+            drawn.add_column(column.name, overflow="fold")
+        else:
+            wrapped = column.name.replace(" ", "\n", 1)
+            drawn.add_column(wrapped, justify="right", no_wrap=True)
+    for row in table.rows:
+        drawn.add_row(*(Text(_written(table.columns[at].form, row[at])) for at in shown))
+    return drawn
+
+
+def _written(form: Form, value: Any) -> str:  # noqa: ANN401 - whatever its form says
+    from tare.published import Form
+    from tare.report.numbers import NONE, cost_text, costs_text, p_text
+
+    if value is None:
+        return NONE
+    if form is Form.COST:
+        return cost_text(value)
+    if form is Form.INTERVAL:
+        return costs_text(*value)
+    if form is Form.P:
+        return p_text(value)
+    if form is Form.PERCENT:
+        return f"{value:+.1f} %"
+    return f"{value:,.9g}" if form is Form.NUMBER else str(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

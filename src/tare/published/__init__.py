@@ -1,0 +1,23 @@
+"""Results that others have published, put through the statistics of this package.
+
+The data are facts from the studies' own tables, one file a study in ``data/`` (its columns are
+told in ``data/SOURCES.md``). ``analyse`` finds the module of the study's name, which says what can
+be computed from what that study printed; a study without one is printed as it is.
+"""
+
+from tare.published.analysis import Analysis, Column, Finding, Form, Sort, Table, analyse
+from tare.published.rows import Row, Statistic, load, studies
+
+__all__ = [
+    "Analysis",
+    "Column",
+    "Finding",
+    "Form",
+    "Row",
+    "Sort",
+    "Statistic",
+    "Table",
+    "analyse",
+    "load",
+    "studies",
+]

@@ -1,0 +1,115 @@
+"""What is found in a study: tables and sentences; printing them is for others."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import import_module
+
+from tare.published.rows import Row, load, source
+from tare.stats.signed_rank import Interval
+
+Value = str | float | int | Interval | None
+
+
+class Form(StrEnum):
+    """How a column's values are to be read."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    COST = "cost"
+    """Time per unit of work, over that of the baseline: above 1 is worse."""
+    INTERVAL = "interval"
+    """Two ends of a cost."""
+    P = "p"
+    PERCENT = "percent"
+    """A share in per cent, with its sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and how what stands below it is to be read."""
+
+    name: str
+    form: Form = Form.TEXT
+    detail: bool = False
+    """Whether it is left out where there is little room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values below their columns; None where there is no value."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+class Sort(StrEnum):
+    """What kind of thing was found."""
+
+    OUTLIER = "outlier"
+    IMPLAUSIBLE = "implausible"
+    """Better than its own baseline, or more than its resources allow, beyond the noise shown."""
+    CONTRADICTION = "contradiction"
+    """Two printed numbers cannot both be right."""
+    NOT_JUDGED = "not judged"
+    """It may be implausible, but what would show it is not in the data."""
+    VERDICT = "verdict"
+    CAVEAT = "caveat"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence about one place in a study."""
+
+    sort: Sort
+    where: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything that a study's numbers say."""
+
+    study: str
+    source: str
+    tables: tuple[Table, ...] = field(default=())
+    findings: tuple[Finding, ...] = field(default=())
+
+
+def analyse(study: str) -> Analysis:
+    """Analyse a study's numbers; ConfigError if there is no such study or its file is damaged."""
+    rows = load(study)
+    name = f"tare.published.by_study.{study}"
+    if importlib.util.find_spec(name) is None:
+        tables, findings = as_printed(rows), ()
+    else:
+        tables, findings = import_module(name).analysis(rows)
+    return Analysis(study, source(study), tuple(tables), tuple(findings))
+
+
+def as_printed(rows: Sequence[Row]) -> tuple[Table, ...]:
+    """Give the rows as they stand, a table for each of the study's own."""
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(f"{row.table}: {row.experiment}", []).append(row)
+    names = ("what", "platform", "baseline", "statistic")
+    columns = (*map(Column, names), Column("value", Form.NUMBER), Column("unit"), Column("note"))
+    return tuple(
+        Table(
+            title,
+            columns,
+            tuple(
+                (
+                    *(row.title, row.platform, row.baseline, row.statistic.value),
+                    *(row.value, row.unit, row.note),
+                )
+                for row in part
+            ),
+        )
+        for title, part in grouped.items()
+    )

@@ -1,0 +1,95 @@
+"""Cole 2022: mean, range and standard deviation of sysbench in QEMU and Docker, without a host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
+from tare.published.moments import Moments, by_platform, least_n, least_n_of_spread
+from tare.published.plausibility import (
+    Subject,
+    Suspicion,
+    against_baselines,
+    against_fewer_cpus,
+    implausible,
+)
+from tare.published.rows import Row, Statistic
+
+_COLUMNS = (
+    *(Column("platform"), Column("mean", Form.NUMBER), Column("sd", Form.NUMBER)),
+    *(Column("min", Form.NUMBER), Column("max", Form.NUMBER), Column("against")),
+    *(Column("cost", Form.COST), Column("95 % interval", Form.INTERVAL), Column("p", Form.P)),
+)
+
+
+def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
+    """Compare each platform with the container on the same resources."""
+    judged = [row for row in rows if row.better is not None]
+    n, why = _runs(judged)
+    subjects = [
+        Subject(
+            name=f"{first.workload}, {first.metric}",
+            unit=first.unit,
+            better=first.better,
+            platforms=platforms,
+            work_per_cpu=first.experiment == "cpu",
+        )
+        for subject, platforms in by_platform(judged, n).items()
+        for first in [next(row for row in judged if row.subject == subject)]
+        if first.better is not None
+    ]
+    pairs = against_baselines(subjects)
+    tables = [_table(subject, pairs, why) for subject in subjects]
+    found = [
+        *implausible([*pairs, *against_fewer_cpus(subjects)]),
+        Finding(Sort.CAVEAT, "all tables", f"The number of runs is not in the data: {why}"),
+        Finding(
+            Sort.CAVEAT,
+            "all tables",
+            "The data have no run on the host itself: the container stands for the baseline.",
+        ),
+    ]
+    return tables, found
+
+
+def _runs(rows: Sequence[Row]) -> tuple[int, str]:
+    """Find the fewest runs that the printed numbers allow, and say by what."""
+    platforms: dict[tuple[tuple[str, ...], str], dict[Statistic, Row]] = {}
+    for row in rows:
+        platforms.setdefault((row.subject, row.platform), {})[row.statistic] = row
+    whole = [one for one in platforms.values() if Statistic.STDEV in one]
+    means = [one[Statistic.MEAN].text for one in whole]
+    ends = [one[end].text for one in whole for end in (Statistic.MIN, Statistic.MAX)]
+    by_mean = least_n(means, max((len(end.partition(".")[2]) for end in ends), default=0))
+    by_spread = max((_by_spread(one) for one in whole), default=2)
+    n = max(by_mean, by_spread)
+    return n, (
+        f"the decimals of the means allow none below {by_mean} (GRIM), ranges and standard "
+        f"deviations none below {by_spread}; {n} is used, more would narrow the intervals."
+    )
+
+
+def _by_spread(one: dict[Statistic, Row]) -> int:
+    low, high, sd = (one[s].value or 0.0 for s in (Statistic.MIN, Statistic.MAX, Statistic.STDEV))
+    return least_n_of_spread(high - low, sd + one[Statistic.STDEV].resolution / 2)
+
+
+def _table(subject: Subject, pairs: Sequence[Suspicion], why: str) -> Table:
+    against = {pair.platform: pair for pair in pairs if pair.subject is subject}
+    printed = tuple(
+        (*_printed(platform, moments), *_compared(against.get(platform)))
+        for platform, moments in subject.platforms.items()
+    )
+    with_spread = any(moments.sd is not None for moments in subject.platforms.values())
+    notes = (f"The number of runs is not printed: {why}",) if with_spread else ()
+    return Table(subject.name, _COLUMNS, printed, notes or ("No spread is printed.",))
+
+
+def _printed(platform: str, moments: Moments) -> tuple[Value, ...]:
+    return platform, moments.mean, moments.sd, moments.minimum, moments.maximum
+
+
+def _compared(pair: Suspicion | None) -> tuple[Value, ...]:
+    if pair is None:
+        return "", None, None, None
+    return pair.baseline, pair.compared.cost, pair.compared.interval, pair.compared.p

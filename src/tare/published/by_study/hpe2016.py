@@ -1,0 +1,71 @@
+"""Hewlett Packard Enterprise 2016: differences between containers and guests in per cent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.costs import of_difference
+from tare.published.platforms import depth
+from tare.published.rows import Row, Statistic
+
+_COLUMNS = (
+    *(Column("what"), Column("platform"), Column("against")),
+    *(Column("difference, %", Form.NUMBER), Column("cost", Form.COST)),
+)
+SAVED = "time saved"
+"""A metric of this name is how much less time it takes, and better when higher."""
+
+
+def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
+    """Give all differences as costs, and the other values as printed."""
+    differences = [row for row in rows if row.statistic is Statistic.DIFFERENCE]
+    grouped: dict[str, list[Row]] = {}
+    for row in differences:
+        grouped.setdefault(row.table, []).append(row)
+    tables = [
+        Table(title, _COLUMNS, tuple(_row(one) for one in part)) for title, part in grouped.items()
+    ]
+    others = as_printed([row for row in rows if row.statistic is not Statistic.DIFFERENCE])
+    return [*tables, *others], list(_findings(rows, differences))
+
+
+def cost(row: Row) -> float | None:
+    """Turn a difference from the baseline into a cost."""
+    if row.value is None or row.better is None:
+        return None
+    return 1 - row.value / 100 if row.metric == SAVED else of_difference(row.value, row.better)
+
+
+def _row(row: Row) -> tuple[Value, ...]:
+    return row.title, row.platform, row.baseline, row.value, cost(row)
+
+
+def _findings(rows: Sequence[Row], differences: Sequence[Row]) -> Iterator[Finding]:
+    """Hold each difference against the spread of repeated runs, where one is printed."""
+    for spread in rows:
+        if spread.statistic is not Statistic.RANGE or not spread.value:
+            continue
+        for row in differences:
+            if spread.workload.startswith(row.workload) and abs(row.value or 0.0) < spread.value:
+                ahead = ", so that the deeper of the two is ahead shows nothing"
+                yield Finding(
+                    Sort.NOT_JUDGED,
+                    f"{row.title}: {row.platform} against {row.baseline}",
+                    f"{row.value:+g} % is less than the {spread.value:g} % between the best and "
+                    f"worst run of {spread.workload} on {spread.platform}"
+                    f"{ahead if _beats(row) else ''}.",
+                )
+    yield Finding(
+        Sort.CAVEAT,
+        "all tables",
+        "Neither runs nor standard deviations are in the data: no interval.",
+    )
+
+
+def _beats(row: Row) -> bool:
+    """Whether the deeper of the two platforms is the better one."""
+    mine, base, its_cost = depth(row.platform), depth(row.baseline), cost(row)
+    if mine is None or base is None or its_cost is None or mine == base:
+        return False
+    return its_cost < 1 if mine > base else its_cost > 1

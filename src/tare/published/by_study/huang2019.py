@@ -1,0 +1,84 @@
+"""Huang 2019: degradations of benchmarks, and of applications beside misbehaving neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.costs import of_rate_degradation, of_time_degradation
+from tare.published.rows import Row
+
+_COLUMNS = (
+    *(Column("what"), Column("platform"), Column("against")),
+    *(Column("degradation, %", Form.NUMBER), Column("cost if a rate", Form.COST)),
+    *(Column("cost if a time", Form.COST), Column("note")),
+)
+_TIMES = ("latency", "runtime")
+DEGRADATION = "% degradation"
+
+
+def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
+    """Give all degradations as costs, and the other tables as printed."""
+    degradations = [row for row in rows if row.unit == DEGRADATION]
+    times = {row.workload for row in degradations if (row.value or 0.0) >= 100}
+    grouped: dict[str, list[Row]] = {}
+    for row in degradations:
+        grouped.setdefault(row.table, []).append(row)
+    tables = [
+        Table(f"{title}: {part[0].experiment}", _COLUMNS, tuple(_row(one, times) for one in part))
+        for title, part in grouped.items()
+    ]
+    others = as_printed([row for row in rows if row.unit != DEGRADATION])
+    return [*tables, *others], list(_findings(degradations, times))
+
+
+def is_rate(row: Row, times: set[str]) -> bool | None:
+    """Say whether a degradation is that of a rate; None if the data do not.
+
+    A rate cannot lose 100 % and still be measured, so a workload with such a value has times.
+    """
+    if row.workload in times or any(word in row.metric for word in _TIMES):
+        return False
+    return None if row.metric == "degradation" else True
+
+
+def _row(row: Row, times: set[str]) -> tuple[Value, ...]:
+    rate = is_rate(row, times)
+    lost = row.value
+    return (
+        *(row.title, row.platform, row.baseline, lost),
+        None if lost is None or rate is False else of_rate_degradation(lost),
+        None if lost is None or rate is True else of_time_degradation(lost),
+        row.note,
+    )
+
+
+def _findings(rows: Sequence[Row], times: set[str]) -> Iterator[Finding]:
+    for name in sorted(times):
+        largest = max(row.value or 0.0 for row in rows if row.workload == name)
+        yield Finding(
+            Sort.CAVEAT,
+            name,
+            f"A degradation of {largest:g} % cannot be that of a rate: its values are times.",
+        )
+    unknown = {row.workload for row in rows if is_rate(row, times) is None}
+    for name in sorted(unknown):
+        yield Finding(
+            Sort.NOT_JUDGED,
+            name,
+            "The data do not say whether a rate or a time degrades: both costs are given.",
+        )
+    for row in rows:
+        if row.value is None:
+            yield Finding(
+                Sort.CAVEAT, f"{row.experiment}, {row.title}: {row.platform}", "It did not respond."
+            )
+        elif row.value < 0:
+            yield Finding(
+                Sort.NOT_JUDGED,
+                f"{row.experiment}, {row.title}: {row.platform}",
+                f"better than its baseline by {-row.value:g} %, but the rows show no spread.",
+            )
+    yield Finding(
+        Sort.CAVEAT, "all tables", "Neither spread nor number of runs is in the data: no interval."
+    )
