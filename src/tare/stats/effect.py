@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy import special, stats
 
 from tare.stats.signed_rank import Array, Interval
 from tare.stats.values import Estimated, numbers
@@ -54,6 +53,8 @@ def cliffs_delta(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
     Student's t of n + m - 2; for samples that do not overlap their bound by the smaller sample.
     It is None with fewer than two values in a sample. None if a sample is empty.
     """
+    from scipy import stats
+
     first, second = numbers(a), numbers(b)
     n, m = len(first), len(second)
     if not n or not m:
@@ -62,6 +63,7 @@ def cliffs_delta(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
     delta = float(dominance.mean())
     if n < 2 or m < 2:
         return Estimated(delta, None)
+
     t = float(stats.t.ppf(1 - level / 2, n + m - 2))
     if abs(delta) == 1:
         bound = (min(n, m) - t**2) / (min(n, m) + t**2)
@@ -80,9 +82,12 @@ def cliffs_delta(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
 
 def _cut(n: int, m: int, level: float) -> int:
     """Give how many of the ordered differences lie outside the interval on each side; -1: none."""
+    from scipy import special
+
     if n * m <= EXACT_PRODUCT:
         return int(np.searchsorted(_rank_sum(min(n, m), max(n, m)), level / 2, "right")) - 1
     sd = math.sqrt(n * m * (n + m + 1) / 12)
+
     return math.floor(n * m / 2 + sd * float(special.ndtri(level / 2)) - 0.5)
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, stats
-
 from tare.stats.schedule import FIRST_LOOK
 
 SIGNED_RANK_EFFICIENCY = 3 / math.pi
@@ -33,11 +31,14 @@ def power_paired_t(effect: float, spread: float, n: float, level: float = 0.05) 
 
     0 below two pairs; 1 for any effect without spread.
     """
+    from scipy import stats
+
     if n < 2:
         return 0.0
     if effect == 0 or spread == 0:
         return level if effect == 0 else 1.0
     noncentrality = abs(effect) / spread * math.sqrt(n)
+
     freedom = n - 1
     t = float(stats.t.ppf(1 - level / 2, freedom))
     # Beyond 5 the far tail is below 1e-9, and SciPy's is NaN there.
@@ -63,6 +64,8 @@ def minimum_detectable(
 
     None if n pairs can show none at this level; 0 without spread.
     """
+    from scipy import optimize
+
     if not level < power < 1:
         raise ValueError(f"a power lies between the level ({level}) and 1, not at {power}")
     if power_signed_rank(1.0, 0.0, n, level) == 0:

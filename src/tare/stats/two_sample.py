@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
 
 from tare.stats.signed_rank import Array
 from tare.stats.values import Tested, averageable, constant, numbers, scaled
@@ -42,6 +41,8 @@ def mann_whitney(a: Values, b: Values) -> Tested | None:
     Exact up to 40 values each without ties, else normal with corrections for ties and continuity.
     Infinite values are the largest or smallest. None if a sample is empty; p is 1 if all are equal.
     """
+    from scipy import stats  # only here: it takes longer to load than most results to compare
+
     first, second = numbers(a), numbers(b)
     if not len(first) or not len(second):
         return None
@@ -95,6 +96,8 @@ def satterthwaite(part_a: float, n: int, part_b: float, m: int) -> float:
 
 
 def _t(a: Array, b: Array, *, equal_variances: bool) -> Tested | None:
+    from scipy import stats  # only here: it takes longer to load than most results to compare
+
     if not averageable(a, b) or constant(a, b):
         return None
     a, b = scaled(a, b)
