@@ -1,5 +1,5 @@
 # Everything a developer or a first-time user calls. Each target does all it needs.
-.PHONY: help setup setup-layers check format test test-real test-lab bench quickstart clean lock
+.PHONY: help setup setup-layers check format test test-real test-lab bench prove quickstart clean lock
 .DEFAULT_GOAL := help
 
 # What the tests must find on this host; a lack is an error, not a skip.
@@ -35,8 +35,12 @@ test-lab: setup  ## what needs hardware virtualization, on a host that emulates 
 
 bench: setup     ## what Tare adds to a trial, how it scales, storms; prints tables
 	.venv/bin/python benchmarks/harness.py
+	.venv/bin/python benchmarks/contention.py
 	.venv/bin/python benchmarks/report_scale.py
 	.venv/bin/python benchmarks/storm.py
+
+prove: setup     ## coverage, false alarms, power and time to decide, beside what others do
+	.venv/bin/python benchmarks/prove.py
 
 quickstart: setup ## run the default study on every platform this host has; write the report
 	.venv/bin/tare doctor

@@ -13,11 +13,8 @@ LOAD_LIMIT = 0.25
 STEAL_LIMIT = 0.01
 
 # Only what every POSIX shell has built in. Each line is printed behind the name of its file; of
-# long files only what stands before the first empty line: the first of all CPUs. What detection
-# asks for comes first, and is not asked again.
-SCRIPT = (
-    detection.SCRIPT
-    + r"""
+# long files only what stands before the first empty line: the first of all CPUs.
+FILES = r"""
 cpu=/sys/devices/system/cpu
 for file in \
     /proc/sys/kernel/osrelease /proc/sys/kernel/arch /proc/stat /proc/loadavg /proc/pressure/cpu \
@@ -36,7 +33,8 @@ for file in /etc/os-release /proc/cpuinfo /proc/meminfo /proc/mounts; do
     done < "$file"
 done
 """
-)
+# What detection asks for comes first, and is not asked again.
+SCRIPT = detection.SCRIPT + FILES
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0"
 # Clocks that are read without entering the kernel; all others cost a call, or an exit of the guest.

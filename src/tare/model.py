@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Literal
 
 Scalar = str | int | float | bool
 Params = tuple[tuple[str, Scalar], ...]
 """Named values in the order in which they were declared."""
+
+INJECTED = "injected"
+"""The parameter of a workload to which work was added: cells that differ in it are compared."""
 
 
 class Unit(StrEnum):
@@ -92,11 +96,18 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
+    @property
+    def injected(self) -> float | None:
+        """How much work was added on purpose (0.03 is 3 %), if it is a cell of a self-test."""
+        share = dict(self.params).get(INJECTED)
+        return share if isinstance(share, float) else None
+
+
 class Kind(StrEnum):
     """What a trial is for."""
 
     WARMUP = "warmup"
-    """The first trial of a cell in an instance: stored, shown, never part of a comparison."""
+    """The first trials of a cell in an instance: stored, shown, never part of a comparison."""
     MEASURED = "measured"
 
 
@@ -121,6 +132,13 @@ class HostCost:
     but waiting for one. ``all_cpu_s`` is the CPU time of everything the platform ran on the host
     (I/O threads and helpers too). ``coverage`` is the part of the measured threads' CPU time that
     was seen thread by thread, 0 to 1: threads that ended unseen have a delay nobody knows.
+
+    ``workers`` are those measured threads that used at least a tenth as much CPU time as the
+    busiest; ``lasting`` says that they were there before the trial (virtual CPUs), and that their
+    delay is that of the whole command and not of the tool in it. ``throttled_s`` is for
+    how long quotas of the platform's own groups held it back. ``foreign_cpu_s`` is the CPU time
+    that other work took on the trial's CPUs, ``foreign_delay_s`` what of the trial's wall time may
+    be laid to it; None is not known.
     """
 
     cpu_s: float
@@ -128,6 +146,11 @@ class HostCost:
     all_cpu_s: float
     coverage: float
     threads: int
+    workers: int = 0
+    lasting: bool = False
+    throttled_s: float = 0.0
+    foreign_cpu_s: float = 0.0
+    foreign_delay_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +159,11 @@ class Trial:
 
     ``started_at`` is UTC in ISO 8601; ``duration_s`` is the wall time of the command by the host's
     monotonic clock. ``samples`` maps a metric's name to its value in the metric's base unit; the
-    plan says what the names mean.
+    plan says what the names mean. ``cpuset`` lists the host's CPUs it was held to. ``partner`` is
+    the cell that was measured at the same moment, in a duet; the lower slot was started first.
+    ``noise`` is what else the host did meanwhile, by the names of
+    ``tare.monitors.noise.between``. ``repeat`` is 1 for a trial that was run again at once because
+    the one before it was suspect; of a warm-up it is how many went before it in the instance.
     """
 
     cell: str
@@ -152,6 +179,30 @@ class Trial:
     host: HostCost | None = None
     phases_s: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    noise: Mapping[str, float] = field(default_factory=dict)
+    repeat: int = 0
+    cpuset: str = ""
+    partner: str = ""
+
+
+class Design(StrEnum):
+    """How the two halves of a pair are measured (METHOD.md 3.4)."""
+
+    INTERLEAVED = "interleaved"
+    """One after the other, in random order, on the same CPUs."""
+    DUET = "duet"
+    """At the same moment, each on CPUs of its own, which are swapped between blocks."""
+
+
+class Variant(StrEnum):
+    """Which time of a trial a comparison rests on (METHOD.md 2.7)."""
+
+    WALL = "wall"
+    """All of it: what the user felt."""
+    CORRECTED = "corrected"
+    """Wall time less foreign delay: what the platform takes when it gets a CPU."""
+    HOST_CPU = "host_cpu"
+    """The CPU time of everything the platform ran on the host: the bill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +211,13 @@ class Repetition:
 
     ``margin`` and ``precision`` are ratios minus one: 0.02 is 2 %. Looks are taken at
     ``tare.stats.looks`` up to ``max_blocks``; ``budget_s`` ends the measuring, None is no budget.
+    ``shared_devices`` allows a duet of workloads that use one device, such as the disk.
+    ``variant`` of the primary metric is what verdicts, stopping and Holm's family rest on.
+
+    Each platform has so many ``instances`` at once; one is replaced by a fresh one after
+    ``blocks_per_instance``, or "auto": where instances differ, when that is the better buy.
+    ``warmup`` trials of each cell begin an instance; "auto" is one, and more in later instances
+    where trials still became faster after it.
     """
 
     min_blocks: int = 8
@@ -168,16 +226,32 @@ class Repetition:
     precision: float | None = None
     budget_s: float | None = None
     instances: int = 5
+    variant: Variant = Variant.WALL
+    design: Design = Design.INTERLEAVED
+    shared_devices: bool = False
+    blocks_per_instance: int | Literal["auto"] = "auto"
+    warmup: int | Literal["auto"] = "auto"
+
+    @property
+    def warmups(self) -> int:
+        """How many warm-up trials a cell has in an instance, as declared."""
+        return 1 if self.warmup == "auto" else self.warmup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A place in the plan: which cell is run when, on which of its platform's instances."""
+    """A place in the plan: which cell is run when, on which of its platform's instances.
+
+    In a duet two slots that follow each other are one pair, the first of them is started first.
+    ``partner`` is the cell of the other half, ``cores`` which of the two sets of CPUs it has.
+    """
 
     block: int
     slot: int
     cell: str
     instance: int
+    partner: str = ""
+    cores: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -403,14 +403,17 @@ def test_charts_of_an_earlier_report_do_not_stay(tmp_path):
 def test_results_csv_has_a_row_for_each_cell_and_metric_in_base_units(written):
     with (written[0] / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == sum(6 * len(metrics) for metrics, _ in WORKLOADS.values())
-    row = next(
+    whole = [one for one in rows if one["n"]]
+    assert len(whole) == sum(6 * len(metrics) for metrics, _ in WORKLOADS.values())
+    row, *others = (
         one
         for one in rows
         if one["workload"] == "fio"
         and one["platform"] == "host/docker"
         and one["metric"] == "throughput"
     )
+    assert [one["variant"] for one in (row, *others)] == ["wall", "corrected", "host_cpu"]
+    assert [one["primary"] for one in (row, *others)] == ["True", "False", "False"]
     assert row["unit"] == "B/s"
     assert 70e6 < float(row["median"]) < 90e6
     assert row["verdict"] == "slower"

@@ -12,7 +12,10 @@ from importlib import import_module
 from tare import plugins
 from tare.errors import ConfigError, ResultsError, TareError
 
-COMMANDS = ("doctor", "listing", "plan", "run", "show", "report", "lab", "clean")
+COMMANDS = (
+    *("doctor", "listing", "plan", "run", "show", "report", "selftest"),
+    *("published", "record_noise", "tune", "lab", "clean"),
+)
 
 DONE, NOT_ALL_OK, BAD_INPUT, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit statuses; NOT_ALL_OK: some trial was not ok; CANNOT: this host cannot do it."""

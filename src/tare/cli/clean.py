@@ -7,7 +7,7 @@ import shutil
 import sys
 
 NAME = "clean"
-HELP = "remove whatever killed runs left on this host"
+HELP = "remove whatever killed runs left on this host, and take back what tare tune set"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from tare.cli.tune import restored
+    from tare.errors import TareError
     from tare.home import home
     from tare.runner import clean_all
 
@@ -32,6 +34,10 @@ def run(options: argparse.Namespace) -> int:
         else:
             removed += 1
             print(f"removed {found.left.what} {found.left.name}")
+    try:
+        problems += restored()
+    except TareError as error:  # a session runs, and needs the host as it is
+        print(f"passed over: {error}", file=sys.stderr)
     if options.cache:
         for shelf in ("userland", "guest", "lab", "probes"):
             shutil.rmtree(home() / shelf, ignore_errors=True)

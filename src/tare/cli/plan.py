@@ -21,7 +21,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.study import estimate, load_study, make_plan
+    from tare.model import Design
+    from tare.study import duet, estimate, load_study, make_plan
 
     study = load_study(options.study)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
@@ -43,7 +44,13 @@ def run(options: argparse.Namespace) -> int:
             print(f"  {title:<10} {name}")
             title = ""
     print(f"  blocks     {rule.min_blocks} to {rule.max_blocks}, order by seed {plan.seed}")
-    print(f"  cells      {expected.cells}, on {rule.instances} instances a platform")
+    if rule.design is Design.DUET:
+        print("  design     duet: each platform and the baseline at the same moment, on CPUs of")
+        print("             their own, swapped between blocks. It assumes:")
+        for assumption in duet.ASSUMES:
+            print(f"             - {assumption}")
+    sides = " on each set of CPUs" if rule.design is Design.DUET else ""
+    print(f"  cells      {expected.cells}, on {rule.instances} instances a platform{sides}")
     budget = "" if rule.budget_s is None else f", of which measuring at most {_time(rule.budget_s)}"
     print(f"  trials     {expected.trials_min} to {expected.trials_max} (estimated)")
     print(f"  time       {_time(expected.duration_min_s)} to {_time(expected.duration_max_s)} "

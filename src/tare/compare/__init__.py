@@ -18,15 +18,29 @@ one in which either has no number for another reason: it has no trial, is unavai
 metric. From a quarter of failed pairs on no cost is given, and nothing is called the same. All of
 it is counted and said beside the number.
 
-Inside, a module imports only those before it: ``pairing`` (trials to pairs), ``comparison`` (pairs
-to a cost and a verdict), ``control`` (what the A/A control and the family of comparisons add),
-``attribution`` (stacks beside their layers), ``summary`` (a cell on its own) and ``study`` (all of
-it, for a whole plan).
+**Variants.** A workload's first metric is compared three times, where the host kept account of its
+trials: by wall time, by that less foreign delay, and by CPU time; the plan says which decides.
+
+Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
+``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``control`` (what the
+A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
+their layers), ``conditions`` (in what a platform was unlike the baseline), ``causes`` and
+``plausibility`` (what is better than it can be, and why), ``summary`` (a cell on its own) and
+``study`` (all of it, for a whole plan).
 """
 
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
+from tare.compare.evidence import Evidence
 from tare.compare.study import Comparisons, compare, decided
 from tare.compare.summary import Summary
 
-__all__ = ["Attribution", "Comparison", "Comparisons", "Summary", "compare", "decided"]
+__all__ = [
+    "Attribution",
+    "Comparison",
+    "Comparisons",
+    "Evidence",
+    "Summary",
+    "compare",
+    "decided",
+]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tare.compare.evidence import Evidence, evidence
+from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pairing import History, Pairs, pair
-from tare.model import Cell, Metric, Plan, Repetition
+from tare.model import Cell, Metric, Plan, Repetition, Variant
 from tare.stats.description import spread
+from tare.stats.hierarchy import means, nested_interval
 from tare.stats.power import detectable
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import Judgement, Rule, Stop, Verdict, has_size
@@ -19,7 +22,10 @@ from tare.stats.signed_rank import Interval, estimate, interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One metric of one cell against its baseline.
+    """One metric of one cell against its baseline, by one variant of its time.
+
+    A workload's first metric has a row for every variant that is known; ``primary`` is the one that
+    the plan decides by.
 
     ``pairs`` are those of the test; in ``failed`` of them only the cell failed, in
     ``baseline_failed`` only the baseline. ``left_out`` blocks make no pair; in ``both_failed`` of
@@ -31,6 +37,10 @@ class Comparison:
     narrow for a number that was looked at repeatedly. Before the first look the cost is of all
     pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
     pairs would probably show) and ``noise_floor`` are ratios minus one.
+
+    ``instances`` is in how many pairs of instances those of the last look were measured, ``icc``
+    the part of their variance that lies between these, where it is known. ``replicates`` is how
+    many independent values cost and interval rest on: pairs, or instance pairs if those differ.
     """
 
     cell: Cell
@@ -38,6 +48,7 @@ class Comparison:
     metric: Metric
     primary: bool
     level: float
+    variant: Variant = Variant.WALL
     pairs: int = 0
     failed: int = 0
     baseline_failed: int = 0
@@ -54,11 +65,15 @@ class Comparison:
     p: float | None = None
     holm_p: float | None = None
     verdict: Verdict = Verdict.NOT_MEASURED
+    evidence: Evidence | None = None
     stop: Stop = Stop.NOT_YET
     reason: str = ""
     spread: float | None = None
     mde: float | None = None
     noise_floor: float | None = None
+    instances: int | None = None
+    replicates: int | None = None
+    icc: float | None = None
     flags: tuple[str, ...] = ()
 
     @property
@@ -76,12 +91,12 @@ def measured(
         return replace(row, stop=Stop.NOTHING, reason=mine.unavailable)
     if row.baseline is None:
         return replace(row, stop=Stop.NOTHING, reason="the plan has no baseline cell for it")
-    theirs = histories[row.baseline.id]
+    theirs = histories[row.baseline.id].beside(row.cell.id)
     if theirs.unavailable is not None:
         reason = f"the baseline is unavailable: {theirs.unavailable}"
         return replace(row, stop=Stop.NOTHING, reason=reason)
-    pairs = pair(mine, theirs, row.metric)
-    judgement = _judge(pairs, mine, repetition)
+    pairs = pair(mine, theirs, row.metric, row.variant)
+    judgement, groups = _judge(row.cell, pairs, mine, theirs, repetition)
     row = replace(
         row,
         pairs=len(pairs.log_ratios),
@@ -92,12 +107,16 @@ def measured(
         suspect=pairs.suspect,
         stop=judgement.stop,
         look=judgement.look,
-        flags=tuple(_flags(pairs, mine.repeated)),
+        flags=(*_flags(pairs, mine.repeated), *_accounting_flags(pairs, row.variant)),
     )
     if np.isinf(pairs.log_ratios).all():
         stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
         return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
-    return _with_numbers(row, pairs, judgement)
+    row = _with_numbers(row, pairs, judgement, groups)
+    told = instance_flags(judgement, row.instances, row.pairs, repetition.instances)
+    replicates = means(pairs.log_ratios, groups) if judgement.nested else pairs.log_ratios
+    weighed = evidence(replicates, row.verdict, math.log1p(repetition.margin))
+    return replace(row, evidence=weighed, flags=(*row.flags, *told))
 
 
 def is_done(
@@ -109,12 +128,20 @@ def is_done(
         return True
     if baseline is None or histories[baseline.id].unavailable is not None or cell is baseline:
         return len(mine.trials) >= plan.repetition.min_blocks
-    pairs = pair(mine, histories[baseline.id], plan.metrics[cell.workload][0])
-    return _judge(pairs, mine, plan.repetition).stop is not Stop.NOT_YET
+    return judged(cell, baseline, histories, plan).stop is not Stop.NOT_YET
 
 
-def _judge(pairs: Pairs, mine: History, repetition: Repetition) -> Judgement:
-    """Apply the plan's rule, whose ratios are put on the log scale."""
+def judged(cell: Cell, baseline: Cell, histories: Mapping[str, History], plan: Plan) -> Judgement:
+    """Judge what a cell's trials say by its workload's primary metric, as its plan decides by."""
+    mine, theirs = histories[cell.id], histories[baseline.id].beside(cell.id)
+    pairs = pair(mine, theirs, plan.metrics[cell.workload][0], plan.repetition.variant)
+    return _judge(cell, pairs, mine, theirs, plan.repetition)[0]
+
+
+def _judge(
+    cell: Cell, pairs: Pairs, mine: History, theirs: History, repetition: Repetition
+) -> tuple[Judgement, Sequence[int]]:
+    """Apply the plan's rule, whose ratios are put on the log scale; gives each pair's group too."""
     precision = repetition.precision
     rule = Rule(
         cap=repetition.max_blocks,
@@ -123,22 +150,30 @@ def _judge(pairs: Pairs, mine: History, repetition: Repetition) -> Judgement:
         precision=None if precision is None else math.log1p(precision),
     )
     ended = len(mine.trials) >= repetition.max_blocks
-    return rule.judge(pairs.log_ratios, ended=ended)
+    groups = instance_pairs(cell, mine, theirs, pairs.blocks)
+    return rule.judge(pairs.log_ratios, groups, ended=ended), groups
 
 
-def _with_numbers(row: Comparison, pairs: Pairs, judgement: Judgement) -> Comparison:
+def _with_numbers(
+    row: Comparison, pairs: Pairs, judgement: Judgement, groups: Sequence[int]
+) -> Comparison:
     used = pairs.log_ratios[: judgement.look or row.pairs]
+    shared = groups[: len(used)]
+    replicates = means(used, shared) if judgement.nested else used
     sized = has_size(used)
     if not sized:
         row = replace(row, flags=(*row.flags, "Too many pairs failed to give a cost."))
     finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]
     noise = spread(finite) if sized and len(finite) > 1 else None
+    known = replicates[np.isfinite(replicates)]
+    luck = spread(known) if noise is not None and len(known) > 1 else None
     low, high = _ends(judgement.interval)
-    fixed_low, fixed_high = _ends(interval(used, 0.05))
+    fixed = nested_interval(used, shared, 0.05) if judgement.nested else interval(used, 0.05)
+    fixed_low, fixed_high = _ends(fixed)
     return replace(
         row,
         decided_at=judgement.decided_at,
-        cost=ratio(estimate(used)) if sized else None,
+        cost=ratio(estimate(replicates)) if sized else None,
         low=low,
         high=high,
         fixed_low=fixed_low,
@@ -146,7 +181,10 @@ def _with_numbers(row: Comparison, pairs: Pairs, judgement: Judgement) -> Compar
         p=judgement.p,
         verdict=judgement.verdict,
         spread=noise,
-        mde=None if noise is None else ratio(detectable(noise, len(used))) - 1,
+        mde=None if luck is None else ratio(detectable(luck, len(replicates))) - 1,
+        instances=len(set(shared)) or None,
+        replicates=len(replicates),
+        icc=judgement.parts.icc if judgement.parts else None,
     )
 
 
@@ -167,6 +205,9 @@ def _why_no_number(row: Comparison, pairs: Pairs, mine: History, theirs: History
         why, said = f"it gave no number in any of {own} blocks", mine.last_reason
     elif row.both_failed:
         why, said = f"it and the baseline failed in all {own} blocks of both", mine.last_reason
+    elif pairs.unknown:
+        reasons = ", ".join(f"{reason} ({n} trials)" for reason, n in pairs.unknown.items())
+        return f"its {row.variant.value} variant is not known: {reasons}"
     elif pairs.absent:
         return f"its trials do not have the metric {row.metric.name}"
     else:
@@ -201,3 +242,14 @@ def _flags(pairs: Pairs, repeated: int) -> Iterator[str]:
         yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
     if repeated:
         yield f"{repeated} trials were run again; the last good one of a block counts."
+
+
+def _accounting_flags(pairs: Pairs, variant: Variant) -> Iterator[str]:
+    """Say on what the accounting of a variant rests."""
+    for reason, trials in pairs.unknown.items():
+        yield f"The {variant.value} variant of {trials} trials is not known: {reason}."
+    if pairs.workers > 1:
+        yield (
+            f"Foreign delay is the mean of up to {pairs.workers} threads at once, which assumes "
+            "that they work independently."
+        )

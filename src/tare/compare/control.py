@@ -7,15 +7,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tare.compare.comparison import Comparison
-from tare.compare.pairing import group
+from tare.compare.pairing import Group, group
+from tare.model import Variant
 from tare.stats.holm import holm
 from tare.stats.sequential import Verdict
+
+_DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
+_TOLD_APART = (Variant.WALL, Variant.CORRECTED)
 
 
 def beside_controls(rows: Sequence[Comparison]) -> list[Comparison]:
     """Put each comparison beside the A/A control of its workload, parameters and limits."""
-    controls = {(group(row.cell), row.metric.name): row for row in rows if row.cell.control}
-    return [_beside(row, controls.get((group(row.cell), row.metric.name))) for row in rows]
+    controls = {_like(row): row for row in rows if row.cell.control}
+    return [_beside(row, controls.get(_like(row))) for row in rows]
+
+
+def with_queueing(rows: Sequence[Comparison]) -> list[Comparison]:
+    """Say of a primary comparison that its verdict changes when foreign delay is left out."""
+    decided = {
+        (row.cell.id, row.metric.name, row.variant): row for row in rows if row.verdict in _DECIDED
+    }
+    flagged = []
+    for row in rows:
+        by = [decided.get((row.cell.id, row.metric.name, one)) for one in _TOLD_APART]
+        wall, corrected = by
+        if row.primary and wall and corrected and wall.verdict is not corrected.verdict:
+            told = (
+                f"The platform causes queueing: {wall.verdict.value} by wall time, "
+                f"{corrected.verdict.value} less foreign delay; beside the same other work it "
+                "waits for a CPU in another way than its baseline."
+            )
+            row = replace(row, flags=(*row.flags, told))
+        flagged.append(row)
+    return flagged
 
 
 def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
@@ -25,6 +49,10 @@ def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
     for index, p in zip(family, holm([rows[i].p or 0.0 for i in family]), strict=True):
         adjusted[index] = replace(rows[index], holm_p=p)
     return adjusted
+
+
+def _like(row: Comparison) -> tuple[Group, str, Variant]:
+    return group(row.cell), row.metric.name, row.variant
 
 
 def _beside(row: Comparison, control: Comparison | None) -> Comparison:
@@ -55,8 +83,6 @@ def _flags(row: Comparison, control: Comparison | None, floor: float) -> Iterato
                 f"Decided at {row.decided_at} pairs; the interval of {row.look} pairs "
                 "holds 1 again."
             )
-        if not row.cell.control:
-            if row.cost is not None and max(row.cost, 1 / row.cost) - 1 <= floor:
-                yield f"Below the noise floor of {100 * floor:.2g} %."
-            if row.verdict is Verdict.FASTER and row.high * (1 + floor) < 1:
-                yield "IMPLAUSIBLE: faster than its baseline, and by more than the noise floor."
+        is_small = row.cost is not None and max(row.cost, 1 / row.cost) - 1 <= floor
+        if is_small and not row.cell.control:
+            yield f"Below the noise floor of {100 * floor:.2g} %."

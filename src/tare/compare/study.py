@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tare.compare.attribution import Attribution, attributions
 from tare.compare.comparison import Comparison, is_done, measured
-from tare.compare.control import beside_controls, with_holm
-from tare.compare.pairing import Group, baselines, group, histories
+from tare.compare.conditions import beside_conditions
+from tare.compare.control import beside_controls, with_holm, with_queueing
+from tare.compare.duet import beside_halves
+from tare.compare.pairing import Group, History, baselines, group, histories
+from tare.compare.plausibility import beside_causes
+from tare.compare.stability import beside_series
 from tare.compare.summary import Summary, summarize
-from tare.model import Cell, Plan, Trial
+from tare.compare.warmup import beside_warmup
+from tare.model import Cell, Plan, Trial, Variant
 from tare.stats.schedule import level
 
 
@@ -26,8 +31,15 @@ class Comparisons:
     attributions: tuple[Attribution, ...]
 
 
-def compare(plan: Plan, trials: Iterable[Trial]) -> Comparisons:
-    """Compare every cell with its baseline, on every metric of its workload."""
+def compare(
+    plan: Plan, trials: Iterable[Trial], facts: Mapping[str, object] | None = None
+) -> Comparisons:
+    """Compare every cell with its baseline, on every metric of its workload.
+
+    ``facts`` are those stored with the results; without them nothing is known of what the platforms
+    were unlike in.
+    """
+    trials = tuple(trials)
     measurements = histories(plan, trials)
     references = baselines(plan)
     summaries, rows = [], []
@@ -35,21 +47,42 @@ def compare(plan: Plan, trials: Iterable[Trial]) -> Comparisons:
         baseline = references.get(group(cell))
         for metric in plan.metrics[cell.workload]:
             summaries.append(summarize(cell, metric, measurements[cell.id]))
-            if cell is not baseline:
+            is_first = metric == plan.metrics[cell.workload][0]
+            variants = _variants(plan, measurements[cell.id]) if is_first else [Variant.WALL]
+            for variant in variants if cell is not baseline else ():
                 row = Comparison(
                     cell=cell,
                     baseline=baseline,
                     metric=metric,
-                    primary=metric == plan.metrics[cell.workload][0],
+                    primary=is_first and variant is plan.repetition.variant,
                     level=level(plan.repetition.max_blocks),
+                    variant=variant,
                 )
                 rows.append(measured(row, measurements, plan.repetition))
-    rows = with_holm(beside_controls(rows))
+    rows = with_queueing(with_holm(beside_controls(rows)))
+    rows = beside_causes(rows, plan, measurements, facts or {})
+    rows = beside_conditions(rows, plan, measurements, facts or {})
+    rows = beside_series(rows, measurements, plan)
+    rows = beside_halves(rows, measurements, plan)
+    rows = beside_warmup(rows, plan, trials)
     return Comparisons(
         summaries=tuple(summaries),
         comparisons=tuple(rows),
-        attributions=tuple(attributions(rows)),
+        attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
     )
+
+
+def _variants(plan: Plan, history: History) -> list[Variant]:
+    """List the variants of a cell's first metric: the one that decides first, then the others."""
+    accounted = any(trial.host is not None for trial in history.trials.values())
+    chosen = plan.repetition.variant
+    others = Variant if accounted else [Variant.WALL]
+    return [chosen, *(one for one in others if one is not chosen)]
+
+
+def _heads(row: Comparison, plan: Plan) -> bool:
+    """Whether a row is its metric's own, and not a variant beside it."""
+    return row.primary or row.metric != plan.metrics[row.cell.workload][0]
 
 
 def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:

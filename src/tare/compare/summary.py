@@ -17,7 +17,8 @@ class Summary:
     """One metric of one cell on its own.
 
     ``values`` describes the trials that gave a number, in the metric's unit. ``counts`` has one
-    trial a block; ``repeated`` is how many others were measured in the same blocks and set aside.
+    trial a block (in a duet the baseline's has one beside each of the others); ``repeated`` is how
+    many others were measured in the same blocks and set aside.
     """
 
     cell: Cell
@@ -31,13 +32,13 @@ def summarize(cell: Cell, metric: Metric, history: History) -> Summary:
     """Describe the trials of a cell that count."""
     numbers = [
         trial.samples[metric.name]
-        for trial in history.trials.values()
+        for trial in history.counted
         if has_numbers(trial) and math.isfinite(trial.samples.get(metric.name, math.nan))
     ]
     return Summary(
         cell=cell,
         metric=metric,
         values=describe(numbers),
-        counts=Counter(trial.status for trial in history.trials.values()),
+        counts=Counter(trial.status for trial in history.counted),
         repeated=history.repeated,
     )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 from tare import layer
 from tare.limits.readback import Inside
 from tare.machine import Machine
-from tare.simulation.world import SimulatedMachine, World
+from tare.simulation.trace import Variant, read
+from tare.simulation.world import Replay, SimulatedMachine, World
 
 if TYPE_CHECKING:
     from tare.ledger import Scope
@@ -19,12 +22,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """Work takes ``cost`` times as long; see SimulatedMachine for ``noise`` and ``drift``."""
+    """Work takes ``cost`` times as long; see SimulatedMachine for ``noise`` and ``drift``.
+
+    ``instance_noise`` is the standard deviation of the log of an instance's own cost, which it
+    keeps for as long as it lives.
+
+    ``trace`` is a file of ``tare record-noise`` that disturbs it too, by its wall time or by
+    another ``variant``.
+    """
 
     cost: float = 1.0
     noise: float = 0.01
     drift: float = 0.0
+    instance_noise: float = 0.0
     seed: int = 1
+    trace: str | None = None
+    variant: Variant | None = None
 
     runs_userland = False
     nominal_start_s = 0.0
@@ -35,6 +48,10 @@ class Layer(layer.Layer):
             raise ValueError(f"cost is {self.cost}; expected a number above 0")
         if self.noise < 0:
             raise ValueError(f"noise is {self.noise}; expected 0 or more")
+        if self.instance_noise < 0:
+            raise ValueError(f"instance_noise is {self.instance_noise}; expected 0 or more")
+        if self.trace is not None:
+            read(Path(self.trace))
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
@@ -60,7 +77,12 @@ class Instance(layer.Instance):
         world = site.services.once("simulated world", root, _world, lambda _: True)
         # The same study gives the same numbers again, whatever the session is called.
         random = Random(f"{of.seed}{site.name.removeprefix(f'tare-{site.session}')}")  # noqa: S311
-        self.machine = SimulatedMachine(outer, world, random, of.cost, of.noise, of.drift)
+        luck = random.gauss(0, of.instance_noise) if of.instance_noise else 0.0
+        cost = of.cost * math.exp(luck)
+        self.machine = SimulatedMachine(outer, world, random, cost, of.noise, of.drift)
+        if of.trace is not None:
+            replay = Replay(Path(of.trace), of.variant or "wall", of.seed)
+            self.machine.replay = replay
         self.site = site
         self.cpuset = site.cpuset
 

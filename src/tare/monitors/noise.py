@@ -1,11 +1,17 @@
-"""What else the host did during a trial: stolen time, foreign load, swapping."""
+"""What else the host did during a trial: stolen time, foreign load, pressure, swapping, heat.
+
+Everything is a counter or a reading of the moment, taken right before and right after the trial, so
+that nothing of this runs while it is measured. What this kernel does not tell is left out.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 from tare.model import HostCost
 
@@ -15,23 +21,88 @@ FOREIGN_LIMIT = 0.10
 
 Below them the randomized blocks spread the disturbance evenly; above, a single trial can be wrong.
 """
+MEMORY_LIMIT = 0.10
+"""Share of the trial in which some task of the host waited for memory (PSI, ``some``).
+
+A reclaim that is felt comes in stalls of this size; below it is the kernel's ordinary work. CPU and
+I/O pressure are stored and have no limit: both are of the whole host, where a trial makes its own,
+and what others took of its CPUs is known better from the CPU time.
+"""
+FREQUENCY_LIMIT = 0.90
+"""Mean clock rate over the base rate below which a CPU was held back, by heat or a power cap.
+
+Idle states do not lower it: both of its counters stand still in them. Swapping and heat events need
+no limit: one event means that a trial waited for a disk, or ran on a slower clock than the others.
+Throttling by a cgroup's quota (``HostCost``) is none of the host's noise: the platform has it.
+"""
+
+PRESSURES = ("cpu", "memory", "io")
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_VMSTAT = {"pswpin": "swapped_pages", "pswpout": "swapped_pages", "pgmajfault": "major_faults"}
+_MPERF, _APERF = 0xE7, 0xE8
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Counters since boot: busy and stolen seconds of some CPUs, pages swapped."""
+    """Counters since boot, of some CPUs and of the whole host; what is not known is not there.
+
+    ``counts`` are events, ``stalled_s`` the PSI totals by name such as ``cpu_some``. ``cycles`` are
+    those of APERF and MPERF, summed over the CPUs; ``frequency_hz`` is of the moment, their mean.
+    """
 
     busy_s: float
     steal_s: float
-    swapped: int
+    counts: Mapping[str, int]
+    stalled_s: Mapping[str, float]
+    load: float
+    cycles: tuple[int, int] | None
+    frequency_hz: float | None
 
 
-def read(cpus: Collection[int], proc: Path = Path("/proc")) -> Reading:
-    """Read the counters of the CPUs that trials are pinned to."""
+def read(
+    cpus: Collection[int],
+    proc: Path = Path("/proc"),
+    devices: Path = Path("/sys/devices/system/cpu"),
+    registers: Path = Path("/dev/cpu"),
+) -> Reading:
+    """Read what this host tells of the CPUs that trials are pinned to, and of itself."""
+    stat = (proc / "stat").read_text()
+    busy_s, steal_s = _cpu_times(cpus, stat)
+    switches = stat.partition("\nctxt ")[2].split()[0]
+    counts = {"swapped_pages": 0, "major_faults": 0, "context_switches": int(switches)}
+    for line in (proc / "vmstat").read_text().splitlines():
+        name, _, count = line.partition(" ")
+        if name in _VMSTAT:
+            counts[_VMSTAT[name]] += int(count)
+    heat = [
+        _number(devices / f"cpu{cpu}/thermal_throttle/{of}_throttle_count")
+        for cpu in cpus
+        for of in ("core", "package")
+    ]
+    if any(count is not None for count in heat):
+        counts["heat_throttles"] = round(sum(count or 0.0 for count in heat))
+    rates = [_number(devices / f"cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in cpus]
+    known = [1000 * rate for rate in rates if rate is not None]
+    return Reading(
+        busy_s,
+        steal_s,
+        counts,
+        dict(_pressure(proc)),
+        float((proc / "loadavg").read_text().split()[0]),
+        _cycles(cpus, registers),
+        mean(known) if known else None,
+    )
+
+
+def cpu_times(cpus: Collection[int], proc: Path = Path("/proc")) -> tuple[float, float]:
+    """Read the busy and the stolen seconds of some CPUs since boot."""
+    return _cpu_times(cpus, (proc / "stat").read_text())
+
+
+def _cpu_times(cpus: Collection[int], stat: str) -> tuple[float, float]:
     busy = steal = 0
-    for line in (proc / "stat").read_text().splitlines():
+    for line in stat.splitlines():
         name, *ticks = line.split()
         if not name.startswith("cpu"):
             break
@@ -39,27 +110,112 @@ def read(cpus: Collection[int], proc: Path = Path("/proc")) -> Reading:
             user, nice, system, _idle, _iowait, irq, softirq, stolen = map(int, ticks[:8])
             busy += user + nice + system + irq + softirq
             steal += stolen
-    pairs = (line.split() for line in (proc / "vmstat").read_text().splitlines())
-    swapped = sum(int(count) for name, count in pairs if name in ("pswpin", "pswpout"))
-    return Reading(busy * _TICK_S, steal * _TICK_S, swapped)
+    return busy * _TICK_S, steal * _TICK_S
+
+
+def between(
+    before: Reading, after: Reading, duration_s: float, cpus: int, cost: HostCost | None
+) -> dict[str, float]:
+    """Give what happened between two readings around a trial; see docs/reference/results.md.
+
+    ``steal`` and ``foreign`` are shares of the time of the trial's CPUs, ``psi_*`` of its duration.
+    """
+    duration_s = max(duration_s, 1e-9)
+    available = duration_s * cpus
+    found = {"steal": _steal_s(before, after) / available}
+    if cost is not None:
+        found["foreign"] = max(0.0, _foreign_s(before, after, cost)) / available
+    for name, stalled_s in after.stalled_s.items():
+        found[f"psi_{name}"] = (stalled_s - before.stalled_s.get(name, stalled_s)) / duration_s
+    for name, count in after.counts.items():
+        found[name] = count - before.counts.get(name, count)
+    found["load"] = after.load
+    ratio = _frequency_ratio(before, after)
+    if ratio is not None:
+        found["frequency_ratio"] = ratio
+    if after.frequency_hz is not None:
+        found["frequency_hz"] = after.frequency_hz
+    return found
 
 
 def complaints(
-    before: Reading, after: Reading, duration_s: float, cpus: int, cost: HostCost | None
+    seen: Mapping[str, float], duration_s: float, cpus: int, *, foreign_counts: bool = True
 ) -> list[str]:
-    """Say in sentences what makes a trial suspect; ticks are 10 ms, so short trials get slack."""
+    """Say in sentences what makes a trial suspect, from what ``between`` gave.
+
+    Ticks are 10 ms, so short trials get slack.
+
+    ``foreign_counts`` is False where the verdicts rest on a variant that leaves foreign CPU time
+    out of account anyway.
+    """
+    slack = 3 * _TICK_S / max(duration_s, 1e-9)
     found = []
-    available = max(duration_s * cpus, 1e-9)
-    slack = 3 * _TICK_S
-    steal = after.steal_s - before.steal_s
-    if steal - slack > STEAL_LIMIT * available:
-        found.append(f"the hypervisor below stole {100 * steal / available:.0f} % of the CPU time")
-    if cost is not None:
-        foreign = after.busy_s - before.busy_s - cost.all_cpu_s
-        if foreign - slack > FOREIGN_LIMIT * available:
-            found.append(
-                f"other work took {100 * foreign / available:.0f} % of the trial's CPU time"
-            )
-    if after.swapped > before.swapped:
-        found.append(f"the host swapped {after.swapped - before.swapped} pages")
+    if seen["steal"] - slack / cpus > STEAL_LIMIT:
+        found.append(f"the hypervisor below stole {100 * seen['steal']:.0f} % of the CPU time")
+    foreign = seen.get("foreign", 0.0)
+    if foreign_counts and foreign - slack / cpus > FOREIGN_LIMIT:
+        found.append(f"other work took {100 * foreign:.0f} % of the trial's CPU time")
+    waited = seen.get("psi_memory_some", 0.0)
+    if waited - slack > MEMORY_LIMIT:
+        found.append(f"the host was short of memory in {100 * waited:.0f} % of the time")
+    if seen["swapped_pages"] > 0:
+        found.append(f"the host swapped {seen['swapped_pages']:.0f} pages")
+    if seen.get("heat_throttles", 0) > 0:
+        found.append(f"heat throttled its CPUs {seen['heat_throttles']:.0f} times")
+    ratio = seen.get("frequency_ratio", 1.0)
+    if ratio < FREQUENCY_LIMIT:
+        found.append(f"its CPUs ran at {100 * ratio:.0f} % of their base frequency")
     return found
+
+
+def _steal_s(before: Reading, after: Reading) -> float:
+    # The counter goes back by a tick now and then in guests of some hypervisors.
+    return max(0.0, after.steal_s - before.steal_s)
+
+
+def _foreign_s(before: Reading, after: Reading, cost: HostCost) -> float:
+    return after.busy_s - before.busy_s - cost.all_cpu_s
+
+
+def _frequency_ratio(before: Reading, after: Reading) -> float | None:
+    """Divide the cycles run by those at the base rate (Intel SDM vol. 3B, 15.2)."""
+    if before.cycles is None or after.cycles is None:
+        return None
+    run, base = (now - then for now, then in zip(after.cycles, before.cycles, strict=True))
+    return run / base if base > 0 and run > 0 else None
+
+
+def _pressure(proc: Path) -> Iterator[tuple[str, float]]:
+    """Read the totals of PSI; a kernel without it, or that has it switched off, has none."""
+    for what in PRESSURES:
+        try:
+            lines = (proc / "pressure" / what).read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            kind, *fields = line.split()
+            yield f"{what}_{kind}", int(fields[-1].removeprefix("total=")) / 1e6
+
+
+def _cycles(cpus: Collection[int], registers: Path) -> tuple[int, int] | None:
+    """Read APERF and MPERF where the kernel offers its module msr; they count only awake cycles."""
+    run = base = 0
+    for cpu in cpus:
+        try:
+            file = os.open(registers / f"{cpu}/msr", os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            run += int.from_bytes(os.pread(file, 8, _APERF), "little")
+            base += int.from_bytes(os.pread(file, 8, _MPERF), "little")
+        except OSError:
+            return None
+        finally:
+            os.close(file)
+    return run, base
+
+
+def _number(path: Path) -> float | None:
+    with contextlib.suppress(OSError, ValueError):
+        return float(path.read_text())
+    return None

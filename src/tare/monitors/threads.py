@@ -8,21 +8,33 @@ The group's own CPU counter misses nothing and gives the bill (METHOD.md 2.7).
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
 from tare.layer import Threads
 from tare.model import HostCost
+from tare.monitors.delay import Track, closed_delay_s, foreign_delay_s, workers
 
 ROOT = Path("/sys/fs/cgroup")
-EVERY_S = 0.05
+LEAST_S, MOST_S = 0.005, 0.05
+"""Bounds of the time between readings."""
+READING_SHARE = 0.005
+"""The part of one core that reading may cost; what costs more is done less often."""
+LEAST_COVERAGE = 0.9
+"""Where less of the CPU time was seen thread by thread, the delay is that of some threads only."""
 NS = 1e9
 
 
 class Sampler:
-    """Reads the threads of a group while the ``with`` block runs; ``cost`` is there afterwards."""
+    """Reads the threads of a group while the ``with`` block runs; ``cost`` is there afterwards.
+
+    It is yet without what other work did to the trial: see ``beside``.
+    """
 
     def __init__(self, threads: Threads, root: Path = ROOT) -> None:
         self._comm = threads.comm.encode()
@@ -30,18 +42,21 @@ class Sampler:
         tree = root if is_v2 else root / "cpuacct"
         self._group = tree / threads.cgroup
         self._usage = "cpu.stat" if is_v2 else "cpuacct.usage"
-        # A trial makes no groups of its own, so that the tree is walked only once.
+        # A trial makes no groups of its own, so that the trees are walked only once.
         tasks = "cgroup.threads" if is_v2 else "tasks"
         self._lists = [f"{folder}/{tasks}" for folder, _, _ in os.walk(self._group)]
+        limited = self._group if is_v2 else root / "cpu" / threads.cgroup
+        self._quotas = [Path(folder) / "cpu.stat" for folder, _, _ in os.walk(limited)]
         self._files: dict[str, int] = {}
         self._others: set[str] = set()
-        self._first: dict[str, tuple[int, int]] = {}
-        self._last: dict[str, tuple[int, int]] = {}
+        self._tracks: dict[str, Track] = {}
         self._stop = Event()
         self._thread = Thread(target=self._loop, daemon=True)
+        self._working: list[Track] = []
         self.cost: HostCost | None = None
 
     def __enter__(self) -> Sampler:
+        self._throttled_s = throttled_s(self._quotas)
         self._read(at_start=True)
         self._used = self._group_cpu_ns()
         self._thread.start()
@@ -53,37 +68,77 @@ class Sampler:
         self._read(at_start=False)
         # A group that is gone took its counter along: then what was seen is all that is known.
         ended = self._group_cpu_ns()
-        for file in self._files.values():
-            os.close(file)
-        deltas = [
-            (cpu - self._first.get(tid, (0, 0))[0], delay - self._first.get(tid, (0, 0))[1])
-            for tid, (cpu, delay) in self._last.items()
-        ]
-        worked = [(cpu, delay) for cpu, delay in deltas if cpu > 0]
-        seen = sum(cpu for cpu, _ in worked) / NS
+        self._close(list(self._files))
+        worked = [track for track in self._tracks.values() if track.cpu_s > 0]
+        self._working = workers(worked)
+        seen = sum(track.cpu_s for track in worked)
         used = seen if ended is None or self._used is None else (ended - self._used) / NS
         # With a name given, the named threads are measured in full and the rest are helpers.
         self.cost = HostCost(
             cpu_s=seen,
-            run_delay_s=sum(delay for _, delay in worked) / NS,
+            run_delay_s=sum(track.delay_s for track in worked),
             all_cpu_s=used,
             coverage=1.0 if self._comm or used <= 0 else min(1.0, seen / used),
             threads=len(worked),
+            workers=len(self._working),
+            lasting=any(track.lasting for track in self._working),
+            throttled_s=max(0.0, throttled_s(self._quotas) - self._throttled_s),
+        )
+
+    def beside(self, busy_s: float, cpus: int, tool_s: float | None = None) -> HostCost | None:
+        """Add to the cost what other work took, from the time that the trial's CPUs were busy.
+
+        ``tool_s`` is how long the tool worked by its own account, if it tells.
+        """
+        cost = self.cost
+        if cost is None:
+            return None
+        foreign_s = max(0.0, busy_s - cost.all_cpu_s)
+        unseen_s = max(0.0, cost.all_cpu_s - cost.cpu_s)
+        closed_s = closed_delay_s(self._working, unseen_s, tool_s)
+        waited_s = closed_s
+        if closed_s is None and self._working and cost.coverage >= LEAST_COVERAGE:
+            waited_s = sum(one.delay_s for one in self._working) / len(self._working)
+        lost_s = None
+        if waited_s is not None:
+            at_once = min(cost.workers, cpus)
+            lost_s = foreign_delay_s(waited_s, cost.throttled_s, foreign_s, at_once)
+        return replace(
+            cost,
+            lasting=cost.lasting and closed_s is None,
+            foreign_cpu_s=foreign_s,
+            foreign_delay_s=lost_s,
         )
 
     def _loop(self) -> None:
-        while not self._stop.wait(EVERY_S):
+        reading_s, wait_s = 0.0, LEAST_S
+        before_s = time.thread_time()
+        while not self._stop.wait(wait_s):
             self._read(at_start=False)
+            now_s = time.thread_time()
+            # Half of the last one: the first, which opens files, is soon forgotten.
+            reading_s = (reading_s + now_s - before_s) / 2
+            before_s, wait_s = now_s, period_s(reading_s)
 
     def _read(self, *, at_start: bool) -> None:
-        for tid in self._tids():
+        listed = list(self._tids())
+        for tid in listed:
+            now = time.perf_counter_ns()
             try:
                 cpu, delay, _ = os.pread(self._file(tid), 64, 0).split()
             except (OSError, ValueError):  # it ended between listing and reading
                 continue
-            if at_start:
-                self._first[tid] = (int(cpu), int(delay))
-            self._last[tid] = (int(cpu), int(delay))
+            track = self._tracks.get(tid)
+            if track is None:
+                begun = (int(cpu), int(delay)) if at_start else (0, 0)
+                track = self._tracks[tid] = Track(at_start, *begun)
+            track.read(now, int(cpu), int(delay))
+        self._close(self._files.keys() - set(listed))
+
+    def _close(self, ended: Collection[str]) -> None:
+        """Close what can say no more; a build of thousands of processes would fill the table."""
+        for tid in ended:
+            os.close(self._files.pop(tid))
 
     def _file(self, tid: str) -> int:
         if tid not in self._files:
@@ -120,3 +175,19 @@ class Sampler:
         if self._usage == "cpu.stat":
             return 1000 * int(content.split("usage_usec", 1)[1].split()[0])
         return int(content)
+
+
+def period_s(reading_s: float) -> float:
+    """Choose how long to wait between readings that take so much CPU time each."""
+    return min(max(reading_s / READING_SHARE, LEAST_S), MOST_S)
+
+
+def throttled_s(quotas: Sequence[Path]) -> float:
+    """Add up for how long quotas held groups back, from their cpu.stat, v1 (ns) or v2 (us)."""
+    total_s = 0.0
+    for path in quotas:
+        with contextlib.suppress(OSError):  # a group that is gone, or a tree without the controller
+            fields = dict(line.split() for line in path.read_text().splitlines())
+            total_s += int(fields.get("throttled_time", 0)) / NS
+            total_s += int(fields.get("throttled_usec", 0)) / 1e6
+    return total_s

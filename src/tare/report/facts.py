@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tare import resolution
 from tare.report.findings import Findings, limits_text
 from tare.report.numbers import NONE, bytes_text, plain
+from tare.report.words import VARIANTS
 
-_SEPARATE = ("platforms", "noise")
+_SEPARATE = ("platforms", "noise", "selftest")
 
 OF_THE_HOST = "is the host's own"
 """Said of what a platform has none of, such as a disk with a cache mode."""
@@ -38,6 +40,7 @@ def facts(found: Findings) -> list[Fact]:
             [
                 ("cells", cells),
                 ("repetition", f"{looks}, {rule.instances} instances, {budget}"),
+                ("decided by", VARIANTS[rule.variant]),
                 ("seed", str(plan.seed)),
                 ("blocks begun", f"{found.blocks:,} of {rule.max_blocks:,}"),
                 ("stopped", _text(run.get("stop")) or "not ended"),
@@ -92,10 +95,41 @@ def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
         }
 
 
+def mismatch_rows(found: Findings) -> list[tuple[str, str, str]]:
+    """List in what each platform was unlike the baseline, and which workloads that touches."""
+    platforms = found.results.facts.get("platforms")
+    listed = []
+    for name, stored in platforms.items() if isinstance(platforms, Mapping) else ():
+        mismatches = stored.get("mismatches") if isinstance(stored, Mapping) else None
+        for one in mismatches if isinstance(mismatches, list) else ():
+            if isinstance(one, Mapping):
+                touched = _text(one.get("workloads")) or NONE
+                listed.append((str(name), _text(one.get("said")), touched))
+    return listed
+
+
 def noise(found: Findings) -> list[str]:
     """List what makes the host noisy."""
     sentences = found.results.facts.get("noise")
     return [_text(one) for one in sentences] if isinstance(sentences, list) else []
+
+
+def selftest(found: Findings) -> list[str]:
+    """Say what the host's last self-test has shown that it can resolve.
+
+    It is the one that is stored on this machine, if the host is this machine, else the one that was
+    known when the study began.
+    """
+    host = found.results.facts.get("host")
+    result = resolution.last(host) if isinstance(host, Mapping) else {}
+    known = result or found.results.facts.get("selftest")
+    said = known.get("said") if isinstance(known, Mapping) else None
+    if isinstance(said, list) and said:
+        return [_text(one) for one in said if one]
+    return [
+        "No self-test of this host is known, so nobody has seen what it can resolve.",
+        "tare selftest tells: it injects overheads of known size and looks whether they come out.",
+    ]
 
 
 def version(found: Findings) -> str:

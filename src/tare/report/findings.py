@@ -9,12 +9,14 @@ from functools import cached_property
 from statistics import median
 
 from tare.compare import Comparison, Comparisons, Summary, compare
+from tare.compare.pairing import group
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial
+from tare.report.disturbances import merged
 from tare.report.numbers import bytes_text, plain
 from tare.stats.sequential import Verdict
 from tare.store import Results
 
-OVERHEAD_PHASES = ("resume", "setup", "parse", "pause", "store")
+OVERHEAD_PHASES = ("resume", "settle", "jitter", "setup", "parse", "pause", "store")
 """What Tare itself does around a command, in the order in which it does it."""
 
 
@@ -67,7 +69,7 @@ class Findings:
         """The cells in groups, in the order of the plan."""
         grouped: dict[tuple[str, Params, Limits], list[Cell]] = {}
         for cell in self.plan.cells:
-            grouped.setdefault((cell.workload, cell.params, cell.limits), []).append(cell)
+            grouped.setdefault(group(cell), []).append(cell)
         names = _names(list(grouped))
         return tuple(
             Group(name, *key, tuple(cells), self.plan.metrics[key[0]])
@@ -109,8 +111,20 @@ class Findings:
 
     @cached_property
     def rows(self) -> Mapping[tuple[str, str], Comparison]:
-        """The comparisons by the id of the cell and the metric's name."""
-        return {(row.cell.id, row.metric.name): row for row in self.comparisons.comparisons}
+        """The comparisons that decide, by the id of the cell and the metric's name."""
+        return {key: some[0] for key, some in self._variants.items()}
+
+    @cached_property
+    def beside(self) -> Mapping[tuple[str, str], Sequence[Comparison]]:
+        """The other variants of the same metric, by the id of the cell and the metric's name."""
+        return {key: some[1:] for key, some in self._variants.items()}
+
+    @cached_property
+    def _variants(self) -> Mapping[tuple[str, str], Sequence[Comparison]]:
+        variants: dict[tuple[str, str], list[Comparison]] = {}
+        for row in self.comparisons.comparisons:  # the one that decides comes first
+            variants.setdefault((row.cell.id, row.metric.name), []).append(row)
+        return variants
 
     @cached_property
     def summaries(self) -> Mapping[tuple[str, str], Summary]:
@@ -134,14 +148,14 @@ class Findings:
 
     @cached_property
     def notes(self) -> Mapping[str, tuple[str, ...]]:
-        """What trials of a cell warn of, by the cell's id; each warning once, with its number."""
+        """What trials of a cell warn of, by the cell's id; each kind once, with its number."""
         notes = {}
         for cell, trials in self.trials.items():
             measured = [trial for trial in trials if trial.kind is Kind.MEASURED]
-            counts = Counter(warning for trial in measured for warning in trial.warnings)
+            counts = merged(warning for trial in measured for warning in trial.warnings)
             notes[cell] = tuple(
                 f"{warning} ({count} of {len(measured)} trials)"
-                for warning, count in counts.most_common()
+                for warning, count in counts.items()
             )
         return notes
 
@@ -173,11 +187,13 @@ class Findings:
 
 def describe(results: Results) -> Findings:
     """Compare everything that was measured."""
-    return Findings(results, compare(results.plan, results.trials))
+    return Findings(results, compare(results.plan, results.trials, results.facts))
 
 
 def platform_text(cell: Cell) -> str:
     """Name a cell's platform so that the control is told from the baseline."""
+    if cell.injected is not None:
+        return f"{cell.platform} ({100 * cell.injected:+g} % work)"
     return f"{cell.platform} (A/A control)" if cell.control else cell.platform
 
 

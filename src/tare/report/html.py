@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -18,7 +18,8 @@ from markupsafe import Markup
 from tare.compare import Attribution, Comparison
 from tare.model import Cell, Metric, Status, Trial
 from tare.report import numbers, words
-from tare.report.facts import facts, limit_rows, noise, version
+from tare.report.disturbances import disturbances
+from tare.report.facts import facts, limit_rows, mismatch_rows, noise, selftest, version
 from tare.report.figures import drawn
 from tare.report.findings import OVERHEAD_PHASES, Findings, Group, platform_text
 from tare.report.numbers import NONE
@@ -77,8 +78,11 @@ def page(found: Findings, drawings: Mapping[str, Drawing]) -> str:
         details=[(number, group, _metrics(found, group)) for number, group in enumerate(shown, 1)],
         facts=facts(found),
         noise=noise(found),
+        disturbances=disturbances(found),
+        selftest=selftest(found),
         version=version(found),
         limit_rows=list(limit_rows(found)),
+        mismatches=mismatch_rows(found),
         troubles=list(_troubles(found)),
         hidden_troubles=max(0, len(_troubled(found)) - MAX_TROUBLES),
         unavailable=_unavailable(found),
@@ -144,21 +148,39 @@ def _verdict_rows(found: Findings, group: Group) -> Iterator[VerdictRow]:
     for cell in group.cells:
         row = found.rows.get((cell.id, group.metrics[0].name))
         usage = found.usage.get(cell.id)
-        yield VerdictRow(
+        head = VerdictRow(
             platform=platform_text(cell),
             colour=variables(found.platforms)[cell.platform],
             kind="control" if cell.control else "" if row else "baseline",
             cpu=f"{numbers.plain(usage.cpu_s, 3)} s" if usage else NONE,
             waiting=numbers.share_text(usage.run_delay_share) if usage else NONE,
             **_verdict(found, row),
-            notes=_notes(found, cell, row),
+            notes=(),
         )
+        others = found.beside.get((cell.id, group.metrics[0].name), ())
+        rows = [head, *(_variant(found, one) for one in others if one.cost is not None)]
+        yield from rows[:-1]
+        yield replace(rows[-1], notes=_notes(found, cell, row))
+
+
+def _variant(found: Findings, row: Comparison) -> VerdictRow:
+    """Make the line of another variant, which stands below the one that decides."""
+    return VerdictRow(
+        platform=words.variant_text(row),
+        colour="transparent",
+        kind="variant",
+        cpu="",
+        waiting="",
+        **_verdict(found, row) | {"p": ""},
+        notes=(),
+    )
 
 
 def _verdict(found: Findings, row: Comparison | None) -> dict[str, str]:
     if row is None:
         blank = dict.fromkeys(("degradation", "interval", "pairs", "p", "floor"), "")
         return {"cost": "1", "verdict": "baseline", "mark": "", "word": "baseline", **blank}
+    pairs = words.pairs_text(row)
     return {
         "cost": numbers.cost_text(row.cost),
         "degradation": numbers.percent_text(row.cost),
@@ -166,7 +188,7 @@ def _verdict(found: Findings, row: Comparison | None) -> dict[str, str]:
         "verdict": words.verdict_text(row, found.plan.repetition.margin),
         "mark": _MARKS[row.verdict],
         "word": row.verdict.value.replace(" ", "-"),
-        "pairs": str(row.pairs) if row.look in (None, row.pairs) else f"{row.look} of {row.pairs}",
+        "pairs": pairs if row.look in (None, row.pairs) else f"{row.look} of {pairs}",
         "p": NONE if row.cell.control else numbers.p_text(row.holm_p),
         "floor": numbers.share_text(row.noise_floor),
     }

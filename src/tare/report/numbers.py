@@ -13,6 +13,9 @@ NONE = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
+TOO_LONG = 1e15
+"""From here on the digits of a number are more than a double holds, and more than one reads."""
+
 _UNITS: dict[Unit, tuple[tuple[float, str], ...]] = {
     Unit.SECOND: ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     Unit.BYTE: ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
@@ -39,11 +42,18 @@ class Scale:
 
 
 def scale_for(unit: Unit, values: Iterable[float | None]) -> Scale:
-    """Choose the unit in which the middle one of some numbers is at least 1."""
+    """Choose the unit in which the middle one of some numbers is at least 1.
+
+    A power of ten stands in for a unit that would need too many digits.
+    """
     sizes = sorted(abs(value) for value in values if value and math.isfinite(value))
     middle = sizes[len(sizes) // 2] if sizes else 1.0
     steps = _UNITS[unit]
-    return Scale(*next((step for step in steps if middle >= step[0]), steps[-1]))
+    factor, name = next((step for step in steps if middle >= step[0]), steps[-1])
+    if 1 / TOO_LONG < middle / factor < TOO_LONG:
+        return Scale(factor, name)
+    exponent = max(-307, math.floor(math.log10(middle)))
+    return Scale(10.0**exponent, _signed(f"{TIMES} 1e{exponent} {unit.value}"))
 
 
 def plain(value: float, digits: int = 4) -> str:
@@ -53,7 +63,7 @@ def plain(value: float, digits: int = 4) -> str:
     if value == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    if places > 9:
+    if places > 9 or abs(value) >= TOO_LONG:
         return _signed(f"{value:.{digits - 1}g}")
     if float(value).is_integer():
         places = 0
@@ -73,6 +83,8 @@ def cost_text(cost: float | None) -> str:
         return NONE
     if 0 < cost < 0.1:
         return f"{plain(cost, 2)}{TIMES}"
+    if TOO_LONG <= cost < math.inf:
+        return f"{plain(cost)}{TIMES}"
     digits = 3 if cost < 10 else 1 if cost < 100 else 0
     return f"{_finite(cost, f'{cost:,.{digits}f}')}{TIMES}"
 
@@ -114,6 +126,8 @@ def p_text(p: float | None) -> str:
 
 def duration_text(seconds: float) -> str:
     """Write how long something took: 3 min 20 s."""
+    if not math.isfinite(seconds):
+        return plain(seconds)
     whole = round(seconds)
     if whole < 60:
         return f"{plain(seconds, 2)} s"
@@ -126,6 +140,8 @@ def _percent(cost: float) -> str:
     if not math.isfinite(value):
         return "+∞"
     size = abs(value)
+    if size >= TOO_LONG:
+        return f"+{plain(value)}"
     text = f"{value:+,.{2 if size < 1 else 1 if size < 100 else 0}f}"
     return _signed(text) if text.strip("+-0.") else "0.00"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.compare import Comparison, Summary
 from tare.model import Cell, Status
-from tare.report.facts import platform_warnings
+from tare.report.facts import platform_warnings, selftest
 from tare.report.findings import Findings, platform_text
 from tare.report.numbers import (
     cost_text,
@@ -20,11 +20,21 @@ from tare.report.numbers import (
     percents_text,
     share_text,
 )
-from tare.report.words import state, stop_text, summary, trials_text, verdict_text
+from tare.report.words import (
+    pairs_text,
+    state,
+    stop_text,
+    summary,
+    trials_text,
+    variant_text,
+    verdict_text,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
+WIDE, MEDIUM = 110, 84
+"""Columns of a terminal from which on a table shows more."""
 MAX_NOTES = 12
 """So many kinds of warnings are printed below a table; the report has all."""
 
@@ -97,6 +107,9 @@ def _rows(found: Findings) -> Iterator[dict[str, Any]]:
             "run_delay_share": usage.run_delay_share if usage else None,
             **_comparison(row),
         }
+        for beside in found.beside.get((one.cell.id, one.metric.name), ()):
+            named = {"metric": one.metric.name, "unit": one.metric.unit.value}
+            yield {"cell": one.cell, **named, **_comparison(beside)}
 
 
 def _factors(cell: Cell) -> dict[str, Any]:
@@ -135,6 +148,7 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         return {}
     return {
         "baseline": row.baseline.platform if row.baseline else None,
+        "variant": row.variant.value,
         "primary": row.primary,
         "pairs": row.pairs,
         "pairs_failed": row.failed,
@@ -143,6 +157,7 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "pairs_left_out": row.left_out,
         "look": row.look,
         "decided_at": row.decided_at,
+        "evidence": row.evidence.value if row.evidence else None,
         "cost": row.cost,
         "low": row.low,
         "high": row.high,
@@ -157,6 +172,9 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "reason": row.reason,
         "mde": row.mde,
         "noise_floor": row.noise_floor,
+        "instances": row.instances,
+        "replicates": row.replicates,
+        "icc": row.icc,
         "flags": row.flags,
     }
 
@@ -188,6 +206,9 @@ class Shown:
             yield Text(sentence, style="bold red" if last and found.untrusted else "")
         yield Text("")
         yield self._table(options.max_width)
+        yield Text("")
+        for sentence in selftest(found):
+            yield Text(sentence, style="dim")
         for note in self._notes():
             yield Text(note)
 
@@ -195,7 +216,7 @@ class Shown:
         from rich.table import Table
         from rich.text import Text
 
-        wide, medium = width >= 110, width >= 84
+        wide, medium = width >= WIDE, width >= MEDIUM
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column("workload and platform", overflow="fold")
         for name in ("cost", "degradation", "interval") if medium else ("cost",):
@@ -212,7 +233,7 @@ class Shown:
             numbers = [cost_text(row.cost)]
             if medium:
                 numbers += [percent_text(row.cost), percents_text(row.low, row.high)]
-            last = [str(row.pairs)]
+            last = [pairs_text(row)]
             if wide:
                 last += [p_text(row.holm_p), share_text(row.noise_floor)]
             mark = " *" if row.flags or self.found.notes[row.cell.id] else ""
@@ -224,7 +245,19 @@ class Shown:
                 *(Text(one) for one in last),
                 style="dim" if row.cell.control else "",
             )
+            for beside in self.found.beside.get((row.cell.id, row.metric.name), ()):
+                if beside.cost is not None:
+                    table.add_row(*map(Text, self._variant(beside, width)), style="dim")
         return table
+
+    def _variant(self, row: Comparison, width: int) -> list[str]:
+        """Write the line of a variant; it stands below the one that decides."""
+        numbers = [cost_text(row.cost)]
+        if width >= MEDIUM:
+            numbers += [percent_text(row.cost), percents_text(row.low, row.high)]
+        verdict = verdict_text(row, self.found.plan.repetition.margin)
+        last = ["", share_text(row.noise_floor)] if width >= WIDE else []
+        return [f"    {variant_text(row)}", *numbers, verdict, pairs_text(row), *last]
 
     def _notes(self) -> Iterator[str]:
         """List each warning once, with the rows that it concerns."""

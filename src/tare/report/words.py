@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.compare import Comparison
-from tare.model import Kind, Status
+from tare.compare import Comparison, Evidence
+from tare.model import Kind, Status, Variant
 from tare.report.findings import Findings
 from tare.report.numbers import (
     cost_text,
@@ -21,6 +21,11 @@ MAX_PLATFORMS = 5
 """So many platforms have a sentence of their own in the summary."""
 MAX_WORKLOADS = 4
 """So many workloads are named in one clause of it."""
+VARIANTS = {
+    Variant.WALL: "wall time",
+    Variant.CORRECTED: "less foreign delay",
+    Variant.HOST_CPU: "host CPU",
+}
 LARGE = 2.0
 """From this cost on, the summary says times instead of per cent."""
 
@@ -32,6 +37,11 @@ def verdict_text(row: Comparison, margin: float) -> str:
     return row.verdict.value
 
 
+def variant_text(row: Comparison) -> str:
+    """Name a variant of a metric beside another: events, less foreign delay."""
+    return f"{row.metric.name}, {VARIANTS[row.variant]}"
+
+
 def state(found: Findings) -> str:
     """Say whether the study has ended, and why."""
     stop = found.results.run.get("stop")
@@ -40,13 +50,20 @@ def state(found: Findings) -> str:
     return "not ended: the study is running or was killed; what follows is what there is so far"
 
 
+def pairs_text(row: Comparison) -> str:
+    """Count the pairs, and the instances if those are the replicates: 27 in 9."""
+    nested = row.replicates is not None and row.replicates < (row.look or row.pairs)
+    return f"{row.pairs} in {row.replicates}" if nested else str(row.pairs)
+
+
 def stop_text(row: Comparison) -> str:
     """Say why a comparison has as many pairs as it has."""
     match row.stop:
         case Stop.EXCLUDES_ONE:
-            return f"decided at {row.decided_at} pairs: the interval leaves out 1"
+            return f"decided at {row.decided_at} pairs: the interval leaves out 1{strength(row)}"
         case Stop.INSIDE_MARGIN:
-            return f"decided at {row.decided_at} pairs: the interval lies inside the margin"
+            inside = "the interval lies inside the margin"
+            return f"decided at {row.decided_at} pairs: {inside}{strength(row)}"
         case Stop.PRECISE:
             return f"precise enough at {row.decided_at} pairs"
         case Stop.MAXIMUM:
@@ -55,6 +72,17 @@ def stop_text(row: Comparison) -> str:
             return row.reason
         case Stop.NOT_YET:
             return row.reason or "open: more blocks were wanted when the measuring ended"
+
+
+def strength(row: Comparison) -> str:
+    """Say what a verdict rests on, to follow its reason (METHOD.md 2.4)."""
+    match row.evidence:
+        case Evidence.ESTABLISHED:
+            return "; established: the e-process, which is stricter, agrees"
+        case Evidence.LIKELY:
+            return "; likely: the e-process, which is stricter, does not say so yet"
+        case None:
+            return ""
 
 
 def summary(found: Findings) -> list[str]:
@@ -71,7 +99,21 @@ def summary(found: Findings) -> list[str]:
     ]
     if len(by_platform) > MAX_PLATFORMS:
         said.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
-    return [*said, control_text(found)]
+    return [*said, *_variant_sentence(found), control_text(found)]
+
+
+def _variant_sentence(found: Findings) -> Iterator[str]:
+    match found.plan.repetition.variant:
+        case Variant.CORRECTED:
+            yield (
+                "Decided by wall time less foreign delay: the time in which other work had the CPU "
+                "is taken off; wall time stands beside it."
+            )
+        case Variant.HOST_CPU:
+            yield (
+                "Decided by host CPU time: what the platform's work took of the CPUs, waiting left "
+                "out; wall time stands beside it."
+            )
 
 
 def control_text(found: Findings) -> str:

@@ -203,21 +203,23 @@ def measure(
     took_s = time.monotonic() - trial.begin
     if status is Status.OK:
         trial.add_up()
-    complaints = noise.complaints(before, noise.read(cpus), took_s, len(cpus), None)
+    seen = noise.between(before, noise.read(cpus), took_s, len(cpus), None)
+    complaints = noise.complaints(seen, took_s, len(cpus))
     if status is Status.OK and complaints:
         status, reason = Status.SUSPECT, "; ".join(complaints)
     said = {life.site.name: life.log for life in lives}
     raw = Completed(("lifecycle",), 0, json.dumps(said, indent=1).encode(), b"", took_s)
     samples = trial.samples if status in (Status.OK, Status.SUSPECT) else {}
     warnings = (*trial.warnings, *complaints)
-    return Outcome(status, reason, raw, started_at, samples, None, warnings, {"phases": took_s})
+    phases = {"phases": took_s}
+    return Outcome(status, reason, raw, started_at, samples, None, warnings, phases, seen)
 
 
 def _busy_s() -> float:
     """Read how long the host's CPUs were busy since boot, without Tare's own process."""
     own = os.times()
-    everything = noise.read(range(os.cpu_count() or 1))
-    return everything.busy_s - own.user - own.system
+    busy_s, _ = noise.cpu_times(range(os.cpu_count() or 1))
+    return busy_s - own.user - own.system
 
 
 def _available_bytes() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -14,17 +14,21 @@ from tare import detection, layer
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
+from tare.runner import conditions, cores
 from tare.runner.progress import Progress
 from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.study import Platform
 
-Key = tuple[str, bool, Limits]
+Key = tuple[str, bool, Limits, int | None]
 
 
-def key(cell: Cell) -> Key:
-    """Say which set of instances a cell is run on: the control has some of its own."""
-    return cell.platform, cell.control, cell.limits
+def key(cell: Cell, cores: int | None = None) -> Key:
+    """Say which set of instances a cell is run on: the control has some of its own.
+
+    A duet has one more on each of the two sets of CPUs, ``cores``.
+    """
+    return cell.platform, cell.control, cell.limits, cores
 
 
 def takes_userland(platform: Platform) -> bool:
@@ -39,13 +43,18 @@ def load_layers(platform: Platform) -> list[layer.Layer]:
 
 @dataclass
 class Member:
-    """One warm instance; ``warmed`` are the cells that had their first trial in it."""
+    """One warm instance; ``warmed`` are the cells that had their first trial in it.
+
+    ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is how long it last took to wake.
+    """
 
     label: str
     stack: Stack
     warmed: set[str] = field(default_factory=set)
     reopened: int = 0
     start_s: float = 0.0
+    number: int = 0
+    resumed_s: float = 0.0
 
 
 @dataclass
@@ -61,7 +70,12 @@ class Fleet:
     warnings: list[str] = field(default_factory=list)
     inside: readback.Inside | None = None
     detected: Sequence[detection.Detected] | None = None
+    conditions: conditions.Conditions | None = None
     probe: Mapping[str, str] = field(default_factory=dict)
+    cores: int | None = None
+    """Which of a duet's two sets of CPUs it is held to."""
+    number: int = 0
+    """The number of these CPUs in Session.cpus."""
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, member: Member) -> None:
@@ -93,20 +107,30 @@ class Pool:
     """All fleets of a session.
 
     With ``around`` an instance is only what is around a platform's innermost layer: its lifecycle
-    is what will be measured.
+    is what will be measured. ``tools`` are the programs whose versions have to agree.
     """
 
     def __init__(
-        self, session: Session, deadline_s: float, progress: Progress, *, around: bool = False
+        self,
+        session: Session,
+        deadline_s: float,
+        progress: Progress,
+        *,
+        around: bool = False,
+        tools: Sequence[str] = (),
     ) -> None:
         self.session, self.deadline_s, self.progress = session, deadline_s, progress
-        self.around = around
+        self.around, self.tools = around, tools
         self.fleets: dict[Key, Fleet] = {}
+
+    def of(self, cell: Cell) -> list[Fleet]:
+        """List the fleets a cell is run on: one, or a duet's two."""
+        return [fleet for which, fleet in self.fleets.items() if which[:3] == key(cell)[:3]]
 
     def open_all(self, wanted: Mapping[Key, Platform], instances: int) -> None:
         """Open every instance of every platform, some at a time; failures close their fleet."""
         for number, (which, platform) in enumerate(wanted.items()):
-            self.fleets[which] = Fleet(platform, which[2], f"p{number}")
+            self.fleets[which] = Fleet(platform, which[2], f"p{number}", cores=which[3])
             self._probe(self.fleets[which])
         self._build()
         jobs = [
@@ -143,6 +167,8 @@ class Pool:
         """Ask the outermost layer; what lies further in can only be asked once that is open."""
         try:
             layers = load_layers(fleet.platform)
+            if fleet.cores is not None:
+                fleet.number = cores.numbers(self.session, fleet.limits.cpus)[fleet.cores]
             if instead := layers[-1].own_system():
                 fleet.warnings.append(f"it runs {instead}, not the shared userland")
             fleet.warnings += [told for one in layers if (told := one.caveat())]
@@ -185,12 +211,16 @@ class Pool:
         """Start an instance, read its limits back and pause it; on failure nothing stays."""
         start = time.monotonic()
         layers = load_layers(fleet.platform)
-        site = self.session.site(f"{fleet.name}-{label}", fleet.limits, self.deadline_s)
+        site = self.session.site(
+            f"{fleet.name}-{label}", fleet.limits, self.deadline_s, fleet.number
+        )
         stack = open_stack(self.session.host, layers[:-1] if self.around else layers, site)
-        member = Member(label, stack, start_s=time.monotonic() - start)
+        took_s = time.monotonic() - start
+        member = Member(label, stack, start_s=took_s, number=fleet.number)
         try:
             if not self.around:
                 self._check(fleet, member)
+                self._read_conditions(fleet, member)
             stack.pause()
         except BaseException:
             fleet.remove(member)
@@ -211,6 +241,26 @@ class Pool:
             if warning not in fleet.warnings:
                 fleet.warnings.append(warning)
         self._detect(fleet, member)
+
+    def _read_conditions(self, fleet: Fleet, member: Member) -> None:
+        """Read in a platform's first instance what must be alike for it to be compared fairly."""
+        if fleet.conditions is not None or fleet.inside is None:
+            return
+        fleet.conditions = conditions.Conditions()  # other instances are opened at the same time
+        found = conditions.read(member.stack, member.label, fleet.inside, self.tools)
+        fleet.conditions = found
+        fleet.warnings += [found.problem] if found.problem else []
+
+    def watch_clocks(self) -> None:
+        """Hold the clocks of the instances that were asked at the opening against the host's.
+
+        Not that of one that was replaced meanwhile, nor that of the control.
+        """
+        for (_, is_control, *_), fleet in self.fleets.items():
+            for member in () if is_control else fleet.members:
+                if fleet.conditions is not None and fleet.conditions.label == member.label:
+                    with suppress(TareError), running(member) as stack:
+                        conditions.watch_clock(fleet.conditions, stack)
 
     def _detect(self, fleet: Fleet, member: Member) -> None:
         """See in a platform's first instance whether its stack is the one that was declared."""

@@ -10,11 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 
-from tare import detection
+from tare import detection, resolution
 from tare.errors import ResultsError
 from tare.facts import host_facts, noise
 from tare.model import Plan
-from tare.runner.pool import Pool, takes_userland
+from tare.runner import conditions, cores
+from tare.runner.pool import Fleet, Pool, takes_userland
 from tare.study import Study
 
 SAME_HOST = ("kernel", "cpu_model", "cpus")
@@ -48,14 +49,16 @@ def session_facts(
                 f"{folder} was measured on another host or after a change of it: "
                 f"{', '.join(changed)} differ; start a new study instead"
             )
-    most = max(limits.cpus for limits in study.limits)
-    cpus = min(most, len(session.everything))
     return {
         "host": {**host, "detected": detection.table(pool.outside)},
-        "noise": [advice.what for advice in noise(host)],
+        "noise": [
+            *(advice.what for advice in noise(host)),
+            *cores.caveats(session, plan.repetition, study.limits),
+        ],
+        "selftest": dict(resolution.last(host)),
         "tare": {"version": version("tare"), "python": python_version()},
         "session": {
-            "cpuset": ",".join(map(str, session.cpus(cpus))),
+            "cpuset": cores.named(session, plan.repetition, study.limits),
             "seed": plan.seed,
             "disk_free_bytes": shutil.disk_usage(folder).free,
         },
@@ -65,12 +68,13 @@ def session_facts(
 def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
     """State what the platforms are, and what of them was read back inside."""
     platforms: dict[str, object] = {}
-    for (name, control, _), fleet in pool.fleets.items():
+    for which, fleet in pool.fleets.items():
+        name, control, *_ = which
         if control:
             continue
         known = platforms.get(name)
         if isinstance(known, dict):  # the same platform under other limits
-            known["warnings"] += fleet.warnings
+            known["warnings"] += [new for new in fleet.warnings if new not in known["warnings"]]
             continue
         platforms[name] = {
             "stack": fleet.platform.stack,
@@ -78,6 +82,7 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "probe": dict(fleet.probe),
             "inside": asdict(fleet.inside) if fleet.inside else {},
             "detected": detection.table(fleet.detected or ()),
+            **_conditions(study, fleet, pool.fleets.get((study.baseline, False, *which[2:]))),
             "start_s": [round(member.start_s, 3) for member in fleet.members],
             "warnings": list(fleet.warnings),
             **({"unavailable": fleet.reason} if fleet.reason else {}),
@@ -92,6 +97,12 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "kernel": source.kernel_version or "",
         }
     return {"platforms": platforms, "userland": userland}
+
+
+def _conditions(study: Study, fleet: Fleet, base: Fleet | None) -> dict[str, object]:
+    nothing = conditions.Conditions()
+    of_base = (base and base.conditions) or nothing
+    return conditions.facts(study, fleet.conditions or nothing, of_base)
 
 
 def refuse_other_userland(folder: Path, known: object, now: object) -> None:

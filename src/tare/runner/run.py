@@ -11,11 +11,12 @@ from pathlib import Path
 from tare import compare
 from tare.errors import ResultsError
 from tare.home import home
-from tare.model import Plan, Slot, Status
-from tare.runner import record
+from tare.model import Design, Plan, Slot, Status
+from tare.runner import conditions, cores, duet, record
 from tare.runner.packages import packages_of
 from tare.runner.pool import Key, Pool, key
 from tare.runner.progress import Progress
+from tare.runner.repeats import repeats
 from tare.runner.session import Session
 from tare.runner.slots import Slots
 from tare.stats import looks
@@ -66,7 +67,13 @@ class _Runner:
         self.study, self.plan, self.folder, self.writer = study, plan, writer.folder, writer
         self.session, self.progress = session, progress
         around = study.scenario == lifecycle.NAME
-        self.pool = Pool(session, study.deadlines.start_s, progress, around=around)
+        self.pool = Pool(
+            session,
+            study.deadlines.start_s,
+            progress,
+            around=around,
+            tools=conditions.tools(study),
+        )
         self.slots = Slots(study, plan, writer, self.pool)
         self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -84,10 +91,14 @@ class _Runner:
         self.progress.begins(self.plan, len(self.slots.done))
         self.writer.facts(facts)
         platforms = {platform.name: platform for platform in self.study.platforms}
+        is_duet = self.plan.repetition.design is Design.DUET
         wanted: dict[Key, Platform] = {
-            key(cell): platforms[cell.platform] for cell in self.plan.cells
+            key(cell, side): platforms[cell.platform]
+            for side in ((0, 1) if is_duet else (None,))
+            for cell in self.plan.cells
         }
-        self.session.step_aside(max(limits.cpus for limits in self.study.limits))
+        limits = self.study.limits
+        self.session.step_aside(cores.kept_free(self.session, self.plan.repetition, limits))
         self.pool.open_all(wanted, self.plan.repetition.instances)
         opened = self._platform_facts()
         if goes_on:
@@ -95,6 +106,7 @@ class _Runner:
         self.writer.facts(facts | opened)
         self.slots.give_up_closed()
         self.stop = self._blocks()
+        self.pool.watch_clocks()
         self.writer.facts(facts | self._platform_facts())
         self.note_end()
 
@@ -112,6 +124,8 @@ class _Runner:
             "started": self.started_at,
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
             "reason": self.stop,
+            "repeats": repeats(self.slots.trials),
+            **self.slots.recycling.facts(),
         }
         self.writer.run({"sessions": [*record.sessions(self.folder), session], "stop": self.stop})
 
@@ -121,25 +135,39 @@ class _Runner:
             slots.setdefault(slot.block, []).append(slot)
         rule = self.plan.repetition
         begin = time.monotonic()
-        spent = sum(sum(trial.phases_s.values()) for trial in self.slots.trials)
+        at_once = 2 if rule.design is Design.DUET else 1
+        spent = sum(sum(trial.phases_s.values()) for trial in self.slots.trials) / at_once
         at_looks = set(looks(rule.max_blocks))
+        goes_on = bool(self.slots.trials)
         decided: set[str] = set()
-        others = [cell for cell in self.plan.cells if cell.platform != self.plan.baseline]
+        base = self.plan.baseline
+        others = [c for c in self.plan.cells if c.platform != base or c.injected is not None]
         # Where there is nothing but the baseline, its A/A control is what is compared with it.
         compared = {c.id for c in others or [c for c in self.plan.cells if c.control]}
         for block in sorted(slots):
             if block in at_looks:
                 decided = compare.decided(self.plan, self.slots.trials)
             closed = decided | self.slots.given_up
+            # Without its baseline a cell has no pair in a duet.
+            closed |= {s.cell for s in slots[block] if s.partner in closed and s.cell in compared}
             if compared <= closed:
                 some = compared & decided
                 return "every comparison is decided" if some else "nothing is left to compare"
             if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
                 return f"the budget of {rule.budget_s:.0f} s was spent after {block} blocks"
             self.progress.block(block, len(compared & closed), len(compared))
-            for slot in slots[block]:
-                if slot.cell not in closed and (block, slot.cell) not in self.slots.done:
-                    self.slots.run(slot)
+            todo = [
+                place
+                for place in duet.places(slots[block])
+                if closed.isdisjoint(slot.cell for slot in place) and self.slots.is_open(place)
+            ]
+            if todo and (block in at_looks or goes_on):
+                self.slots.recycling.look(self.slots.trials, closed)
+                goes_on = False
+            if todo:
+                self.slots.recycling.before(slots[block][0].instance, closed)
+            for place in todo:
+                duet.together(place, self.slots.run, self.session.host.cancel)
         return f"the maximum of {rule.max_blocks} blocks was reached"
 
     def _platform_facts(self) -> dict[str, object]:

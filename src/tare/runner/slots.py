@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Lock
 
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
+from tare.runner.duet import Alone, Half
 from tare.runner.lifecycle import measure as measure_lifecycle
 from tare.runner.pool import Fleet, Member, Pool, key, load_layers, running, status_of
+from tare.runner.recycling import Recycling
+from tare.runner.repeats import may_repeat
+from tare.runner.settle import Gate, jitter_s
 from tare.runner.trial import NOT_IN_USERLAND, Outcome, in_directory, measure
 from tare.store import Writer
 from tare.store.reader import read_trials
 from tare.study import Study, lifecycle
 
+GOOD = (Status.OK, Status.SUSPECT)
 GIVE_UP_AFTER = 3
 """Failures of a cell in a row after which it is left out: the next would fail too."""
 ALIVE_S = 20.0
@@ -34,23 +40,30 @@ class Slots:
         self.session, self.progress = pool.session, pool.progress
         self.workloads = {(w.name, w.params): w.made for w in study.workloads}
         self.trials = list(read_trials(writer.folder / "trials.jsonl"))
-        self.done = {(t.block, t.cell) for t in self.trials if t.kind is Kind.MEASURED}
+        self.done = {(t.block, t.cell, t.partner) for t in self.trials if t.kind is Kind.MEASURED}
         self.failures: Counter[str] = Counter()
         self.given_up: set[str] = set()
+        self.gate = Gate()
+        self.recycling = Recycling(plan, pool)
         self.store_s = 0.0
         self.lives = 0
+        self._storing = Lock()
+
+    def is_open(self, place: Iterable[Slot]) -> bool:
+        """Whether a place has yet to be run; of a duet both halves have to stand."""
+        return any((slot.block, slot.cell, slot.partner) not in self.done for slot in place)
 
     def give_up_closed(self) -> None:
         """Leave out the cells of every platform that could not be opened."""
         for cell in self.plan.cells:
-            fleet = self.pool.fleets[key(cell)]
-            if fleet.status is not Status.OK:
-                self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, instance=0), fleet)
+            for fleet in self.pool.of(cell):
+                if fleet.status is not Status.OK:
+                    self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, instance=0), fleet)
 
-    def run(self, slot: Slot) -> None:
-        """Run a slot whose cell has no trial in its block yet."""
+    def run(self, slot: Slot, half: Half) -> None:
+        """Run a slot whose cell has no trial in its block yet; ``half`` waits for its partner."""
         cell = self.plan.cells_by_id[slot.cell]
-        fleet = self.pool.fleets[key(cell)]
+        fleet = self.pool.fleets[key(cell, slot.cores if slot.partner else None)]
         if cell.id in self.given_up:
             return
         if fleet.status is not Status.OK:
@@ -62,12 +75,13 @@ class Slots:
         try:
             begin = time.perf_counter()
             with running(member):
-                resumed_s = time.perf_counter() - begin
+                member.resumed_s = time.perf_counter() - begin
                 if cell.id not in member.warmed:
-                    self._prepare(cell, member)
-                    self._trial(slot, cell, member, Kind.WARMUP, resumed_s)
-                    member.warmed.add(cell.id)
-                last = self._trial(slot, cell, member, Kind.MEASURED, resumed_s)
+                    self._warm(slot, cell, member)
+                last = self._trial(slot, member, Kind.MEASURED, half)
+                wish = last.status is Status.SUSPECT and may_repeat(self.trials)
+                if half.agree(wish if last.status in GOOD else None):
+                    last = self._trial(slot, member, Kind.MEASURED, half, repeat=1)
         except ResultsError:
             raise
         except TareError as error:
@@ -76,7 +90,7 @@ class Slots:
                 last = self._store(missed, None)
             else:  # the trial stands; only its instance could not be paused afterwards
                 lost = True
-        is_good = last.status in (Status.OK, Status.SUSPECT)
+        is_good = last.status in GOOD
         self.failures[cell.id] = 0 if is_good else self.failures[cell.id] + 1
         if is_good and not lost:
             return
@@ -84,6 +98,13 @@ class Slots:
         is_impossible = last.status is Status.UNAVAILABLE and not replaced
         if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
             self.given_up.add(cell.id)
+
+    def _warm(self, slot: Slot, cell: Cell, member: Member) -> None:
+        """Prepare a cell in an instance that it has not been run in, and run its warm-ups."""
+        self._prepare(cell, member)
+        for number in range(self.recycling.warmups(cell)):
+            self._trial(slot, member, Kind.WARMUP, Alone(), repeat=number)
+        member.warmed.add(cell.id)
 
     def _prepare(self, cell: Cell, member: Member) -> None:
         workload = self.workloads[cell.workload, cell.params]
@@ -109,15 +130,48 @@ class Slots:
             if done.returncode != 0:
                 raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
 
-    def _trial(self, slot: Slot, cell: Cell, member: Member, kind: Kind, resumed_s: float) -> Trial:
+    def _settle(
+        self, slot: Slot, member: Member, *, is_command: bool
+    ) -> tuple[tuple[str, ...], dict[str, float]]:
+        """Let the host come to rest, then pause at random; gives warnings and how long it took.
+
+        A command that no thread of this host runs does not share its disk, memory and neighbours.
+        A lifecycle takes seconds and keeps step with nothing.
+        """
+        if is_command and member.stack.threads() is None:
+            return (), {}
+        begin = time.perf_counter()
+        warnings = self.gate.wait()
+        settle_s = time.perf_counter() - begin
+        if not is_command:
+            return warnings, {"settle": settle_s}
+        pause_s = jitter_s(self.plan.seed, slot.block, slot.slot)
+        time.sleep(pause_s)
+        return warnings, {"settle": settle_s, "jitter": pause_s}
+
+    def _trial(
+        self, slot: Slot, member: Member, kind: Kind, half: Half, *, repeat: int = 0
+    ) -> Trial:
+        cell = self.plan.cells_by_id[slot.cell]
         workload = self.workloads[cell.workload, cell.params]
-        cpus = self.session.cpus(cell.limits.cpus)
+        cpus = self.session.cpus(cell.limits.cpus, member.number)
+        is_command = not isinstance(workload, lifecycle.Lifecycle)
+        warnings, settled_s = self._settle(slot, member, is_command=is_command)
+        half.ready()
         if isinstance(workload, lifecycle.Lifecycle):
             outcome = self._lifecycle(cell, member, workload, cpus)
         else:
             directory = f"{member.stack.workdir}/{cell.id}"
             deadline_s = self.study.deadlines.for_trial(workload.expected_s())
-            outcome = measure(member.stack, workload, directory, cpus, deadline_s)
+            variant = self.plan.repetition.variant
+            outcome = measure(
+                member.stack, workload, directory, cpus, deadline_s, variant, half.start
+            )
+        half.ended()
+        if half.is_alone:
+            warnings = (*warnings, "measured alone: the other half of its pair was lost")
+        resume = {"resume": 0.0 if repeat else member.resumed_s}
+        phases_s = {**resume, **settled_s, **outcome.phases_s, "store": self.store_s}
         trial = Trial(
             cell=cell.id,
             block=slot.block,
@@ -130,8 +184,12 @@ class Slots:
             duration_s=outcome.completed.duration_s,
             samples=outcome.samples,
             host=outcome.host,
-            phases_s={"resume": resumed_s, **outcome.phases_s, "store": self.store_s},
-            warnings=outcome.warnings,
+            phases_s=phases_s,
+            warnings=(*warnings, *outcome.warnings),
+            noise=outcome.noise,
+            repeat=repeat,
+            cpuset=",".join(map(str, cpus)),
+            partner=slot.partner if kind is Kind.MEASURED else "",
         )
         return self._store(trial, outcome.completed)
 
@@ -150,11 +208,12 @@ class Slots:
         return measure_lifecycle(host, outer, instances, what, cpus)
 
     def _store(self, trial: Trial, completed: Completed | None) -> Trial:
-        begin = time.perf_counter()
-        self.writer.trial(trial, completed)
-        self.trials.append(trial)
-        self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
-        self.store_s = time.perf_counter() - begin
+        with self._storing:  # by one half of a duet after the other
+            begin = time.perf_counter()
+            self.writer.trial(trial, completed)
+            self.trials.append(trial)
+            self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
+            self.store_s = time.perf_counter() - begin
         return trial
 
     def _lost(
@@ -169,6 +228,7 @@ class Slots:
             status=status,
             reason=reason,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            partner=slot.partner,
         )
 
     def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from tare.compare.conditions import LEAST_BYTES, claim
 from tare.errors import OutputNotUnderstood
+from tare.home import home
 from tare.machine import NOT_FOUND, Completed
-from tare.model import HostCost, Status
-from tare.monitors import noise
+from tare.model import DiskCache, HostCost, Status, Variant
+from tare.monitors import disk, noise
 from tare.monitors.threads import Sampler
 from tare.stack import Stack
 from tare.workload import Output, Workload
 
 NOT_IN_USERLAND = (NOT_FOUND, 126)
+CLOCK_RATIO, CLOCK_SLACK_S = 1.01, 0.02
+"""What a tool may claim to have run longer than the host's clock saw: rounding, and slewing."""
+MOVED_SHARE = 0.1
+"""Part of the O_DIRECT bytes claimed below which the rate says nothing of any disk.
+
+Between this and ``compare.conditions.DIRECT_SHARE`` the number stands, and the doubt beside it.
+"""
+MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,7 @@ class Outcome:
     host: HostCost | None
     warnings: tuple[str, ...]
     phases_s: dict[str, float]
+    noise: dict[str, float] = field(default_factory=dict)
 
 
 def in_directory(directory: str, argv: Sequence[str]) -> list[str]:
@@ -39,23 +50,50 @@ def in_directory(directory: str, argv: Sequence[str]) -> list[str]:
     return ["env", "-C", directory, "LC_ALL=C", *argv]
 
 
-def measure(
-    stack: Stack, workload: Workload, directory: str, cpus: Sequence[int], deadline_s: float
+def measure(  # noqa: PLR0913 - five things make a trial, the other two have defaults
+    stack: Stack,
+    workload: Workload,
+    directory: str,
+    cpus: Sequence[int],
+    deadline_s: float,
+    variant: Variant = Variant.WALL,
+    at_start: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Run a workload once in a started stack; what goes wrong there is an outcome, not an error."""
+    """Run a workload once in a started stack; what goes wrong there is an outcome, not an error.
+
+    ``variant`` is what the study's verdicts rest on; only in that of wall time is a trial suspect
+    for the CPU time that other work took. ``at_start`` is called right before the command is.
+    """
     begin = time.perf_counter()
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     threads = stack.threads()
     sampler = Sampler(threads) if threads is not None else None
+    # What is not measured on this host moves other disks than this host's.
+    has_disk = threads is not None and workload.disk_bytes() > 0 and disk.is_counted(home())
+    disk_before = disk.read() if has_disk else None
     before = noise.read(cpus)
-    start = time.perf_counter()
     with sampler or nullcontext():
         argv = in_directory(directory, workload.command())
+        at_start()
+        start = time.perf_counter()
         done = stack.machine.run(argv, timeout_s=deadline_s)
     end = time.perf_counter()
-    cost = sampler.cost if sampler is not None else None
-    complaints = noise.complaints(before, noise.read(cpus), done.duration_s, len(cpus), cost)
+    after = noise.read(cpus)
+    disk_after = disk.read() if has_disk else None
     status, reason, samples = _understand(done, workload, deadline_s)
+    cost = None
+    if sampler is not None:
+        busy_s = after.busy_s - before.busy_s
+        cost = sampler.beside(busy_s, len(cpus), samples.get("tool_duration"))
+    seen: dict[str, float] = {}
+    complaints: list[str] = []
+    if threads is not None:  # else the work is not done here, and this host says nothing about it
+        seen = noise.between(before, after, done.duration_s, len(cpus), cost)
+        counts = variant is Variant.WALL
+        complaints = noise.complaints(seen, done.duration_s, len(cpus), foreign_counts=counts)
+        seen |= disk.between(disk_before, disk_after)
+    if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen, done)):
+        status = Status.FAILED
     if status is Status.OK and complaints:
         status, reason = Status.SUSPECT, "; ".join(complaints)
     phases = {
@@ -63,7 +101,8 @@ def measure(
         "command": done.duration_s,
         "parse": time.perf_counter() - end,
     }
-    return Outcome(status, reason, done, started_at, samples, cost, tuple(complaints), phases)
+    warnings = tuple(complaints)
+    return Outcome(status, reason, done, started_at, samples, cost, warnings, phases, seen)
 
 
 def _understand(
@@ -87,7 +126,40 @@ def _understand(
     impossible = [name for name, value in samples.items() if not math.isfinite(value) or value < 0]
     if impossible:
         return Status.FAILED, f"impossible values of {', '.join(impossible)}", samples
+    claimed_s = samples.get("tool_duration", 0.0)
+    if claimed_s > CLOCK_RATIO * done.duration_s + CLOCK_SLACK_S:
+        reason = (
+            f"the tool says that it ran for {claimed_s:.3f} s, but by the host's clock the whole "
+            f"command took {done.duration_s:.3f} s: the clock inside is wrong, and so is every "
+            "rate that rests on it"
+        )
+        return Status.FAILED, reason, samples
     return Status.OK, "", samples
+
+
+def _too_fast(
+    stack: Stack,
+    workload: Workload,
+    samples: Mapping[str, float],
+    seen: Mapping[str, float],
+    done: Completed,
+) -> str:
+    """Say why O_DIRECT I/O cannot have happened at the rate that a tool claims; mostly nothing."""
+    known = claim(samples, seen, done.duration_s, workload.metrics)
+    # Not every workload has such a parameter.
+    if getattr(workload, "direct", False) is not True or known is None:
+        return ""
+    claimed, moved = known
+    if claimed < LEAST_BYTES or moved >= MOVED_SHARE * claimed:
+        return ""
+    if any(one.disk_cache() is DiskCache.WRITEBACK for one in stack.instances):
+        return ""  # it was asked for: the host's cache may serve it
+    return (
+        f"the tool claims {claimed / MIB:.0f} MiB of O_DIRECT I/O, but all disks of the host "
+        f"together moved {moved / MIB:.0f} MiB meanwhile: a cache served it, or storage that "
+        "is not this host's; use direct: false to measure that, or a platform that passes "
+        "O_DIRECT on"
+    )
 
 
 def _tail(done: Completed) -> str:

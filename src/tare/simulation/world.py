@@ -6,19 +6,62 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from random import Random
 
 from tare.machine import NOT_FOUND, Completed, Machine
 from tare.simulation.tools import answer
+from tare.simulation.trace import Variant, log_deviations, read
 
 KILLED = 137
 
 
 @dataclass
 class World:
-    """What all simulated machines of a session share: their time, in which drift happens."""
+    """What all simulated machines of a session share: their time, in which drift happens.
+
+    ``places`` says which trial of a recorded workload is replayed next.
+    """
 
     now_s: float = 0.0
+    places: dict[tuple[Replay, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A recorded trace whose deviations disturb the commands of a session, in order of time.
+
+    They begin at a place drawn from the seed, and after the last comes the first.
+    """
+
+    path: Path
+    variant: Variant
+    seed: int
+
+    def next(self, argv: Sequence[str], world: World) -> float:
+        """Give the log cost of the next trial of the same kind; 0 for what was not recorded."""
+        workload = _recorded_as(argv)
+        deviations = _deviations(self.path, self.variant).get(workload)
+        if not deviations:
+            return 0.0
+        begin = Random(f"{self.seed}{workload}").randrange(len(deviations))  # noqa: S311
+        place = world.places.get((self, workload), begin)
+        world.places[self, workload] = (place + 1) % len(deviations)
+        return deviations[place]
+
+
+@lru_cache(maxsize=8)
+def _deviations(path: Path, variant: Variant) -> dict[str, list[float]]:
+    trace = read(path)
+    return {name: log_deviations(trace.of(name), variant) for name in trace.workloads}
+
+
+def _recorded_as(argv: Sequence[str]) -> str:
+    """Name the workload of a trace that a command is like; preparing is like none."""
+    if "sysbench" in argv and "run" in argv:
+        return "cpu" if "cpu" in argv else "memory" if "memory" in argv else "disk"
+    return "disk" if "fio" in argv and "--create_only=1" not in argv else ""
 
 
 @dataclass
@@ -26,7 +69,8 @@ class SimulatedMachine:
     """A machine whose every command takes ``cost`` times as long as on a perfect one.
 
     ``noise`` is the standard deviation of the log of a command's speed; ``drift`` the change of
-    that log per simulated minute. Inside another simulated machine all three add up.
+    that log per simulated minute. Inside another simulated machine all three add up. A ``replay``
+    disturbs what is run right here.
     """
 
     outer: Machine
@@ -35,6 +79,7 @@ class SimulatedMachine:
     cost: float
     noise: float
     drift: float
+    replay: Replay | None = None
     name: str = field(init=False)
     ephemeral: bool = field(default=True, init=False)
 
@@ -56,7 +101,8 @@ class SimulatedMachine:
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run; no time passes, and the duration is the simulated one."""
         del stdin
-        found = answer(argv, self.speed())
+        disturbed = 0.0 if self.replay is None else self.replay.next(argv, self.world)
+        found = answer(argv, self.speed() * math.exp(-disturbed))
         if found is None:
             why = f"{argv[0]} is not simulated".encode()
             return Completed(tuple(argv), NOT_FOUND, b"", why, 0.0)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from tare.stats.hierarchy import (
+    ENOUGH_GROUPS,
+    Components,
+    are_replicates,
+    components,
+    nested_interval,
+    nested_p,
+    tamed,
+)
 from tare.stats.schedule import level, looks, sequential_p
 from tare.stats.signed_rank import Array, Interval, interval, p_value
 
@@ -51,6 +61,8 @@ class Judgement:
     """What the looks taken so far say.
 
     ``interval`` is that of ``look``, the last one; ``decided_at`` is the look that set ``stop``.
+    ``parts`` is how the pairs of that look scatter between and within groups, if groups were given
+    and share pairs; ``nested`` says that the group means are what the interval rests on.
     """
 
     stop: Stop
@@ -59,6 +71,8 @@ class Judgement:
     look: int | None
     interval: Interval | None
     p: float
+    parts: Components | None = None
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,30 +84,45 @@ class Rule:
     margin: float
     precision: float | None = None
 
-    def judge(self, log_ratios: Array, *, ended: bool) -> Judgement:
+    def judge(
+        self, log_ratios: Array, groups: Sequence[Hashable] | None = None, *, ended: bool
+    ) -> Judgement:
         """Take every look that so many pairs allow.
 
         ``ended`` says that no block will follow: then all there is makes the last look, although
-        some blocks gave no pair.
+        some blocks gave no pair. ``groups`` names the instances that each pair was measured in:
+        pairs of one group share its luck. From the first look at which they differ, by
+        ``are_replicates``, group means are the replicates and stay so: never back to the narrower
+        interval. With enough groups p asks in any case whether their means agree, because a family
+        of tests needs p values so small that what the first looks cannot see yet would count.
         """
         n = len(log_ratios)
         stop, verdict = Stop.NOT_YET, Verdict.UNDECIDED
         decided_at, look, ends = None, None, None
         p_values = []
+        parts, nested = None, False
         schedule = looks(min(n, self.cap) if ended else self.cap, self.minimum)
         taken = [look for look in schedule if look <= n]
         for look in taken:
-            p_values.append(p_value(log_ratios[:look]))
+            pairs, members = log_ratios[:look], list((groups or ())[:look])
+            parts = components(tamed(pairs), members) if groups else None
+            nested = nested or (parts is not None and are_replicates(parts))
+            doubted = nested or (parts is not None and parts.groups >= ENOUGH_GROUPS)
+            p_values.append(nested_p(pairs, members) if doubted else p_value(pairs))
             if verdict is not Verdict.UNDECIDED and look != taken[-1]:
                 continue  # only the last interval is still printed
-            ends = interval(log_ratios[:look], level(self.cap))
+            strict = level(self.cap)
+            ends = nested_interval(pairs, members, strict) if nested else interval(pairs, strict)
             if verdict is Verdict.UNDECIDED and ends is not None:
                 met, verdict = self._criterion(ends, sized=has_size(log_ratios[:look]))
                 if met not in (stop, Stop.NOT_YET):
                     stop, decided_at = met, look
         if stop is Stop.NOT_YET and ended:
             stop = Stop.MAXIMUM
-        return Judgement(stop, verdict, decided_at, look, ends, sequential_p(p_values, self.cap))
+        p = sequential_p(p_values, self.cap)
+        if nested:  # the factor was found for ranks of pairs; Bonferroni's holds for all tests
+            p = min(1.0, max(p, len(looks(self.cap)) * min(p_values)))
+        return Judgement(stop, verdict, decided_at, look, ends, p, parts, nested)
 
     def _criterion(self, ends: Interval, *, sized: bool) -> tuple[Stop, Verdict]:
         if ends.low > 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tare import durable
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import Plan, Trial
+from tare.model import Kind, Plan, Trial
 
 # 1: the first
 FORMAT = 1
@@ -87,4 +87,7 @@ class Writer:
 
 def raw_name(trial: Trial) -> str:
     """Name the folder of a trial's raw output."""
-    return f"{trial.block:04d}-{trial.slot:04d}-{trial.kind}-{trial.instance}"
+    again = "-again" if trial.repeat else ""
+    if trial.repeat and trial.kind is Kind.WARMUP:
+        again = f"-{trial.repeat + 1}"
+    return f"{trial.block:04d}-{trial.slot:04d}-{trial.kind}-{trial.instance}{again}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tare import layer
-from tare.model import Plan
+from tare.model import Design, Plan
 from tare.study.declaration import Study
 
 # Around one command: entering the stack, reading the host's counters, writing the trial.
@@ -19,11 +20,13 @@ class Estimate:
     """What a plan will take, roughly; to be shown as an estimate.
 
     It assumes that a trial takes what its workload expects on every platform, plus 0.15 s; that
-    each cell has one warm-up trial more in each instance; that every instance of every platform
-    (once for each set of limits, and again for the control) is started once, one after another, in
-    each layer's nominal time (a nested layer is slower than that) and keeps its prepared files to
-    the end; and that the budget ends all trials but no start. Preparing files, and building the
-    userland once, are not in it.
+    each cell has its warm-up trials (one, where that is left open) more in each instance; that
+    every instance of every platform (once for each set of limits, and again for the control) is
+    started once, one after another, in each layer's nominal time (a nested layer is slower than
+    that); that instances are replaced only where the study says how often; and that the budget
+    ends all trials but no start. Preparing files, and building the userland once, are not in it.
+    In a duet a pair takes as long as one of its two trials, and every platform has its instances
+    twice, once on each set of CPUs.
 
     ``min`` is every cell decided at the first look, ``max`` none before the last block. Trials
     count warm-ups; ``max`` trials do not regard the budget, seconds do. ``starts`` and
@@ -45,13 +48,23 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     made = {(chosen.name, chosen.params): chosen.made for chosen in study.workloads}
     workloads = [made[cell.workload, cell.params] for cell in plan.cells]
     instances = min(repetition.instances, repetition.max_blocks)
+    is_duet = repetition.design is Design.DUET
+    at_once = instances * (2 if is_duet else 1)
+
+    def opened(blocks: int) -> int:
+        """Count the instances of a platform that so many blocks work in, one after another."""
+        declared = repetition.blocks_per_instance
+        each = blocks if declared == "auto" else declared
+        served = [math.ceil((blocks - place) / instances) for place in range(instances)]
+        count = sum(math.ceil(max(0, one) / each) for one in served)
+        return min(blocks, count * (2 if is_duet else 1))
 
     starts: Counter[str] = Counter()
     for platform, _, _ in {(cell.platform, cell.control, cell.limits) for cell in plan.cells}:
-        starts[platform] += instances
+        starts[platform] += max(at_once, opened(repetition.max_blocks))
     disk_bytes: Counter[str] = Counter()
     for cell, workload in zip(plan.cells, workloads, strict=True):
-        disk_bytes[cell.platform] += instances * workload.disk_bytes()
+        disk_bytes[cell.platform] += at_once * workload.disk_bytes()
 
     start_s = sum(
         starts[platform.name] * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
@@ -59,16 +72,30 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     )
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
     budget_s = float("inf") if repetition.budget_s is None else repetition.budget_s
+    # In a duet the baseline is beside each of the others and takes no time of its own.
+    beside = [
+        cell.platform == plan.baseline and not cell.control and is_duet for cell in plan.cells
+    ]
+    block_s = pass_s - sum(
+        workload.expected_s() + _AROUND_TRIAL_S
+        for workload, is_beside in zip(workloads, beside, strict=True)
+        if is_beside
+    )
+    in_block = 2 * beside.count(False) if is_duet else len(plan.cells)
 
-    def passes(blocks: int) -> int:
-        return blocks + min(instances, blocks)
+    def trials(blocks: int) -> int:
+        return in_block * blocks + len(plan.cells) * repetition.warmups * opened(blocks)
+
+    def seconds(blocks: int) -> float:
+        warmup_s = pass_s * repetition.warmups * opened(blocks)
+        return start_s + min(budget_s, block_s * blocks + warmup_s)
 
     return Estimate(
         cells=len(plan.cells),
-        trials_min=len(plan.cells) * passes(repetition.min_blocks),
-        trials_max=len(plan.cells) * passes(repetition.max_blocks),
-        duration_min_s=start_s + min(budget_s, pass_s * passes(repetition.min_blocks)),
-        duration_max_s=start_s + min(budget_s, pass_s * passes(repetition.max_blocks)),
+        trials_min=trials(repetition.min_blocks),
+        trials_max=trials(repetition.max_blocks),
+        duration_min_s=seconds(repetition.min_blocks),
+        duration_max_s=seconds(repetition.max_blocks),
         starts={platform.name: starts[platform.name] for platform in study.platforms},
         disk_bytes={platform.name: disk_bytes[platform.name] for platform in study.platforms},
     )

@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol
 
 from tare import layer, workload
 from tare.errors import ConfigError
-from tare.model import Limits, Params, Repetition
-from tare.study import lifecycle
+from tare.model import Design, Limits, Params, Repetition
+from tare.study import duet, lifecycle
 from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
 from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
@@ -104,8 +104,16 @@ def read_study(
         chosen = _workloads(part["workloads"], workloads)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
+    for wrong in duet.objections(repetitions[0].made, scenario, chosen) if repetitions else ():
+        part["repetition"].wrong(wrong)
+    if scenario == "lifecycle" and repetitions and repetitions[0].made.variant != "wall":
+        part["repetition"].wrong(
+            f"variant: {repetitions[0].made.variant} was given; a lifecycle has wall times only"
+        )
     blocks = repetitions[0].made.max_blocks if repetitions else 0
-    slots = (len(platforms) + 1) * len(chosen) * len(limits) * blocks
+    is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
+    in_block = 2 * len(platforms) if is_duet else len(platforms) + 1
+    slots = in_block * len(chosen) * len(limits) * blocks
     if slots > MAX_SLOTS:
         root.wrong(f"the plan has {slots} trials; expected at most {MAX_SLOTS}; shorten the lists")
 
@@ -256,6 +264,10 @@ def _check_repetition(repetition: Repetition) -> None:
     _least("min_blocks", repetition.min_blocks, 1)
     _least("max_blocks", repetition.max_blocks, repetition.min_blocks)
     _least("instances", repetition.instances, 1)
+    if repetition.blocks_per_instance != "auto":
+        _least("blocks_per_instance", repetition.blocks_per_instance, 1)
+    if repetition.warmup != "auto":
+        _least("warmup", repetition.warmup, 0)
     for key, part in (("margin", repetition.margin), ("precision", repetition.precision)):
         if part is not None and not 0 < part < 1:
             raise ValueError(f"{key}: {part:g} was given; expected between 0 and 1, such as 2%")

@@ -7,8 +7,9 @@ from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
-from tare.model import Cell, Plan, Slot
+from tare.model import Cell, Design, Plan, Slot
 from tare.study.declaration import Study
+from tare.study.duet import BLOCKS_IN_TURN, Pairing
 
 T = TypeVar("T")
 
@@ -17,19 +18,33 @@ def make_plan(study: Study, seed: int) -> Plan:
     """Cross the factors into cells and order them; the same seed gives the same plan anywhere.
 
     Every block has every cell once. Cells that are compared with each other (one workload, one set
-    of limits) stand back to back, so that what disturbs the host falls on both halves of a pair.
+    of limits) stand back to back, so that what disturbs the host falls on both halves of a pair. In
+    a duet the baseline stands beside each of the others instead; see ``tare.study.duet``.
     """
     groups = _groups(study)
     # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
     ids = [[cell.id for cell in group] for group in groups]
     random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
+    baselines = {
+        cell.id
+        for group in groups
+        for cell in group
+        if cell.platform == study.baseline and not cell.control and cell.injected is None
+    }
+    pairing = Pairing(baselines, random)
+    is_duet = study.repetition.design is Design.DUET
     slots = []
     for block in range(study.repetition.max_blocks):
-        order = [cell for group in _shuffled(ids, random) for cell in _shuffled(group, random)]
-        instance = block % study.repetition.instances
+        order = [_shuffled(group, random) for group in _shuffled(ids, random)]
+        turn = block // BLOCKS_IN_TURN if is_duet else block
+        instance = turn % study.repetition.instances
+        if is_duet:
+            places = [place for group in order for place in pairing.places(group)]
+        else:
+            places = [(cell, "", 0) for group in order for cell in group]
         slots += [
-            Slot(block=block, slot=place, cell=cell, instance=instance)
-            for place, cell in enumerate(order)
+            Slot(block=block, slot=n, cell=cell, instance=instance, partner=partner, cores=cores)
+            for n, (cell, partner, cores) in enumerate(places)
         ]
     return Plan(
         study=study.name,

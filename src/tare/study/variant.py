@@ -148,6 +148,15 @@ def _levels(item: Item, annotation: object, name: str, factors: bool) -> list[_L
 def _value(text: str, annotation: object, name: str) -> object:
     """Read a value of a field's type; ValueError says what was found and what is expected."""
     of_union = [part for part in get_args(annotation) if part is not NoneType]
+    words = next((part for part in of_union if get_origin(part) is Literal), None)
+    if len(of_union) == 2 and words is not None:  # a number, or a word instead
+        if text in get_args(words):
+            return text
+        (number,) = (part for part in of_union if part is not words)
+        try:
+            return _value(text, number, name)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {' or '.join(get_args(words))}") from None
     if len(of_union) == 1 and NoneType in get_args(annotation):
         annotation = of_union[0]
     if annotation in (int, float):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from tare.compare import Summary
 from tare.report.figures.costs import forest, waterfall
 from tare.report.figures.figure import Figure
 from tare.report.figures.trials import drift, points
@@ -33,8 +34,10 @@ def figures(found: Findings) -> Iterator[Figure]:
     if shown:
         yield waterfall(found, shown[:MAX_STACKS], len(shown))
     for number, group in enumerate(groups, 1):
-        if any(trial.samples for cell in group.cells for trial in found.trials[cell.id]):
+        medians = [one.values.median for one in _summaries(found, group) if one.values]
+        if medians:
             yield points(found, group, number)
+        if any(median > 0 for median in medians):
             yield drift(found, group, number)
 
 
@@ -49,3 +52,8 @@ def drawn(found: Findings) -> tuple[Group, ...]:
             sizes[name] = max(sizes[name], abs(math.log(row.cost)))
     largest = set(sorted(sizes, key=lambda name: -sizes[name])[:MAX_GROUPS])
     return tuple(group for group in found.groups if group.name in largest)
+
+
+def _summaries(found: Findings, group: Group) -> list[Summary]:
+    """Give what its first metric is on each platform: what the charts of single trials show."""
+    return [found.summaries[cell.id, group.metrics[0].name] for cell in group.cells]

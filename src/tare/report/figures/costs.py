@@ -8,7 +8,7 @@ from typing import Any
 
 from tare.compare import Attribution, Comparison
 from tare.report import theme
-from tare.report.figures.figure import NARROW, Figure, Spec, facets, label_width
+from tare.report.figures.figure import NARROW, Figure, Spec, facets, label_width, within
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import TIMES, cost_text, costs_text, share_text
 from tare.stats.sequential import Verdict
@@ -179,23 +179,25 @@ def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]
         cost = layer.cost or 1.0
         # Numbered, because a layer may stand in a stack twice.
         name = f"{place} {layer.cell.stack.rpartition('/')[2]}"
-        ends = (layer.low, layer.high)
-        yield _step(name, (start, start * cost), colours[layer.cell.platform], ends)
-        start *= cost
-    whole = one.stack.cost or 1.0
+        ends, end = (layer.low, layer.high), within(start * cost, log=True)
+        yield _step(name, cost, (start, end), colours[layer.cell.platform], ends)
+        start = end
+    cost = one.stack.cost or 1.0
+    whole = within(cost, log=True)
     ends = one.interaction_interval or (None, None)
-    yield _step("interaction", (start, whole), theme.BASELINE, ends)
+    yield _step("interaction", one.interaction or 1.0, (start, whole), theme.BASELINE, ends)
     colour = colours[one.stack.cell.platform]
-    yield _step("whole stack", (1.0, whole), colour, (one.stack.low, one.stack.high))
+    yield _step("whole stack", cost, (1.0, whole), colour, (one.stack.low, one.stack.high))
 
 
 def _step(
     name: str,
+    cost: float,
     span: tuple[float, float],
     colour: str,
     ends: tuple[float | None, float | None],
 ) -> dict[str, Any]:
-    factor = cost_text(span[1] / span[0])
+    factor = cost_text(cost)
     return {
         "step": name,
         "start": span[0],
@@ -239,6 +241,7 @@ def _cost_axis(low: float, high: float, width: int) -> Spec:
 def _domain(rows: Sequence[Comparison], margin: float) -> tuple[float, float]:
     """Hold all costs, and intervals as far as they are not absurdly wide."""
     costs = [row.cost for row in rows if row.cost is not None and math.isfinite(row.cost)] or [1.0]
+    costs = [within(cost, log=True) for cost in costs]
     low, high = min(1.0, *costs, 1.0), max(1.0, *costs, 1.0)
     lows = [row.low for row in rows if row.low is not None and row.low > low / 10]
     highs = [row.high for row in rows if row.high is not None and row.high < high * 10]

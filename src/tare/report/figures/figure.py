@@ -19,6 +19,9 @@ NARROW = 600
 MAX_POINTS = 600
 """A chart with more points is a blot, and slow to open; a seeded sample of them is drawn."""
 
+FARTHEST = 1e15
+"""Values beyond this, in the unit of the chart, are drawn at its edge."""
+
 _CHARACTER = 6.9
 """The mean width of a character of a label, in pixels."""
 
@@ -66,6 +69,11 @@ def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = Fa
 def label_width(labels: Iterable[str]) -> int:
     """Guess how wide the labels of an axis will be, with the room beside them."""
     return round(12 + _CHARACTER * max(map(len, labels), default=0))
+
+
+def within(value: float, *, log: bool) -> float:
+    """Draw what is absurdly far away at the edge; a chart holds no infinity."""
+    return min(max(value, 1 / FARTHEST if log else -FARTHEST), FARTHEST)
 
 
 def sample(items: list[T], seed: int) -> list[T]:

@@ -8,7 +8,16 @@ from typing import Any
 
 from tare.model import Better, Cell, Kind, Metric, Status, Trial
 from tare.report import theme
-from tare.report.figures.figure import NARROW, SCHEMA, Figure, Spec, facets, label_width, sample
+from tare.report.figures.figure import (
+    NARROW,
+    SCHEMA,
+    Figure,
+    Spec,
+    facets,
+    label_width,
+    sample,
+    within,
+)
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import scale_for
 
@@ -29,13 +38,15 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         (cell, one)
         for cell in group.cells
         for one in found.measured[cell.id]
-        if metric.name in one.samples
+        if _is_number(one, metric)
     ]
     without = [
         (cell, one)
         for cell in group.cells
         for one in found.trials[cell.id]
-        if one.status in (Status.FAILED, Status.DNR) and one.kind is Kind.MEASURED
+        if one.kind is Kind.MEASURED
+        if one.status in (Status.FAILED, Status.DNR)
+        or (metric.name in one.samples and not _is_number(one, metric))
     ]
     summaries = [found.summaries[cell.id, metric.name] for cell in group.cells]
     medians = [one.values.median for one in summaries if one.values]
@@ -47,7 +58,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     values = [
         {
             "platform": platform_text(cell),
-            "value": one.samples[metric.name] / scale.factor,
+            "value": within(one.samples[metric.name] / scale.factor, log=log),
             "when": one.block / last_block,
             "status": one.status.value,
             "colour": colours[cell.platform],
@@ -68,13 +79,13 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     middles = [
         {
             "platform": platform_text(one.cell),
-            "median": one.values.median / scale.factor,
+            "median": within(one.values.median / scale.factor, log=log),
             "low": ends[0],
             "high": ends[1],
         }
         for one in summaries
         if one.values
-        for ends in [_ends(found, one.cell, metric, scale.factor)]
+        for ends in [_ends(found, one.cell, metric, scale.factor, log=log)]
     ]
     title = f"{metric.name} ({scale.unit})" if scale.unit else metric.name
     caption = (
@@ -177,7 +188,7 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
         for cell in group.cells
         if cell.id in medians
         for one in found.trials[cell.id]
-        if metric.name in one.samples and one.status in (Status.OK, Status.SUSPECT)
+        if _is_number(one, metric) and one.status in (Status.OK, Status.SUSPECT)
     ]
     chosen = sample(trials, found.plan.seed)
     values = [
@@ -190,7 +201,8 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
             "text": _point_text(cell, one, f"{value:+.2f} %"),
         }
         for cell, one in chosen
-        for value in [100 * (one.samples[metric.name] / medians[cell.id] - 1)]
+        for share in [one.samples[metric.name] / medians[cell.id] - 1]
+        for value in [within(100 * share, log=False)]
     ]
     blocks = [one.block for _, one in chosen]
     first, last = min(blocks, default=0), max(blocks, default=0)
@@ -252,6 +264,10 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
     return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
 
 
+def _is_number(trial: Trial, metric: Metric) -> bool:
+    return math.isfinite(trial.samples.get(metric.name, math.nan))
+
+
 def _better(metric: Metric) -> str:
     return f"{'more' if metric.better is Better.HIGHER else 'less'} is better"
 
@@ -279,7 +295,7 @@ def _sampled(chosen: int, there: int) -> str:
 
 
 def _ends(
-    found: Findings, cell: Cell, metric: Metric, factor: float
+    found: Findings, cell: Cell, metric: Metric, factor: float, *, log: bool
 ) -> tuple[float | None, float | None]:
     """Give the 95 % interval of a cell's median by order statistics: for any distribution."""
     values = sorted(
@@ -290,7 +306,8 @@ def _ends(
     rank = median_rank(len(values))
     if rank is None:
         return None, None
-    return values[rank] / factor, values[-1 - rank] / factor
+    ends = values[rank] / factor, values[-1 - rank] / factor
+    return within(ends[0], log=log), within(ends[1], log=log)
 
 
 def median_rank(n: int) -> int | None:

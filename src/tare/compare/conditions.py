@@ -1,0 +1,107 @@
+"""In what a platform was unlike the baseline, beside the numbers that this touches.
+
+``facts`` are those stored with the results, where ``platforms.<name>.mismatches`` lists what
+``tare.preconditions`` found; whatever of them is missing or not understood is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+from tare.compare.comparison import Comparison
+from tare.compare.pairing import History, has_numbers
+from tare.model import Metric, Plan, Trial, Unit
+
+Facts = Mapping[str, object]
+
+DIRECT_SHARE = 0.9
+"""Part of the bytes claimed that must have moved; tools count requests in flight at the end."""
+LEAST_BYTES = 2.0**20
+"""Claims below this are too small to be held against counters that others move too."""
+
+
+def beside_conditions(
+    rows: Sequence[Comparison], plan: Plan, histories: Mapping[str, History], facts: Facts
+) -> list[Comparison]:
+    """Put to each row what its platform and its baseline were unlike in."""
+    return [replace(row, flags=(*row.flags, *_flags(row, plan, histories, facts))) for row in rows]
+
+
+def about(facts: Facts, platform: str) -> Mapping[str, object]:
+    """Give what is stored of a platform."""
+    platforms = facts.get("platforms")
+    one = platforms.get(platform) if isinstance(platforms, Mapping) else None
+    return one if isinstance(one, Mapping) else {}
+
+
+def unlike(facts: Facts, platform: str, workload: str) -> list[str]:
+    """List the mismatches of a platform that touch a workload."""
+    listed = about(facts, platform).get("mismatches")
+    found = []
+    for one in listed if isinstance(listed, list) else ():
+        touched = one.get("workloads") if isinstance(one, Mapping) else None
+        if isinstance(touched, list) and workload in touched:
+            found.append(str(one.get("said", "")))
+    return found
+
+
+def moved_share(history: History, metrics: Sequence[Metric]) -> float | None:
+    """Give the median part of the bytes claimed that the host's disks moved; None: not known."""
+    shares = [
+        moved / claimed
+        for trial in history.trials.values()
+        for claimed, moved in [_claim(trial, metrics) or (0.0, 0.0)]
+        if claimed >= LEAST_BYTES
+    ]
+    return median(shares) if shares else None
+
+
+def claim(
+    samples: Mapping[str, float],
+    noise: Mapping[str, float],
+    duration_s: float,
+    metrics: Sequence[Metric],
+) -> tuple[float, float] | None:
+    """Give the bytes that a tool says it moved, and those that the host's disks moved meanwhile.
+
+    None where either is not known: only trials of work on files have the latter. The arguments are
+    what a trial holds, and its workload's metrics.
+    """
+    names = [metric.name for metric in metrics if metric.unit is Unit.BYTE_PER_SECOND]
+    read, written = (noise.get(f"disk_{how}_bytes") for how in ("read", "written"))
+    if not names or names[0] not in samples or read is None or written is None:
+        return None
+    return samples[names[0]] * samples.get("tool_duration", duration_s), read + written
+
+
+def _claim(trial: Trial, metrics: Sequence[Metric]) -> tuple[float, float] | None:
+    good = has_numbers(trial)
+    return claim(trial.samples, trial.noise, trial.duration_s, metrics) if good else None
+
+
+def is_direct(row: Comparison) -> bool:
+    """Whether a row's workload asks for O_DIRECT."""
+    return dict(row.cell.params).get("direct") is True
+
+
+def _flags(
+    row: Comparison, plan: Plan, histories: Mapping[str, History], facts: Facts
+) -> Iterator[str]:
+    if row.cell.platform != plan.baseline:
+        found = unlike(facts, row.cell.platform, row.cell.workload)
+        if found:
+            yield f"Unlike its baseline: {'; '.join(found)}."
+        if of_base := unlike(facts, plan.baseline, row.cell.workload):
+            yield f"The baseline: {'; '.join(of_base)}."
+    if not is_direct(row):
+        return
+    sides = [("", row.cell), ("The baseline's ", row.baseline)]
+    for whose, cell in sides:
+        share = moved_share(histories[cell.id], plan.metrics[cell.workload]) if cell else None
+        if share is not None and share < DIRECT_SHARE:
+            yield (
+                f"{whose}O_DIRECT was not direct: the host's disks moved {100 * share:.0f} % of "
+                "the bytes that the tool claims (median of the trials)."
+            )

@@ -1,0 +1,72 @@
+"""What part of a trial's wall time each variant of a metric counts (METHOD.md 2.7).
+
+A trial's metric gives the time per unit of work, tau (for a rate, 1/value), and T is how long the
+tool took, so that T/tau units were done. The variants are::
+
+    wall       tau
+    corrected  tau * (T - foreign delay) / T
+    host CPU   tau * CPU time of the platform / T, the CPU time per unit
+
+Each is tau times the share of the wall time that it counts; the share is all that is computed here.
+"""
+
+from __future__ import annotations
+
+from tare.model import Better, HostCost, Metric, Trial, Variant
+
+TOOL_DURATION = "tool_duration"
+"""The sample that says how long a tool took by its own account, where it tells."""
+LEAST_COVERAGE = 0.9
+
+
+def value(trial: Trial, metric: Metric, variant: Variant) -> float | None:
+    """Give a trial's value in the metric's unit as if only the variant's time had passed.
+
+    None if the trial does not have the metric, or the variant is not known for it.
+    """
+    found = trial.samples.get(metric.name)
+    share = share_of_wall(trial, variant)
+    if found is None or isinstance(share, str):
+        return None
+    return found / share if metric.better is Better.HIGHER else found * share
+
+
+def share_of_wall(trial: Trial, variant: Variant) -> float | str:
+    """Give the part of the wall time that a variant counts, above 0, or say why it is not known.
+
+    It is above 1 where a platform ran on several CPUs at once, and host CPU time is counted.
+    """
+    if variant is Variant.WALL:
+        return 1.0
+    if trial.host is None:
+        return "its threads were not read on this host"
+    if variant is Variant.HOST_CPU:
+        lasted_s = trial.samples.get(TOOL_DURATION, trial.duration_s)
+        counted_s = trial.host.all_cpu_s
+    else:
+        lasted_s = _window_s(trial, trial.host)
+        if trial.host.foreign_delay_s is None:
+            return _without_delay(trial.host)
+        counted_s = lasted_s - trial.host.foreign_delay_s
+    if not lasted_s > 0:
+        return "how long it took is not known"
+    if not counted_s > 0:
+        return "no time is left of it"
+    return counted_s / lasted_s
+
+
+def _window_s(trial: Trial, host: HostCost) -> float:
+    """Give the time in which the delay was counted.
+
+    A tool's threads live as long as the tool works. Virtual CPUs also wait while its command is
+    brought to the guest, so that only the share of the whole command says what the tool lost.
+    """
+    if host.lasting:
+        return trial.duration_s
+    return trial.samples.get(TOOL_DURATION, trial.duration_s)
+
+
+def _without_delay(host: HostCost) -> str:
+    if host.coverage < LEAST_COVERAGE:
+        return "threads ended unseen, with a delay nobody knows"
+    return "no thread was seen at work, or an older Tare did not tell foreign delay from other"

@@ -1,0 +1,183 @@
+"""What a duet takes for granted, held against its data (METHOD.md 3.4).
+
+A duet is as good as its two sets of CPUs are equal, as who starts first does not matter, as the
+halves really ran together, and as the noise is common to both. Sets and order are swapped between
+blocks, so what is found here moves no cost; it widens intervals, and says when the other design
+would do as well. Each finding is named only if it is significant at LEVEL and at least as large as
+the plan's margin, below which costs count as the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from tare.compare import contention
+from tare.compare.comparison import Comparison
+from tare.compare.pairing import History, has_numbers, pair
+from tare.model import Design, Plan, Trial
+from tare.stats.effect import hodges_lehmann_shift
+from tare.stats.ratio import ratio
+from tare.stats.series import kendall_trend
+from tare.stats.signed_rank import Array, estimate, p_value
+from tare.stats.two_sample import mann_whitney
+
+LEVEL = 0.01
+FEWEST = 10
+"""Pairs below which nothing is said about noise that both halves share."""
+TOGETHER = 0.9
+"""Share of the longer half's time below which the halves did not run at the same moment."""
+COMMON = 0.05
+"""Level at which the two halves must vary together for a duet to be of use."""
+
+_SWAPPED = "it is swapped between blocks, so this widens the interval and moves nothing."
+
+
+@dataclass(frozen=True, slots=True)
+class _Duet:
+    """The pairs of one comparison: log ratio, the cell's trial, the baseline's."""
+
+    log_ratios: Array
+    mine: Sequence[Trial]
+    theirs: Sequence[Trial]
+
+
+def beside_halves(
+    rows: Sequence[Comparison], histories: Mapping[str, History], plan: Plan
+) -> list[Comparison]:
+    """Put beside each primary comparison of a duet what its data say against the design."""
+    if plan.repetition.design is not Design.DUET:
+        return list(rows)
+    least = math.log1p(plan.repetition.margin)
+    return [
+        replace(row, flags=(*row.flags, *_flags(row, histories, least)))
+        if row.primary and row.baseline is not None and row.cost is not None
+        else row
+        for row in rows
+    ]
+
+
+def _flags(row: Comparison, histories: Mapping[str, History], least: float) -> Iterator[str]:
+    assert row.baseline is not None  # noqa: S101 - else there are no pairs
+    duet = _pairs(row, histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id))
+    yield from _of_cores(duet, least)
+    if row.cell.control:
+        yield from _of_control(duet, least)
+    yield from _of_order(duet, least)
+    yield from _of_overlap(duet)
+    yield from _of_common_noise(row, duet)
+
+
+def _pairs(row: Comparison, mine: History, theirs: History) -> _Duet:
+    pairs = pair(mine, theirs, row.metric, row.variant)
+    finite = np.isfinite(pairs.log_ratios)
+    blocks = [block for block, one in zip(pairs.blocks, finite, strict=True) if one]
+    return _Duet(
+        pairs.log_ratios[finite],
+        [mine.trials[block] for block in blocks],
+        [theirs.trials[block] for block in blocks],
+    )
+
+
+def _of_cores(duet: _Duet, least: float) -> Iterator[str]:
+    sides = _by_cores(duet)
+    if len(sides) == 2:
+        (first, ones), (second, others) = sides
+        said = _effect(ones, others, least)
+        if said:
+            yield f"Cores differ: CPUs {first} against CPUs {second} cost {said}; {_SWAPPED}"
+
+
+def _of_order(duet: _Duet, least: float) -> Iterator[str]:
+    is_first = np.array([m.slot < t.slot for m, t in zip(duet.mine, duet.theirs, strict=True)])
+    if len(is_first):
+        said = _effect(duet.log_ratios[is_first], duet.log_ratios[~is_first], least)
+        if said:
+            yield f"Start order matters: what is started first costs {said}; {_SWAPPED}"
+
+
+def _effect(ones: Array, others: Array, least: float) -> str:
+    """Say how two ways of measuring a pair differ; half of that is the effect on each half."""
+    tested, shift = mann_whitney(ones, others), hodges_lehmann_shift(ones, others)
+    if tested is None or shift is None or tested.p >= LEVEL or abs(shift.value) / 2 < least:
+        return ""
+    more = "more" if shift.value > 0 else "less"
+    counts = f"{len(ones)} and {len(others)} pairs"
+    return f"{_size(shift.value / 2)} {more} ({_p(tested.p)}, {counts})"
+
+
+def _of_control(duet: _Duet, least: float) -> Iterator[str]:
+    """Calibrate each assignment of cores on its own: the A/A control must be 1 in both."""
+    sides = _by_cores(duet)
+    found = [(name, estimate(side), p_value(side)) for name, side in sides]
+    if any(p < LEVEL and abs(log) >= least for _, log, p in found):
+        said = " and ".join(
+            f"{100 * (ratio(log) - 1):+.2g} % on CPUs {name} ({_p(p)})" for name, log, p in found
+        )
+        yield f"By cores, the A/A control is not its baseline: {said}."
+
+
+def _of_overlap(duet: _Duet) -> Iterator[str]:
+    shares = [
+        share
+        for mine, theirs in zip(duet.mine, duet.theirs, strict=True)
+        if (share := _overlap(mine, theirs)) is not None
+    ]
+    if shares and (middle := float(np.median(shares))) < TOGETHER:
+        yield (
+            f"The halves ran together for only {100 * middle:.0f} % of the longer one's time: "
+            "noise of the rest is not common to both."
+        )
+
+
+def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[str]:
+    mine, theirs = ([_log(trial, row) for trial in side] for side in (duet.mine, duet.theirs))
+    if len(mine) < FEWEST:
+        return
+    trend = kendall_trend(theirs, mine)
+    if trend is None or trend.tau <= 0 or trend.p >= COMMON:
+        told = "they do not vary" if trend is None else f"tau {trend.tau:.2f}, {_p(trend.p)}"
+        yield (
+            f"Noise that is common to both halves is not shown ({told}): without it a duet is no "
+            "more exact than interleaving."
+        )
+
+
+def _log(trial: Trial, row: Comparison) -> float:
+    value = contention.value(trial, row.metric, row.variant) if has_numbers(trial) else None
+    return math.log(value) if value is not None and 0 < value < math.inf else 0.0
+
+
+def _by_cores(duet: _Duet) -> list[tuple[str, Array]]:
+    """Sort the log ratios by the CPUs that the cell had."""
+    names = [trial.cpuset for trial in duet.mine]
+    return [
+        (name, duet.log_ratios[[one == name for one in names]])
+        for name in sorted({name for name in names if name})
+    ]
+
+
+def _overlap(mine: Trial, theirs: Trial) -> float | None:
+    """Give the share of the longer one's time in which both ran; None if it is not known."""
+    try:
+        starts = [
+            datetime.fromisoformat(one.started_at).timestamp() + one.phases_s.get("setup", 0.0)
+            for one in (mine, theirs)
+        ]
+    except ValueError:
+        return None
+    ends = [start + one.duration_s for start, one in zip(starts, (mine, theirs), strict=True)]
+    longer = max(mine.duration_s, theirs.duration_s)
+    return max(0.0, min(ends) - max(starts)) / longer if longer > 0 else None
+
+
+def _size(log: float) -> str:
+    return f"{100 * (ratio(abs(log)) - 1):.2g} %"
+
+
+def _p(p: float) -> str:
+    return f"p {p:.1g}" if p >= 0.001 else "p < 0.001"

@@ -1,0 +1,77 @@
+"""Which pairs were measured in the same instances, and what is said where instances differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.compare.pairing import History
+from tare.model import Cell, Trial
+from tare.stats.hierarchy import ENOUGH_GROUPS
+from tare.stats.sequential import Judgement
+
+MAKES_ITS_OWN = "lifecycle"
+"""What is measured here are fresh instances, each once; trials share only what is around them."""
+
+SAID_ABOVE = 0.1
+"""The intraclass correlation from which METHOD.md 2.2 says that instances are the replicates."""
+
+
+def instance_pairs(
+    cell: Cell, mine: History, theirs: History, blocks: Sequence[int]
+) -> tuple[int, ...]:
+    """Number, for each of the blocks, the group of pairs that it shares an instance with.
+
+    Pairs that share either instance, or are linked by others that do, are one group: where one side
+    was replaced alone, its pairs before and after still share the other side. Empty where pairs
+    share nothing. A trial that names no instance shares none.
+    """
+    if cell.workload == MAKES_ITS_OWN:
+        return ()
+    groups: dict[tuple[str, ...], set[int]] = {}
+    for place, block in enumerate(blocks):
+        joined = {place}
+        sides = [_instance("cell", mine.trials[block]), _instance("base", theirs.trials[block])]
+        for side in sides:
+            joined |= groups.get(side, set()) if side[1] else set()
+        for name, members in groups.items():
+            if not members.isdisjoint(joined):
+                groups[name] = joined
+        groups.update(dict.fromkeys(sides, joined))
+    first = {place: min(members) for members in groups.values() for place in members}
+    return tuple(first[place] for place in range(len(blocks)))
+
+
+def _instance(side: str, trial: Trial) -> tuple[str, ...]:
+    """Name an instance; in a duet two have one label, each on CPUs of its own.
+
+    They are one group: a difference between the sets of CPUs is no luck of instances. It is
+    balanced within the group, while between two groups it would be taken for such luck.
+    """
+    named = (side, trial.instance)
+    return named if trial.instance else (side, "", str(trial.block))
+
+
+def instance_flags(
+    judgement: Judgement, instances: int | None, pairs: int, planned: int
+) -> Iterator[str]:
+    """Say on what the interval rests where instances differ, or may and nobody can know.
+
+    Instance pairs are the replicates at weaker evidence than is worth a sentence; their number
+    stands beside that of the pairs.
+    """
+    parts = judgement.parts
+    if judgement.nested and parts is not None:
+        if parts.icc <= SAID_ABOVE and parts.p >= 0.05:
+            return
+        differ = "differ" if parts.p < 0.05 else "may differ"
+        used = judgement.look or pairs
+        yield (
+            f"Instances {differ} (ICC {parts.icc:.2f}, p {parts.p:.2g}): {parts.groups} instances "
+            f"are the replicates, not {used} blocks."
+        )
+    elif instances is not None and max(instances, planned) < ENOUGH_GROUPS and pairs > instances:
+        each = "one instance" if instances == 1 else f"{instances} instances"
+        yield (
+            f"Measured in {each} of each platform, too few to tell whether instances differ; if "
+            "they do, the interval is too narrow."
+        )

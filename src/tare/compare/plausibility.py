@@ -1,0 +1,76 @@
+"""Results that are better than they can be: said so, with what is known of the cause.
+
+A platform with layers around it that is faster than its baseline, by more than the noise floor, has
+mostly measured something else. Real gains exist, such as a host's cache below a guest's: what was
+found is a label, and the number stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tare.compare.causes import CHECKS, Case, Check
+from tare.compare.comparison import Comparison
+from tare.compare.conditions import Facts, about
+from tare.compare.pairing import History, group
+from tare.model import Plan
+from tare.stats.sequential import Verdict
+
+
+def beside_causes(
+    rows: Sequence[Comparison], plan: Plan, histories: Mapping[str, History], facts: Facts
+) -> list[Comparison]:
+    """Put to each implausible row that it is, and what is known of the cause."""
+    controls = {
+        (group(row.cell), row.metric.name, row.variant): row for row in rows if row.cell.control
+    }
+    judged = []
+    for row in rows:
+        if not is_implausible(row) or row.baseline is None:
+            judged.append(row)
+            continue
+        case = Case(
+            row,
+            histories[row.cell.id],
+            histories[row.baseline.id],
+            controls.get((group(row.cell), row.metric.name, row.variant)),
+            plan.metrics[row.cell.workload],
+            _part(facts, row.cell.platform, "preconditions"),
+            _part(facts, row.baseline.platform, "preconditions"),
+            _part(facts, row.cell.platform, "clock"),
+        )
+        flag = "IMPLAUSIBLE: faster than its baseline, and by more than the noise floor. "
+        flag += _conclusion([check(case) for check in CHECKS])
+        judged.append(replace(row, flags=(*row.flags, flag)))
+    return judged
+
+
+def is_implausible(row: Comparison) -> bool:
+    """Whether a platform beats its baseline beyond the noise, and has not fewer layers than it."""
+    if row.cell.control or row.baseline is None or row.verdict is not Verdict.FASTER:
+        return False
+    if row.high is None or row.high * (1 + (row.noise_floor or 0.0)) >= 1:
+        return False
+    return row.cell.stack.count("/") >= row.baseline.stack.count("/")
+
+
+def _conclusion(checks: Sequence[Check]) -> str:
+    causes = [one.cause for one in checks if one.cause]
+    if causes:
+        return f"EXPLAINED ({'; '.join(causes)})."
+    hints = [one.hint for one in checks if one.hint]
+    clean = [one.what for one in checks if one.known and not one.hint]
+    unknown = [one.what for one in checks if not one.known]
+    parts = [
+        ("differs and may be why", "; ".join(hints)),
+        ("checked", ", ".join(clean)),
+        ("not known here", ", ".join(unknown)),
+    ]
+    told = "; ".join(f"{title}: {text}" for title, text in parts if text)
+    return f"UNEXPLAINED ({told})."
+
+
+def _part(facts: Facts, platform: str, name: str) -> Mapping[str, object]:
+    found = about(facts, platform).get(name)
+    return found if isinstance(found, Mapping) else {}

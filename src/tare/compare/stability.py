@@ -1,0 +1,156 @@
+"""Whether what was compared was steady: drift, regimes, modes, order, outliers, in sentences.
+
+Random order protects the test from all of these (METHOD.md 2.6), so nothing is corrected and
+nothing left out. They say how far the number carries: that it is a middle of things that differ.
+What is smaller than the plan's margin is not named, since costs within it count as the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from tare.compare import contention, outliers
+from tare.compare.comparison import Comparison
+from tare.compare.course import FEWEST, Modes, Series, alike, course, modes, place_effect
+from tare.compare.pairing import Group, History, group, has_numbers, pair
+from tare.model import Better, Cell, Design, Metric, Plan, Variant
+from tare.stats.ratio import ratio
+from tare.stats.signed_rank import Array, Interval
+
+_STEADY = "pairs are of one block and in random order, so the cost does not follow it"
+
+
+def beside_series(
+    rows: Sequence[Comparison], histories: Mapping[str, History], plan: Plan
+) -> list[Comparison]:
+    """Put beside each primary comparison what its series and its outliers say."""
+    least = math.log1p(plan.repetition.margin)
+    groups: dict[Group, list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault(group(cell), []).append(cell)
+    shared: dict[Group, tuple[str, ...]] = {}
+    found = []
+    for row in rows:
+        if not row.primary or row.baseline is None or row.cost is None:
+            found.append(row)
+            continue
+        key = group(row.cell)
+        if key not in shared:
+            base = _values(histories[row.baseline.id], row.metric, row.variant)
+            shared[key] = tuple(_of_baseline(base, least))
+            if plan.repetition.design is Design.INTERLEAVED:  # the halves of a duet run at once
+                cells = [histories[cell.id] for cell in groups[key]]
+                series = [_values(history, row.metric, row.variant) for history in cells]
+                shared[key] += tuple(_of_order(series, least))
+        theirs = histories[row.baseline.id].beside(row.cell.id)
+        of_row = _of_row(row, histories[row.cell.id], theirs, least)
+        found.append(replace(row, flags=(*row.flags, *of_row, *shared[key])))
+    return found
+
+
+def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> Iterator[str]:
+    pairs = pair(mine, theirs, row.metric, row.variant)
+    ends = None if row.low is None or row.high is None else Interval(row.low, row.high)
+    yield from outliers.flags(pairs, row.look, ends, mine, theirs)
+    finite = np.isfinite(pairs.log_ratios)
+    blocks = [block for block, one in zip(pairs.blocks, finite, strict=True) if one]
+    if len(blocks) < FEWEST:
+        return
+    costs = _series(mine, blocks, pairs.log_ratios[finite])
+    drift, levels = course(costs, least)
+    if drift is not None:
+        yield (
+            f"Drift: the cost itself {'rose' if drift.change > 0 else 'fell'} by "
+            f"{_size(drift.change)} from the first third of the pairs to the last "
+            f"(tau {drift.tau:.2f}, {_p(drift.p)}); what is given is a middle of that."
+        )
+    if levels:
+        said = ", ".join(f"{_percent(level)} from block {at}" for at, level in levels)
+        yield f"The cost differs by regime: {said}."
+    if drift is not None or levels:  # both make neighbours alike, and give more than one level
+        return
+    neighbours = alike(costs.values)
+    if neighbours is not None:
+        yield (
+            f"Neighbouring pairs are not independent (lag-1 autocorrelation "
+            f"{neighbours.statistic:.2f}, {_p(neighbours.p)}): another session may differ by more "
+            "than the interval says."
+        )
+    yield from _of_modes(modes(costs.values, least), "the pairs")
+
+
+def _of_baseline(base: Series, least: float) -> Iterator[str]:
+    """Say what concerns all rows of a group."""
+    if len(base.blocks) < FEWEST:
+        return
+    drift, levels = course(base, least)
+    if drift is not None:
+        yield (
+            f"Drift: the baseline became {_size(drift.change)} "
+            f"{'worse' if drift.change > 0 else 'better'} from the first third of the session to "
+            f"the last (tau {drift.tau:.2f}, {_p(drift.p)}); {_STEADY}."
+        )
+    if levels:
+        first = levels[0][1]
+        said = ", ".join(f"{_percent(level - first)} from block {at}" for at, level in levels[1:])
+        yield (
+            f"Measured across {len(levels)} regimes of the host: against its beginning, the "
+            f"baseline cost {said}; {_STEADY}."
+        )
+    if drift is None and not levels:
+        yield from _of_modes(modes(base.values, least), "the baseline's values")
+
+
+def _of_modes(found: Modes | None, what: str) -> Iterator[str]:
+    if found is not None:
+        yield (
+            f"Two modes: {what} lie around two levels, {_size(found.gap)} apart, {found.lower} at "
+            f"the lower and {found.upper} at the upper (dip test, {_p(found.p)})."
+        )
+
+
+def _of_order(series: Sequence[Series], least: float) -> Iterator[str]:
+    found = place_effect(series, least)
+    if found is not None:
+        yield (
+            f"Order matters: what is measured in place {found.worst + 1} of its block costs "
+            f"{_size(found.gap)} more than in place {found.best + 1} (permutation test, "
+            f"{_p(found.p)}); the order is random, so this widens the interval and moves nothing."
+        )
+
+
+def _values(history: History, metric: Metric, variant: Variant) -> Series:
+    worse = -1.0 if metric.better is Better.HIGHER else 1.0
+    known = {}
+    for block, trial in history.trials.items():
+        value = contention.value(trial, metric, variant) if has_numbers(trial) else None
+        if value is not None and 0 < value < math.inf:
+            known[block] = worse * math.log(value)
+    return _series(history, list(known), np.array(list(known.values())))
+
+
+def _series(history: History, blocks: Sequence[int], values: Array) -> Series:
+    trials = [history.trials[block] for block in blocks]
+    try:
+        starts = [datetime.fromisoformat(trial.started_at).timestamp() for trial in trials]
+        times = np.array(starts)
+    except ValueError:
+        times = np.array(blocks, dtype=np.float64)
+    return Series(times, values, blocks, [trial.slot for trial in trials])
+
+
+def _size(log: float) -> str:
+    return f"{100 * (ratio(abs(log)) - 1):.2g} %"
+
+
+def _percent(log: float) -> str:
+    return f"{100 * (ratio(log) - 1):+.2g} %"
+
+
+def _p(p: float) -> str:
+    return f"p {p:.1g}" if p >= 0.001 else "p < 0.001"

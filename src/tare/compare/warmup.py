@@ -1,0 +1,122 @@
+"""Whether the trials of a workload had levelled after their warm-up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tare.compare.comparison import Comparison
+from tare.compare.contention import value
+from tare.compare.pairing import Group, group, has_numbers
+from tare.model import Better, Cell, Kind, Plan, Trial
+from tare.stats.signed_rank import Array
+from tare.stats.warmup import step
+
+SURE = 0.01
+"""Largest p at which a step is believed; beside that it must be half the margin high."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsteady:
+    """After ``declared`` warm-ups the next ``cut`` trials of an instance were not yet level.
+
+    ``speedup`` is the ratio minus one by which those after them are better, below 0 worse.
+    """
+
+    declared: int
+    cut: int
+    speedup: float
+    p: float
+
+    @property
+    def warmups(self) -> int:
+        """How many warm-up trials an instance needs."""
+        return self.declared + self.cut
+
+
+def unsteady(plan: Plan, trials: Iterable[Trial]) -> dict[Group, Unsteady]:
+    """Find the groups whose primary metric had not levelled after the warm-up.
+
+    Instances of all platforms of a group are pooled: those with one label worked in the same
+    blocks, so their mean is one series. Only instances with the fewest warm-ups are asked: after a
+    count was raised, the later ones cannot say what the earlier ones needed.
+    """
+    by_group: dict[Group, dict[str, list[tuple[int, Array]]]] = {}
+    for (cell, label), some in _by_instance(plan, trials).items():
+        warm = sum(trial.kind is Kind.WARMUP for trial in some)
+        series = _series(plan, cell, some)
+        by_group.setdefault(group(cell), {}).setdefault(label, []).append((warm, series))
+    found = {}
+    for key, labels in by_group.items():
+        declared = min(warm for some in labels.values() for warm, _ in some)
+        pooled = [_pooled([s for warm, s in some if warm == declared]) for some in labels.values()]
+        seen = step([series for series in pooled if series is not None])
+        if seen is None or seen.p >= SURE:
+            continue
+        speedup = math.expm1(seen.height)
+        if abs(speedup) >= plan.repetition.margin / 2:
+            found[key] = Unsteady(declared, seen.cut, speedup, seen.p)
+    return found
+
+
+def beside_warmup(
+    rows: Sequence[Comparison], plan: Plan, trials: Iterable[Trial]
+) -> list[Comparison]:
+    """Flag the rows whose trials had not levelled when they were first measured."""
+    found = unsteady(plan, trials)
+    return [
+        replace(row, flags=(*row.flags, _flag(found[group(row.cell)], plan)))
+        if group(row.cell) in found
+        else row
+        for row in rows
+    ]
+
+
+def _flag(found: Unsteady, plan: Plan) -> str:
+    trials = "trial" if found.declared == 1 else "trials"
+    became = "faster" if found.speedup > 0 else "slower"
+    later = ""
+    if plan.repetition.warmup == "auto":
+        later = f" Later instances have {found.warmups} warm-ups."
+    return (
+        f"Not steady: after {found.declared} warm-up {trials} they still became "
+        f"{100 * abs(found.speedup):.2g} % {became} ({found.cut} more in each instance, "
+        f"p {found.p:.2g}); they are all counted.{later}"
+    )
+
+
+def _by_instance(plan: Plan, trials: Iterable[Trial]) -> dict[tuple[Cell, str], list[Trial]]:
+    """Sort trials by cell and instance, in the order in which they ended."""
+    found: dict[tuple[Cell, str], list[Trial]] = {}
+    for trial in trials:
+        cell = plan.cells_by_id.get(trial.cell)
+        if cell is not None and trial.instance:
+            found.setdefault((cell, f"{trial.instance} {trial.cpuset}"), []).append(trial)
+    return found
+
+
+def _series(plan: Plan, cell: Cell, trials: Sequence[Trial]) -> Array:
+    """Give the log times of an instance's measured trials, up to the first without a number."""
+    metric = plan.metrics[cell.workload][0]
+    worse = -1.0 if metric.better is Better.HIGHER else 1.0
+
+    def logs() -> Iterator[float]:
+        for trial in trials:
+            if trial.kind is not Kind.MEASURED:
+                continue
+            number = value(trial, metric, plan.repetition.variant) if has_numbers(trial) else None
+            if number is None or not 0 < number < math.inf:
+                return
+            yield worse * math.log(number)
+
+    return np.array(list(logs()), dtype=np.float64)
+
+
+def _pooled(series: Sequence[Array]) -> Array | None:
+    """Average the series of instances that worked in the same blocks, as far as all of them go."""
+    long = [one for one in series if len(one) > 0]
+    length = min(map(len, long), default=0)
+    return np.mean([one[:length] for one in long], axis=0) if length else None

@@ -1,0 +1,163 @@
+"""In what a platform differs from the baseline, in the order of how gravely that misleads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tare.model import Scalar
+from tare.preconditions.clock import Skew
+from tare.preconditions.reading import Reading
+
+SKEW_LIMIT = 500e-6
+"""Beyond the rate error of any healthy clock, corrected or not (METHOD.md 4)."""
+SET_LIMIT_S = 0.25
+"""Both parts of an offset are read within much less."""
+MEMORY_LIMIT = 0.15
+"""A guest's kernel keeps some of its memory; the same slack as for what was asked."""
+READ_RATIO = 2.0
+READ_FLOOR = 0.2
+"""Parts of a round of bash's loop below which the cost of a look at the clock is not told apart."""
+MAX_NAMES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One difference: what is affected, in words a clause long, and whether only files are."""
+
+    about: str
+    said: str
+    only_files: bool = False
+
+
+def mismatches(base: Reading, mine: Reading) -> list[Mismatch]:
+    """Compare a platform's reading with the baseline's; what either does not tell is left out."""
+    return [
+        *_tools(base, mine),
+        *_clock(base, mine),
+        *_cpus(base, mine),
+        *_memory(base, mine),
+        *_files(base, mine),
+        *_kernel(base, mine),
+    ]
+
+
+def clock_mismatches(skew: Skew | None, set_s: float | None) -> list[Mismatch]:
+    """Judge how a machine's clock went, and how far its time of day was set during the session."""
+    found: list[Mismatch] = []
+    if skew is not None and (skew.low > SKEW_LIMIT or skew.high < -SKEW_LIMIT):
+        least = min(abs(skew.low), abs(skew.high))
+        way = "fast" if skew.low > 0 else "slow"
+        said = (
+            f"its clock runs at least {100 * least:.2g} % {way}, held against the host's "
+            f"for {skew.over_s:.0f} s"
+        )
+        found.append(Mismatch("clock rate", said))
+    if set_s is not None and abs(set_s) > SET_LIMIT_S:
+        found.append(Mismatch("clock set", f"its time of day was set by {set_s:+.1f} s"))
+    return found
+
+
+def _tools(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+    for name in base:
+        if name.startswith("sha256.") and name in mine and base[name] != mine[name]:
+            file = name.removeprefix("sha256.")
+            yield Mismatch(f"version of {file}", f"{file} is another file than there")
+
+
+def _clock(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+    yield from _differs(base, mine, "clocksource", "clock source")
+    there, here = _look(base), _look(mine)
+    if there is not None and here is not None and here[1] > READ_RATIO * max(there[1], READ_FLOOR):
+        said = (
+            f"a look at the clock takes {1e6 * here[0]:.3g} µs ({1e6 * there[0]:.2g} µs there), "
+            "more than its CPU is slower"
+        )
+        yield Mismatch("cost of reading the clock", said)
+
+
+def _look(one: Reading) -> tuple[float, float] | None:
+    """Give the cost of a look at the clock in seconds, and as a part of a round of the loop."""
+    look, loop = one.get("clock_read_s"), one.get("loop_s")
+    if look is None or not loop:
+        return None
+    return float(look), float(look) / float(loop)
+
+
+def _cpus(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+    yield from _differs(base, mine, "cpus_allowed", "CPUs")
+    there, here = (float(one.get("cpu_quota", 0)) for one in (base, mine))
+    if base and mine and there != here:
+        said = f"CPU quota {_quota(here)} ({_quota(there)} there)"
+        yield Mismatch("CPU quota", said)
+    yield from _differs(base, mine, "cpu_model", "CPU model")
+    if "cpu_flags" in base and "cpu_flags" in mine:
+        there_flags, here_flags = (set(str(one["cpu_flags"]).split()) for one in (base, mine))
+        if lost := sorted(there_flags - here_flags):
+            yield Mismatch("CPU flags", f"{len(lost)} CPU flags missing ({_named(lost)})")
+        if more := sorted(here_flags - there_flags):
+            yield Mismatch("CPU flags", f"{len(more)} CPU flags more ({_named(more)})")
+    for name in ("governor", "turbo", "smt"):
+        yield from _differs(base, mine, name, name.upper() if name == "smt" else name)
+
+
+def _memory(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+    there, here = (int(one.get("memory_given_bytes", 0)) for one in (base, mine))
+    if there and here and abs(here / there - 1) > MEMORY_LIMIT:
+        said = f"{here / 2**20:.0f} MiB of memory ({there / 2**20:.0f} there)"
+        yield Mismatch("memory", said)
+    if "swap_bytes" in base and "swap_bytes" in mine:
+        there_swap, here_swap = (bool(one["swap_bytes"]) for one in (base, mine))
+        if there_swap != here_swap:
+            said = "swap (none there)" if here_swap else "no swap (some there)"
+            yield Mismatch("swap", said)
+    yield from _differs(base, mine, "thp", "transparent huge pages")
+    yield from _differs(base, mine, "huge_pages", "reserved huge pages")
+    yield from _differs(base, mine, "ksm", "KSM")
+
+
+def _files(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+    yield from _differs(base, mine, "disk_cache", "disk cache mode", only_files=True)
+    yield from _differs(base, mine, "filesystem", "filesystem", only_files=True)
+    if mine.get("o_direct") is False and base.get("o_direct") is not False:
+        yield Mismatch("O_DIRECT", "its filesystem refuses O_DIRECT", only_files=True)
+    if base.get("o_direct") is False and mine.get("o_direct"):
+        said = "it has O_DIRECT, which the baseline's filesystem refuses"
+        yield Mismatch("O_DIRECT", said, only_files=True)
+
+
+def _kernel(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+    yield from _differs(base, mine, "kernel", "kernel")
+    names = {
+        name
+        for one in (base, mine)
+        for name in one
+        if name.startswith("mitigation.") and base.get(name) != mine.get(name)
+    }
+    if names and "weaknesses_known" in base and "weaknesses_known" in mine:
+        listed = _named(sorted(name.removeprefix("mitigation.") for name in names))
+        yield Mismatch("mitigations", f"{len(names)} other mitigations ({listed})")
+
+
+def _differs(
+    base: Reading, mine: Reading, name: str, title: str, *, only_files: bool = False
+) -> Iterator[Mismatch]:
+    there, here = base.get(name), mine.get(name)
+    if there is not None and here is not None and there != here:
+        said = f"{title} {_text(here)} ({_text(there)} there)"
+        yield Mismatch(title, said, only_files)
+
+
+def _text(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def _quota(cpus: float) -> str:
+    return f"{cpus:g} CPUs" if cpus else "none"
+
+
+def _named(names: list[str]) -> str:
+    rest = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,197 @@
+"""Ways to compare a platform with its baseline, each applied to the same noise.
+
+Tare's is made of ``tare.stats`` itself: its rule, its looks, its levels. The others are what
+published comparisons and common tools do, followed by the test that their readers apply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from tare.proof.noise import Array, Noise
+from tare.stats.schedule import level, looks, sequential_p
+from tare.stats.sequential import Rule, Verdict
+from tare.stats.signed_rank import estimate, p_value
+
+CAP = 100
+MARGIN = 0.02
+RULE = Rule(cap=CAP, minimum=8, margin=math.log1p(MARGIN))
+"""The defaults of a study: at most 100 blocks, and 2 % is the same."""
+
+ORDINARY = 0.05
+"""The level of an ordinary interval of 95 %, for a number of pairs fixed beforehand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One comparison as Tare measures and prints it.
+
+    ``covered`` is whether the interval printed at the stop holds the truth; ``reach`` is the end of
+    it that is farther from 0.
+    """
+
+    verdict: Verdict
+    pairs: int
+    log_cost: float
+    reach: float
+    p: float
+    covered: bool
+
+
+def blocks(
+    noise: Noise, rng: np.random.Generator, paths: int, platforms: int, cap: int = CAP
+) -> Array:
+    """Measure equal platforms, baseline and A/A control in ``cap`` randomized blocks.
+
+    Gives the log ratios to the baseline, paths by platforms by blocks.
+    """
+    cells = platforms + 2
+    trials = noise.series(rng, paths, cap * cells).reshape(paths, cap, cells)
+    ordered = rng.permuted(trials, axis=2)
+    # Of cells in random order it does not matter which is called what.
+    ratios = ordered[:, :, 2:] - ordered[:, :, :1]
+    return np.moveaxis(ratios, 2, 1)
+
+
+def measured(log_ratios: Array, truth: float = 0.0, *, rule: Rule = RULE) -> Measured:
+    """Judge one comparison as ``tare run`` does, which ends it at the look that decides."""
+    whole = rule.judge(log_ratios, ended=True)
+    stop = len(log_ratios) if whole.decided_at is None else whole.decided_at
+    seen = log_ratios[:stop]
+    judged = rule.judge(seen, ended=stop == len(log_ratios))
+    low, high = judged.interval or (-math.inf, math.inf)
+    return Measured(
+        verdict=judged.verdict,
+        pairs=stop,
+        log_cost=estimate(seen),
+        reach=max(abs(low), abs(high)),
+        p=judged.p,
+        covered=low <= truth <= high,
+    )
+
+
+def holds(errors: Array, n: int, strictness: float) -> bool:
+    """Say whether the interval of the first n pairs holds the truth, given the pairs less it.
+
+    It does exactly if the test does not reject the truth (``tare.stats.signed_rank``).
+    """
+    return p_value(errors[:n]) > strictness
+
+
+def holds_always(errors: Array, rule: Rule = RULE) -> bool:
+    """Say whether the intervals of all looks up to the cap hold the truth together."""
+    strict = level(rule.cap)
+    return all(holds(errors, n, strict) for n in looks(rule.cap, rule.minimum))
+
+
+def pairs_until(log_ratios: Array, p: float, rule: Rule = RULE) -> int:
+    """Find the look from which on the sequential p is at most ``p``; above the cap, none is."""
+    taken: list[float] = []
+    for n in looks(rule.cap, rule.minimum):
+        taken.append(p_value(log_ratios[:n]))
+        if sequential_p(taken, rule.cap) <= p:
+            return n
+    return rule.cap + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A rule that measures one platform to its end and then the other.
+
+    ``apart`` says that a minute lies between the two, as where platforms are set up one at a time.
+    With ``sd_limit`` it stops each at ``least`` trials or as soon as their SD is below it, at
+    ``most`` at the latest. A trial is the mean of ``length`` short ones in a row. The test is
+    Student's, Welch's, or the eye's: whether two bars of mean and SD stand apart.
+    """
+
+    name: str
+    least: int
+    most: int
+    apart: bool
+    sd_limit: float | None = None
+    length: int = 1
+    test: Literal["student", "welch", "bars"] = "student"
+
+
+SD_LIMIT = 0.025
+"""Phoronix Test Suite's default limit (METHOD.md 1, read in its source); 3 trials, at most 12."""
+
+RIVALS = (
+    Rival("five in a row, Student", 5, 5, apart=True),
+    Rival("five of 60 s in a row, Student", 5, 5, apart=True, length=100),
+    Rival("Phoronix's rule, Student", 3, 12, apart=True, sd_limit=SD_LIMIT),
+    Rival("hyperfine's ten, Welch", 10, 10, apart=False, test="welch"),
+    Rival("hyperfine's ten, bars of SD apart", 10, 10, apart=False, test="bars"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a rival's users see, by path: the ratio of means, its p, and the trials of both sides.
+
+    The trials are counted in short ones. For bars p is 0 where they stand apart, else 1.
+    """
+
+    ratio: Array
+    p: Array
+    trials: Array
+
+
+def tested(
+    rival: Rival, noise: Noise, rng: np.random.Generator, paths: int, effects: Sequence[float]
+) -> dict[float, Tested] | None:
+    """Apply a rival to platforms that are slower by each effect; None where it cannot be."""
+    arms = noise.arms(rng, paths, rival.most * rival.length, apart=rival.apart)
+    if arms is None:
+        return None
+    base, other = (np.exp(_means(arm, rival.length)) for arm in arms)
+    return {effect: _tested(rival, base, other * (1 + effect)) for effect in effects}
+
+
+def _means(logs: Array, length: int) -> Array:
+    if length == 1:
+        return logs
+    means: Array = np.exp(logs).reshape(len(logs), -1, length).mean(axis=2)
+    return np.log(means)
+
+
+def _tested(rival: Rival, base: Array, other: Array) -> Tested:
+    m, n = _stopped(rival, base), _stopped(rival, other)
+    mean_a, var_a = _moments(base, m)
+    mean_b, var_b = _moments(other, n)
+    if rival.test == "bars":
+        apart = np.abs(mean_b - mean_a) > np.sqrt(var_a) + np.sqrt(var_b)
+        return Tested(mean_b / mean_a, np.where(apart, 0.0, 1.0), rival.length * (m + n))
+    if rival.test == "welch":
+        error = var_a / m + var_b / n
+        freedom = error**2 / ((var_a / m) ** 2 / (m - 1) + (var_b / n) ** 2 / (n - 1))
+    else:
+        freedom = m + n - 2.0
+        error = ((m - 1) * var_a + (n - 1) * var_b) / freedom * (1 / m + 1 / n)
+    p = np.asarray(2 * stats.t.sf(np.abs(mean_b - mean_a) / np.sqrt(error), freedom))
+    return Tested(mean_b / mean_a, p, rival.length * (m + n))
+
+
+def _stopped(rival: Rival, values: Array) -> Array:
+    """Say after how many trials each path stops."""
+    ends = np.full(len(values), float(rival.most))
+    if rival.sd_limit is None:
+        return ends
+    for n in reversed(range(rival.least, rival.most)):
+        seen = values[:, :n]
+        ends[seen.std(axis=1, ddof=1) / seen.mean(axis=1) < rival.sd_limit] = n
+    return ends
+
+
+def _moments(values: Array, counts: Array) -> tuple[Array, Array]:
+    """Give mean and variance of the first so many of each row."""
+    used = np.arange(values.shape[1]) < counts[:, None]
+    mean = np.where(used, values, 0.0).sum(axis=1) / counts
+    squares = np.where(used, values - mean[:, None], 0.0) ** 2
+    return mean, squares.sum(axis=1) / (counts - 1)

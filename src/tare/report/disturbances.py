@@ -1,0 +1,101 @@
+"""What else the host did during the trials, by platform; and sentences that are said many times."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from tare.model import Kind, Status
+from tare.report.numbers import NONE, plain, share_text
+
+if TYPE_CHECKING:
+    from tare.report.findings import Findings
+
+COLUMNS = {
+    "steal": "stolen",
+    "foreign": "other work",
+    "psi_cpu_some": "CPU pressure",
+    "psi_memory_some": "memory pressure",
+    "psi_io_some": "I/O pressure",
+    "frequency_ratio": "clock rate",
+}
+"""Names in ``Trial.noise`` that are shares, and what they are called."""
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """A row for each platform: trials, suspect, run again, then median and most of each column.
+
+    ``untold`` are the columns that no trial has a number for; ``reasons`` say of suspect trials why
+    they are, with how many.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    untold: Sequence[str]
+    reasons: Sequence[str]
+
+
+def disturbances(found: Findings) -> Disturbances | None:
+    """Gather what was read during the measured trials; None if nothing was."""
+    platforms = {cell.id: cell.platform for cell in found.plan.cells}
+    trials = [one for one in found.results.trials if one.kind is Kind.MEASURED]
+    seen = {name for one in trials for name in one.noise}
+    suspect = [one for one in trials if one.status is Status.SUSPECT]
+    if not seen and not suspect:
+        return None
+    told = [name for name in COLUMNS if name in seen]
+    rows = []
+    for platform in found.platforms:
+        own = [one for one in trials if platforms.get(one.cell) == platform]
+        if own:
+            bad = sum(one.status is Status.SUSPECT for one in own)
+            again = sum(one.repeat > 0 for one in own)
+            spread = [_spread(name, [one.noise for one in own]) for name in told]
+            counted = (f"{len(own):,}", share_text(bad / len(own)), f"{again:,}")
+            rows.append((platform, *counted, *spread))
+    reasons = merged(why for one in suspect for why in one.reason.split("; "))
+    return Disturbances(
+        columns=[COLUMNS[name] for name in told],
+        rows=rows,
+        untold=[words for name, words in COLUMNS.items() if name not in seen],
+        reasons=[f"{why} ({count:,} of {len(trials):,} trials)" for why, count in reasons.items()],
+    )
+
+
+def merged(sentences: Iterable[str]) -> dict[str, int]:
+    """Count sentences, taking those for one that differ only in numbers; the most frequent first.
+
+    Where a number differs, the one sentence has its range: ``other work took 11 to 54 %``.
+    """
+    alike: dict[str, list[list[str]]] = {}
+    for sentence in sentences:
+        alike.setdefault(_NUMBER.sub("\0", sentence), []).append(_NUMBER.findall(sentence))
+    counts: Counter[str] = Counter()
+    for form, numbers in alike.items():
+        parts = form.split("\0")
+        ranges = [_range(column) for column in zip(*numbers, strict=True)]
+        filled = "".join(f"{part}{told}" for part, told in zip(parts, [*ranges, ""], strict=True))
+        counts[filled] += len(numbers)
+    return dict(counts.most_common())
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = min(numbers, key=float), max(numbers, key=float)
+    return low if low == high else f"{low} to {high}"
+
+
+def _spread(name: str, noise: Sequence[Mapping[str, float]]) -> str:
+    """Give the median, and what is farthest from undisturbed: for the clock rate that is least."""
+    known = [one[name] for one in noise if name in one]
+    if not known:
+        return NONE
+    far = min(known) if name == "frequency_ratio" else max(known)
+    middle, farthest = (f"{plain(100 * share, 2)}" for share in (median(known), far))
+    return f"{middle} | {farthest} %"

@@ -1,0 +1,269 @@
+"""The self-test: its plan, what it makes of trials whose truth is known, and who repeats it."""
+
+import io
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tare import resolution, runner
+from tare.cli import CANNOT, DONE, NOT_ALL_OK
+from tare.cli import selftest as command
+from tare.compare import compare
+from tare.errors import OutputNotUnderstood
+from tare.model import HostCost, Kind, Status, Trial, Variant
+from tare.report import describe
+from tare.report.facts import selftest as told
+from tare.report.findings import platform_text
+from tare.selftest import ARMS, STAGES, declare, evaluate, is_resolved, order, until
+from tare.selftest.outcome import SPANS_S
+from tare.selftest.words import said
+from tare.selftest.work import Work
+from tare.store import Results, Writer, load
+from tare.workload import Output
+
+WORK_S = 0.7
+HOST = {"kernel": "6.1", "cpu_model": "made up", "cpus": 2}
+
+
+BLOCKS = 36
+"""Those of one stage."""
+
+
+def planned(stage=1):
+    return until(order(declare("host"), seed=1), stage)
+
+
+def trials(plan, *, load=1.0, noise=0.002, account=True, bias=1.0):
+    """Run a plan on a host where other work takes a random share of every trial."""
+    rng = np.random.default_rng(7)
+    for slot in plan.slots:
+        cell = plan.cells_by_id[slot.cell]
+        more = (1 + (cell.injected or 0.0)) ** bias
+        cpu_s = WORK_S * more * math.exp(rng.normal(0, noise))
+        lost_s = WORK_S * load * rng.uniform(0, 1)
+        wall_s = cpu_s + lost_s
+        host = HostCost(cpu_s=cpu_s, run_delay_s=lost_s, all_cpu_s=cpu_s, coverage=1.0, threads=1,
+                        workers=1, foreign_cpu_s=lost_s, foreign_delay_s=lost_s)  # fmt: skip
+        yield Trial(
+            cell=slot.cell, block=slot.block, slot=slot.slot, kind=Kind.MEASURED, instance="1",
+            status=Status.OK, duration_s=wall_s, samples={"tool_duration": wall_s},
+            host=host if account else None, phases_s={"command": wall_s, "setup": 0.05},
+        )  # fmt: skip
+
+
+def by_variant(tested):
+    return {one.variant: one for one in tested}
+
+
+def test_every_arm_stands_once_in_each_block_on_the_same_instance():
+    plan = planned()
+
+    assert sorted((cell.injected is not None, cell.injected or 0) for cell in plan.cells) == [
+        (False, 0), (True, 0), (True, 0.01), (True, 0.03), (True, 0.1),
+    ]  # fmt: skip
+    assert Counter(slot.cell for slot in plan.slots) == {cell.id: BLOCKS for cell in plan.cells}
+    for block in range(BLOCKS):
+        of = [slot for slot in plan.slots if slot.block == block]
+        assert [slot.slot for slot in of] == list(range(5))
+        assert len({slot.instance for slot in of}) == 1
+    orders = {tuple(s.cell for s in plan.slots if s.block == block) for block in range(BLOCKS)}
+    assert len(orders) > BLOCKS / 2
+    assert planned().slots == plan.slots
+
+
+def test_a_stage_is_the_beginning_of_the_next():
+    stages = [planned(stage) for stage in range(1, STAGES + 1)]
+
+    assert [stage.repetition.max_blocks for stage in stages] == [36, 72, 108]
+    assert stages[-1].slots == order(declare("host"), seed=1).slots
+    for one, following in pairwise(stages):
+        assert following.slots[: len(one.slots)] == one.slots
+
+
+def test_it_is_resolved_when_every_interval_of_the_recommended_variant_is_narrow():
+    plan = planned()
+
+    assert is_resolved(evaluate(plan, trials(plan, noise=0.002)))
+    assert not is_resolved(evaluate(plan, trials(plan, noise=0.02)))
+    assert is_resolved(evaluate(plan, []))  # there is nothing to go on with
+
+
+def test_the_arms_are_compared_with_the_baseline_of_their_stack_by_the_corrected_time():
+    plan = planned()
+    found = [row for row in compare(plan, trials(plan)).comparisons if row.primary]
+
+    assert [row.cell.injected for row in found] == list(ARMS)
+    assert all(row.baseline.injected is None for row in found)
+    assert {row.variant for row in found} == {Variant.CORRECTED}
+    assert platform_text(found[2].cell) == "host (+3 % work)"
+
+
+@pytest.mark.parametrize(("injected", "total"), [(None, 800), (0.0, 800), (0.01, 808), (0.1, 880)])
+def test_the_dear_arm_does_so_many_more_events(injected, total):
+    assert f"--events={total}" in Work(events=800, injected=injected).command()
+
+
+def test_a_run_that_ended_early_is_none():
+    text = "total time:                          0.7000s\ntotal number of events:         {}\n"
+    work = Work(events=800, injected=0.01)
+
+    (sample,) = work.parse(Output(text.format(808)))
+    assert (sample.metric.name, sample.value) == ("tool_duration", 0.7)
+    with pytest.raises(OutputNotUnderstood, match="all of 808 events"):
+        list(work.parse(Output(text.format(807))))
+
+
+def test_under_load_the_truth_is_found_less_foreign_delay():
+    plan = planned()
+    found = by_variant(evaluate(plan, trials(plan), stacks=3))
+
+    for variant in (Variant.CORRECTED, Variant.HOST_CPU):
+        for arm in found[variant].arms:
+            assert arm.holds, (variant, arm)
+            assert arm.high - arm.low < 0.01
+            assert arm.pairs == BLOCKS
+    (three,) = (arm for arm in found[Variant.WALL].arms if arm.truth == 0.03)
+    assert three.high - three.low > 0.05
+    assert [one.recommended for one in found.values()] == [False, True, False]
+    assert found[Variant.CORRECTED].resolvable[1] < found[Variant.WALL].resolvable[1] / 10
+
+
+def test_on_a_quiet_host_wall_time_is_recommended():
+    plan = planned()
+    found = by_variant(evaluate(plan, trials(plan, load=0.0)))
+
+    assert [one.recommended for one in found.values()] == [True, False, False]
+
+
+def test_without_an_account_only_wall_time_is_left():
+    plan = planned()
+    found = by_variant(evaluate(plan, trials(plan, account=False)))
+
+    assert found[Variant.WALL].recommended
+    assert found[Variant.CORRECTED].resolvable == (None,) * len(SPANS_S)
+    assert "corrected variant is not known" in found[Variant.CORRECTED].reason
+
+
+def test_a_time_too_short_for_eight_pairs_resolves_nothing():
+    plan = planned()
+    slow = [replace(one, phases_s={"command": 4.0}) for one in trials(plan)]
+    found = by_variant(evaluate(plan, slow))[Variant.CORRECTED]
+
+    assert found.pair_s == 8.0
+    assert found.resolvable[:2] == (None, None)
+    assert found.resolvable[2] > 0
+
+
+def test_a_stack_that_is_not_there_says_why():
+    plan = planned()
+    missing = [
+        replace(one, status=Status.UNAVAILABLE, reason="no docker", samples={}, host=None)
+        for one in trials(plan)
+    ]
+    found = evaluate(plan, missing)
+
+    assert {one.reason for one in found} == {"no docker"}
+    assert not any(one.recommended for one in found)
+    assert command.status(found) == CANNOT
+    assert "no numbers" in said(found, "today")[0]
+
+
+def test_fewer_pairs_than_can_decide_are_no_numbers():
+    plan = planned()
+    found = evaluate(plan, list(trials(plan))[:25])
+
+    assert {one.reason for one in found} == {"5 pairs are too few"}
+
+
+def test_no_trials_at_all_are_no_numbers():
+    found = evaluate(planned(), [])
+
+    assert all(arm.found is None for one in found for arm in one.arms)
+    assert command.status(found) == CANNOT
+
+
+def test_a_truth_outside_its_interval_is_a_failure():
+    plan = planned()
+
+    assert command.status(evaluate(plan, trials(plan))) == DONE
+    wrong = evaluate(plan, trials(plan, bias=2.0))
+    assert command.status(wrong) == NOT_ALL_OK
+    assert "2 of 4 intervals hold" in said(wrong, "today")[0] or "1 of 4" in said(wrong, "t")[0]
+
+
+def test_it_goes_through_the_ordinary_runner(lab):
+    study = declare("host/sim")
+    plan, folder = until(order(study, seed=3), 1), lab.folder / "selftest"
+    writer = Writer(folder)
+    writer.start(study.source, plan)
+    writer.close()
+    runner.run(study, plan, folder, runner.Silent())
+    results = load(folder)
+
+    assert results.run["stop"] == f"the maximum of {BLOCKS} blocks was reached"
+    found = by_variant(evaluate(plan, results.trials))[Variant.WALL]
+    for arm in found.arms:
+        assert arm.holds
+        assert arm.found == pytest.approx(arm.truth, abs=0.02)
+    assert len(describe(results).groups) == 1
+
+
+def test_the_page_prints_every_variant_and_marks_what_was_missed():
+    from rich.console import Console
+
+    plan = planned()
+    tested = evaluate(plan, trials(plan))
+    console = Console(width=150, record=True, file=io.StringIO())
+    for part in command.page(tested, said(tested, "2026-11-21")):
+        console.print(part)
+    text = console.export_text()
+
+    assert "host, less foreign delay (recommended)" in text
+    assert "host, wall time" in text
+    assert "+3 % of work came out as" in text
+
+
+@pytest.fixture
+def stored(monkeypatch, tmp_path):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path / "home"))
+    resolution.remember(HOST, "2026-11-21", ["It came out.", "It resolves 1 %."], [])
+    return tmp_path / "home" / resolution.FILE
+
+
+def test_the_last_self_test_of_this_host_is_remembered(stored):
+    assert resolution.last(HOST)["said"] == ["It came out.", "It resolves 1 %."]
+    assert resolution.last({**HOST, "kernel": "6.2"}) == {}
+    resolution.remember(HOST, "2026-11-22", ["Another."], [])
+    assert resolution.last(HOST)["date"] == "2026-11-22"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"host": 1}'])
+def test_a_damaged_self_test_is_none(stored, content):
+    stored.write_text(content)
+    assert resolution.last(HOST) == {}
+
+
+def test_reports_tell_the_last_self_test_or_how_to_get_one(stored, tmp_path):
+    results = Results(tmp_path, "", planned(), facts={}, run={}, trials=())
+    known = {"said": ["As the study began."]}
+
+    def lines(**facts):
+        return told(describe(replace(results, facts=facts)))
+
+    assert lines(host=HOST) == ["It came out.", "It resolves 1 %."]
+    other = {**HOST, "cpus": 64}
+    assert lines(host=other, selftest=known) == ["As the study began."]
+    for facts in ({}, {"host": None}, {"host": other, "selftest": {}}, {"selftest": "no"}):
+        assert "tare selftest tells" in lines(**facts)[1]
+
+
+def test_what_is_stored_is_plain_data(stored):
+    plan = planned()
+    tested = evaluate(plan, trials(plan))
+
+    assert json.loads(json.dumps(command.as_table(tested)))[0]["arms"][0]["truth"] == 0.0
