@@ -95,7 +95,6 @@ class Cell:
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
-
     @property
     def injected(self) -> float | None:
         """How much work was added on purpose (0.03 is 3 %), if it is a cell of a self-test."""
@@ -185,6 +184,15 @@ class Trial:
     partner: str = ""
 
 
+class Evidence(StrEnum):
+    """What a verdict rests on."""
+
+    LIKELY = "likely"
+    """The rule of looks: of equal platforms, one comparison in twenty is told apart by luck."""
+    ESTABLISHED = "established"
+    """The e-process as well and, over all comparisons of a study together, Holm's p."""
+
+
 class Design(StrEnum):
     """How the two halves of a pair are measured (METHOD.md 3.4)."""
 
@@ -213,6 +221,7 @@ class Repetition:
     ``tare.stats.looks`` up to ``max_blocks``; ``budget_s`` ends the measuring, None is no budget.
     ``shared_devices`` allows a duet of workloads that use one device, such as the disk.
     ``variant`` of the primary metric is what verdicts, stopping and Holm's family rest on.
+    A comparison goes on until its verdict has the ``evidence`` that is asked for.
 
     Each platform has so many ``instances`` at once; one is replaced by a fresh one after
     ``blocks_per_instance``, or "auto": where instances differ, when that is the better buy.
@@ -227,6 +236,7 @@ class Repetition:
     budget_s: float | None = None
     instances: int = 5
     variant: Variant = Variant.WALL
+    evidence: Evidence = Evidence.LIKELY
     design: Design = Design.INTERLEAVED
     shared_devices: bool = False
     blocks_per_instance: int | Literal["auto"] = "auto"

@@ -15,10 +15,10 @@ import yaml
 
 from tare import runner
 from tare.cli import main
-from tare.compare import Evidence, compare, decided
+from tare.compare import compare, decided
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.machine import Completed
-from tare.model import Design, Kind, Limits, Repetition, Status, Trial
+from tare.model import Design, Evidence, Kind, Limits, Repetition, Status, Trial
 from tare.report.words import stop_text
 from tare.runner import cores, duet
 from tare.runner.session import Session

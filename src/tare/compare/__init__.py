@@ -31,15 +31,15 @@ their layers), ``conditions`` (in what a platform was unlike the baseline), ``ca
 
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
-from tare.compare.evidence import Evidence
+from tare.compare.evidence import FAMILYWISE
 from tare.compare.study import Comparisons, compare, decided
 from tare.compare.summary import Summary
 
 __all__ = [
+    "FAMILYWISE",
     "Attribution",
     "Comparison",
     "Comparisons",
-    "Evidence",
     "Summary",
     "compare",
     "decided",

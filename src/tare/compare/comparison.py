@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tare.compare.evidence import Evidence, evidence
+from tare.compare.evidence import evidence
 from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pairing import History, Pairs, pair
-from tare.model import Cell, Metric, Plan, Repetition, Variant
+from tare.model import Cell, Evidence, Metric, Plan, Repetition, Variant
 from tare.stats.description import spread
 from tare.stats.hierarchy import means, nested_interval
 from tare.stats.power import detectable

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tare.compare.comparison import Comparison
+from tare.compare.evidence import within_family
 from tare.compare.pairing import Group, group
 from tare.model import Variant
 from tare.stats.holm import holm
@@ -47,7 +48,9 @@ def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
     family = [i for i, r in enumerate(rows) if r.primary and not r.cell.control and r.p is not None]
     adjusted = list(rows)
     for index, p in zip(family, holm([rows[i].p or 0.0 for i in family]), strict=True):
-        adjusted[index] = replace(rows[index], holm_p=p)
+        row = rows[index]
+        found = within_family(row.evidence, row.verdict, p)
+        adjusted[index] = replace(row, holm_p=p, evidence=found)
     return adjusted
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tare.compare.attribution import Attribution, attributions
 from tare.compare.comparison import Comparison, is_done, measured
@@ -15,7 +15,7 @@ from tare.compare.plausibility import beside_causes
 from tare.compare.stability import beside_series
 from tare.compare.summary import Summary, summarize
 from tare.compare.warmup import beside_warmup
-from tare.model import Cell, Plan, Trial, Variant
+from tare.model import Cell, Evidence, Plan, Trial, Variant
 from tare.stats.schedule import level
 
 
@@ -50,12 +50,10 @@ def compare(
             is_first = metric == plan.metrics[cell.workload][0]
             variants = _variants(plan, measurements[cell.id]) if is_first else [Variant.WALL]
             for variant in variants if cell is not baseline else ():
-                row = Comparison(
-                    cell=cell,
-                    baseline=baseline,
+                row = replace(
+                    _row(plan, cell, baseline),
                     metric=metric,
                     primary=is_first and variant is plan.repetition.variant,
-                    level=level(plan.repetition.max_blocks),
                     variant=variant,
                 )
                 rows.append(measured(row, measurements, plan.repetition))
@@ -88,7 +86,8 @@ def _heads(row: Comparison, plan: Plan) -> bool:
 def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     """List the ids of the cells that need no more blocks, by the primary metric of each.
 
-    A cell is done when a stop reason other than "not yet" holds, and stays done. A cell that this
+    A cell is done when a stop reason other than "not yet" holds, and stays done; where a plan asks
+    for established verdicts, when it has one. A cell that this
     host cannot run is done at once; one whose baseline cannot be run, or that has none, is done
     after ``min_blocks``. Baseline and control go on while any other cell of their workload,
     parameters and limits is open; a control that has only its baseline is a comparison as any.
@@ -99,10 +98,39 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     for cell in plan.cells:
         groups.setdefault(group(cell), []).append(cell)
     done = set()
+    weak = _only_likely(plan, measurements, references)
     for key, cells in groups.items():
         baseline = references.get(key)
         others = [cell for cell in cells if cell is not baseline]
         compared = [cell for cell in others if not cell.control] or others or cells
-        closed = {cell.id for cell in compared if is_done(cell, baseline, measurements, plan)}
+        closed = {
+            cell.id for cell in compared if is_done(cell, baseline, measurements, plan)
+        } - weak
         done |= closed if len(closed) < len(compared) else {cell.id for cell in cells}
     return done
+
+
+def _only_likely(
+    plan: Plan, measurements: Mapping[str, History], references: Mapping[Group, Cell]
+) -> set[str]:
+    """List the cells whose verdict is not as well founded as the plan asks for."""
+    if plan.repetition.evidence is Evidence.LIKELY:
+        return set()
+    rows = [
+        measured(_row(plan, cell, references.get(group(cell))), measurements, plan.repetition)
+        for cell in plan.cells
+        if cell is not references.get(group(cell))
+    ]
+    return {row.cell.id for row in with_holm(rows) if row.evidence is Evidence.LIKELY}
+
+
+def _row(plan: Plan, cell: Cell, baseline: Cell | None) -> Comparison:
+    """Begin the row of a cell's primary comparison."""
+    return Comparison(
+        cell=cell,
+        baseline=baseline,
+        metric=plan.metrics[cell.workload][0],
+        primary=True,
+        level=level(plan.repetition.max_blocks),
+        variant=plan.repetition.variant,
+    )

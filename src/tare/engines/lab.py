@@ -250,15 +250,23 @@ def boot(outer: Machine, scope: Scope, hypervisor: Hypervisor, name: str, folder
 
 def _await(lab: Lab) -> None:
     """Wait for the console to say so, then for sshd: it listens a moment later."""
-    said = ["grep", "-q", "tare: ready", f"{lab.folder}/console"]
-    up = await_true(
-        lambda: lab.outer.run(said).returncode == 0,
-        timeout_s=BOOT_S,
-        every_s=0.5,
-        alive=lab.lives,
-    )
-    if not up:
-        tail = lab.outer.run(["tail", "-n", "8", f"{lab.folder}/console"]).stdout
+    console = f"{lab.folder}/console"
+    told = ["grep", "-aoE", "tare: ready|emergency mode", console]
+    said = b""
+
+    def says() -> bool:
+        nonlocal said
+        said = lab.outer.run(told).stdout
+        return bool(said)
+
+    await_true(says, timeout_s=BOOT_S, every_s=0.5, alive=lab.lives)
+    if b"emergency" in said:
+        first = lab.outer.run(["head", "-n", "8", console]).stdout.decode(errors="replace")
+        raise LayerError(
+            f"the lab {lab.group} went into emergency mode; its console: {first.strip()[-600:]}"
+        )
+    if not said:
+        tail = lab.outer.run(["tail", "-n", "8", console]).stdout
         raise LayerTimedOut(
             f"the lab {lab.group} did not come up within {BOOT_S:.0f} s; its console ends: "
             f"{tail.decode(errors='replace').strip()[-600:] or '(nothing was printed)'}"

@@ -10,6 +10,7 @@ still, which says nothing of trials, in which it does not.
 from __future__ import annotations
 
 import contextlib
+import math
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ from threading import Timer
 from tare.machine import Machine, check
 
 STRETCH_S = 3.0
-SILENCE_S = 10.0
+SILENCE_S = 20.0
 BEST = 20
 """So many of the quickest answers of each end are used: others bound nothing more closely."""
 # Its time of day, in microseconds and without a process of its own.
@@ -69,7 +70,7 @@ def watch(
         deadline = Timer(stretch_s + SILENCE_S, process.kill)
         deadline.start()
         try:
-            for ping in _asked(process, now() + stretch_s, now):
+            for ping in _asked(process, stretch_s, now):
                 pings.append(ping)
         except (OSError, ValueError):  # it has ended, or does not speak bash
             pass
@@ -117,16 +118,20 @@ def day_offset(machine: Machine) -> float | None:
 
 
 def _asked(
-    process: subprocess.Popen[bytes], until_s: float, now: Callable[[], float]
+    process: subprocess.Popen[bytes], stretch_s: float, now: Callable[[], float]
 ) -> Iterable[Ping]:
+    """Ask until some time after the first answer, which waits for all that must start before."""
     question, answer = process.stdin, process.stdout
     assert question is not None  # noqa: S101 - both are pipes
     assert answer is not None  # noqa: S101
+    until_s = math.inf
     while (sent := now()) < until_s:
         question.write(b"\n")
         question.flush()
         line = answer.readline().replace(b",", b".")  # as some languages write it
-        yield Ping(sent, float(line), now())
+        received = now()
+        yield Ping(sent, float(line), received)
+        until_s = min(until_s, received + stretch_s)
 
 
 def _quickest(pings: Sequence[Ping]) -> list[Ping]:

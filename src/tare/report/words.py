@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.compare import Comparison, Evidence
-from tare.model import Kind, Status, Variant
+from tare.compare import FAMILYWISE, Comparison
+from tare.model import Evidence, Kind, Status, Variant
 from tare.report.findings import Findings
 from tare.report.numbers import (
     cost_text,
     costs_text,
     duration_text,
+    p_text,
     percent_text,
     percents_text,
     share_text,
@@ -79,8 +80,11 @@ def strength(row: Comparison) -> str:
     match row.evidence:
         case Evidence.ESTABLISHED:
             return "; established: the e-process, which is stricter, agrees"
-        case Evidence.LIKELY:
+        case Evidence.LIKELY if row.verdict is Verdict.SAME or (row.holm_p or 0) <= FAMILYWISE:
             return "; likely: the e-process, which is stricter, does not say so yet"
+        case Evidence.LIKELY:
+            p = p_text(row.holm_p)
+            return f"; likely: beside all others of the study it can be luck (Holm's p {p})"
         case None:
             return ""
 
@@ -99,7 +103,17 @@ def summary(found: Findings) -> list[str]:
     ]
     if len(by_platform) > MAX_PLATFORMS:
         said.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
-    return [*said, *_variant_sentence(found), control_text(found)]
+    return [*said, *_variant_sentence(found), *_evidence_sentence(rows), control_text(found)]
+
+
+def _evidence_sentence(rows: Sequence[Comparison]) -> Iterator[str]:
+    weighed = [row for row in rows if row.evidence is not None]
+    likely = sum(row.evidence is Evidence.LIKELY for row in weighed)
+    if likely and len(weighed) > 1:
+        yield (
+            f"{likely} of {len(weighed)} verdicts are likely, not established: each alone is wrong "
+            "once in twenty at the most, and among so many one can be."
+        )
 
 
 def _variant_sentence(found: Findings) -> Iterator[str]:

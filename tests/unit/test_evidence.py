@@ -1,0 +1,60 @@
+"""How strong a verdict is, and studies that go on until it is strong enough."""
+
+import pytest
+
+from tare.compare import compare
+from tare.compare.evidence import FAMILYWISE, within_family
+from tare.model import Evidence
+from tare.report.findings import describe
+from tare.report.words import stop_text, summary
+from tare.stats.sequential import Verdict
+
+MANY = {"base": {"sim": {"noise": 0.005}}} | {
+    f"dear{number}": {"sim": {"cost": 1.5, "noise": 0.005, "seed": number}} for number in range(6)
+}
+
+
+def rows(results):
+    found = compare(results.plan, results.trials).comparisons
+    return [row for row in found if row.primary and not row.cell.control]
+
+
+def study(lab, **repetition):
+    shared = {"min_blocks": 8, "max_blocks": 30, "instances": 1}
+    return lab.run(lab.text(MANY, repetition=shared | repetition))
+
+
+def test_many_comparisons_of_few_pairs_are_likely_only(lab):
+    results = study(lab)
+
+    assert {(row.verdict, row.evidence) for row in rows(results)} == {
+        (Verdict.SLOWER, Evidence.LIKELY)
+    }
+    assert all(row.look == 8 and row.holm_p > FAMILYWISE for row in rows(results))
+    assert "it can be luck (Holm's p" in stop_text(rows(results)[0])
+    assert "6 of 6 verdicts are likely, not established" in " ".join(summary(describe(results)))
+
+
+def test_a_study_may_go_on_until_every_verdict_is_established(lab):
+    results = study(lab, evidence="established")
+
+    assert {(row.verdict, row.evidence) for row in rows(results)} == {
+        (Verdict.SLOWER, Evidence.ESTABLISHED)
+    }
+    assert all(8 < row.look < 30 and row.holm_p <= FAMILYWISE for row in rows(results))
+    assert results.run["stop"] == "every comparison is decided"
+    assert "likely" not in " ".join(summary(describe(results)))
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "p", "expected"),
+    [
+        (Evidence.ESTABLISHED, Verdict.SLOWER, 0.05, Evidence.ESTABLISHED),
+        (Evidence.ESTABLISHED, Verdict.FASTER, 0.051, Evidence.LIKELY),
+        (Evidence.ESTABLISHED, Verdict.SAME, 1.0, Evidence.ESTABLISHED),
+        (Evidence.LIKELY, Verdict.SLOWER, 0.001, Evidence.LIKELY),
+        (None, Verdict.UNDECIDED, 0.001, None),
+    ],
+)
+def test_a_difference_is_established_within_its_family(found, verdict, p, expected):
+    assert within_family(found, verdict, p) is expected
