@@ -461,11 +461,12 @@ def test_text_in_square_brackets_is_no_style():
 
 def test_the_summary_says_every_platform_and_the_noise_floor():
     said = as_json(describe(make_results()))["summary"]
-    assert len(said) == 5
+    assert len(said) == 6
     assert said[0].startswith("host/docker is slower on fio (+")
     assert "same within 2 % on sysbench_cpu" in said[0]
     assert re.search(r"host/qemu-tcg is slower on sysbench_cpu \(14\.\d.", said[1])
     assert said[3].startswith("host/kvm is not measured (/dev/kvm")
+    assert "verdicts are likely, not established" in said[4]
     assert "noise floor" in said[-1]
 
 

@@ -83,11 +83,4 @@ KNOBS = (
         why="a trial that touches a swapped page waits for the disk",
         absent="this kernel has none",
     ),
-    Knob(
-        what="delay accounting",
-        files="proc/sys/kernel/task_delayacct",
-        wanted="1",
-        why="the kernel then counts how long each task waits for the disk and for memory",
-        absent="this kernel has none",
-    ),
 )
