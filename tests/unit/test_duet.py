@@ -485,11 +485,12 @@ def test_a_decided_platform_leaves_and_the_baseline_stays_for_the_others():
 
 
 def test_a_verdict_of_both_rules_is_established_and_of_looks_alone_likely():
-    plan = planned(blocks=8, instances=1)
+    plan = planned(blocks=20, instances=5)
     row = rows(plan, trials_of(plan, cost=0.2))["dear"]
     assert (row.verdict, row.evidence) == (Verdict.SLOWER, Evidence.ESTABLISHED)
     assert "; established: the e-process" in stop_text(row)
 
+    plan = planned(blocks=8, instances=1)
     sizes = iter([0.2, 0.1, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005])
     dear = next(c.id for c in plan.cells if c.platform == "dear")
     trials = [
@@ -498,11 +499,12 @@ def test_a_verdict_of_both_rules_is_established_and_of_looks_alone_likely():
     ]
     row = rows(plan, trials)["dear"]
     assert (row.verdict, row.evidence) == (Verdict.SLOWER, Evidence.LIKELY)
-    assert "; likely: the e-process" in stop_text(row)
+    assert "; likely: in 1 instances it can be their luck" in stop_text(row)
+    assert "; likely: the e-process" in stop_text(replace(row, instances=8, holm_p=0.01))
 
 
 def test_that_two_are_the_same_is_established_where_neither_end_of_the_margin_is_possible():
-    plan = planned(blocks=20, instances=1)
+    plan = planned(blocks=20, instances=5)
     row = rows(plan, trials_of(plan, noise=0.002))["dear"]
     assert (row.verdict, row.evidence) == (Verdict.SAME, Evidence.ESTABLISHED)
 

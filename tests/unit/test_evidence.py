@@ -4,10 +4,13 @@ import pytest
 
 from tare.compare import compare
 from tare.compare.evidence import FAMILYWISE, within_family
+from tare.errors import ConfigError
 from tare.model import Evidence
 from tare.report.findings import describe
 from tare.report.words import stop_text, summary
+from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import Verdict
+from tare.study.loader import ENOUGH_INSTANCES
 
 MANY = {"base": {"sim": {"noise": 0.005}}} | {
     f"dear{number}": {"sim": {"cost": 1.5, "noise": 0.005, "seed": number}} for number in range(6)
@@ -20,7 +23,7 @@ def rows(results):
 
 
 def study(lab, **repetition):
-    shared = {"min_blocks": 8, "max_blocks": 30, "instances": 1}
+    shared = {"min_blocks": 8, "max_blocks": 30, "instances": 5}
     return lab.run(lab.text(MANY, repetition=shared | repetition))
 
 
@@ -44,6 +47,21 @@ def test_a_study_may_go_on_until_every_verdict_is_established(lab):
     assert all(8 < row.look < 30 and row.holm_p <= FAMILYWISE for row in rows(results))
     assert results.run["stop"] == "every comparison is decided"
     assert "likely" not in " ".join(summary(describe(results)))
+
+
+def test_what_so_few_instances_show_may_be_their_luck_and_is_likely(lab):
+    repetition = {"min_blocks": 30, "max_blocks": 30, "instances": 4}
+    results = lab.run(lab.text(dict(list(MANY.items())[:2]), repetition=repetition))
+
+    (row,) = rows(results)
+    assert row.holm_p < FAMILYWISE
+    assert (row.verdict, row.evidence) == (Verdict.SLOWER, Evidence.LIKELY)
+
+
+def test_few_instances_are_refused_where_established_verdicts_are_asked_for(lab):
+    assert ENOUGH_INSTANCES == ENOUGH_GROUPS
+    with pytest.raises(ConfigError, match="instances: 4 was given; expected 5 or more"):
+        study(lab, evidence="established", instances=4)
 
 
 @pytest.mark.parametrize(

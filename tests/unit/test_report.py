@@ -97,7 +97,7 @@ def make_trial(plan, slot, rng, drift):
         "cell": of.id,
         "block": slot.block,
         "slot": slot.slot,
-        "instance": f"{of.platform.rpartition('/')[2]}-{'c' if of.control else ''}{slot.instance}",
+        "instance": f"5e5510-{slot.instance}-{of.platform.rpartition('/')[2]}{'c' * of.control}",
         "started_at": f"2024-11-21T10:{slot.block:02d}:{slot.slot % 60:02d}Z",
     }
     if of.platform == "host/kvm":
@@ -327,8 +327,8 @@ def test_every_comparison_has_its_numbers_verdict_and_warnings(page):
 def test_what_failed_stands_with_its_reason_and_the_path_of_its_output(page):
     text = text_of(page)
     assert "host/kvm is unavailable: /dev/kvm is there, but no guest came up in 30 s" in text
-    assert re.search(r"dnr fio, host/qemu-tcg/docker 9 docker-1 did not end within 60 s", text)
-    assert re.search(r"raw/0009-\d{4}-measured-docker-1/", text)
+    assert re.search(r"dnr fio, host/qemu-tcg/docker 9 5e5510-1-docker did not end", text)
+    assert re.search(r"raw/0009-\d{4}-measured-5e5510-1-docker/", text)
 
 
 def test_what_ran_where_and_what_tare_added_are_told(page):

@@ -58,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--minutes {options.minutes:g}: expected above 0, at most 1440")
     if not options.file.parent.is_dir():
         raise ConfigError(f"{options.file.parent} is no folder; make it before recording")
+    if options.file.is_dir():
+        raise ConfigError(f"{options.file} is a folder; name a file in it")
     rounds = math.ceil(options.minutes * 60 / ROUND_S * len(WORKLOADS) / len(options.workloads))
     text = yaml.safe_dump(_study(list(dict.fromkeys(options.workloads)), rounds, options.minutes))
     study = read_study(text, "record-noise")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tare.cli import DONE, NOT_ALL_OK
@@ -69,7 +70,8 @@ def restored(*, session_matters: bool = False) -> int:
     from tare.tuning import measuring_stopped, restore
 
     if not journal().entries():
-        journal().path.unlink(missing_ok=True)  # of before a reboot, which undid it
+        with suppress(OSError):
+            journal().path.unlink(missing_ok=True)  # of before a reboot, which undid it
         if session_matters:
             print("nothing is to be restored")
         return DONE

@@ -13,7 +13,7 @@ from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pairing import History, Pairs, pair
 from tare.model import Cell, Evidence, Metric, Plan, Repetition, Variant
 from tare.stats.description import spread
-from tare.stats.hierarchy import means, nested_interval
+from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval
 from tare.stats.power import detectable
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import Judgement, Rule, Stop, Verdict, has_size
@@ -102,7 +102,7 @@ def measured(
         pairs=len(pairs.log_ratios),
         failed=pairs.failed,
         baseline_failed=pairs.baseline_failed,
-        left_out=pairs.both_failed + pairs.baseline_missing + pairs.absent,
+        left_out=pairs.both_failed + pairs.baseline_missing + pairs.absent + pairs.apart,
         both_failed=pairs.both_failed,
         suspect=pairs.suspect,
         stop=judgement.stop,
@@ -114,9 +114,42 @@ def measured(
         return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
     row = _with_numbers(row, pairs, judgement, groups)
     told = instance_flags(judgement, row.instances, row.pairs, repetition.instances)
-    replicates = means(pairs.log_ratios, groups) if judgement.nested else pairs.log_ratios
-    weighed = evidence(replicates, row.verdict, math.log1p(repetition.margin))
-    return replace(row, evidence=weighed, flags=(*row.flags, *told))
+    row = _without_refuted(replace(row, flags=(*row.flags, *told)), repetition.margin)
+    return replace(row, evidence=_evidence(row, pairs, judgement, repetition))
+
+
+def _evidence(
+    row: Comparison, pairs: Pairs, judgement: Judgement, repetition: Repetition
+) -> Evidence | None:
+    """Weigh a verdict alone; what can be luck of so few instances is likely at the most.
+
+    Where instances differ their means are too few for the e-process. The interval is then that of
+    pairs and of means together, which is the stricter rule.
+    """
+    weighed = evidence(pairs.log_ratios, row.verdict, math.log1p(repetition.margin))
+    if weighed is None:
+        return None
+    if row.instances is not None and row.instances < min(ENOUGH_GROUPS, row.pairs):
+        return Evidence.LIKELY
+    return Evidence.ESTABLISHED if judgement.nested else weighed
+
+
+def _without_refuted(row: Comparison, margin: float) -> Comparison:
+    """Take a verdict back if the interval of later pairs, in a row that went on, leaves it out."""
+    if row.low is None or row.high is None:
+        return row
+    refuted = {
+        Verdict.SLOWER: row.high < 1,
+        Verdict.FASTER: row.low > 1,
+        Verdict.SAME: row.low > 1 + margin or row.high < 1 / (1 + margin),
+    }
+    if not refuted.get(row.verdict, False):
+        return row
+    told = (
+        f"Called {row.verdict.value} at {row.decided_at} pairs, which the interval of {row.look} "
+        "pairs refutes: the cost changed in between."
+    )
+    return replace(row, verdict=Verdict.UNDECIDED, flags=(*row.flags, told))
 
 
 def is_done(
@@ -128,7 +161,11 @@ def is_done(
         return True
     if baseline is None or histories[baseline.id].unavailable is not None or cell is baseline:
         return len(mine.trials) >= plan.repetition.min_blocks
-    return judged(cell, baseline, histories, plan).stop is not Stop.NOT_YET
+    theirs = histories[baseline.id].beside(cell.id)
+    pairs = pair(mine, theirs, plan.metrics[cell.workload][0], plan.repetition.variant)
+    if pairs.unknown and not len(pairs.log_ratios):  # nor will it be known of any other trial
+        return len(mine.trials) >= plan.repetition.min_blocks
+    return _judge(cell, pairs, mine, theirs, plan.repetition)[0].stop is not Stop.NOT_YET
 
 
 def judged(cell: Cell, baseline: Cell, histories: Mapping[str, History], plan: Plan) -> Judgement:
@@ -238,6 +275,8 @@ def _flags(pairs: Pairs, repeated: int) -> Iterator[str]:
             f"Left out {pairs.baseline_missing} blocks in which the baseline has no number "
             "and did not fail."
         )
+    if pairs.apart:
+        yield f"Left out {pairs.apart} blocks whose two trials are of different sessions."
     if pairs.absent:
         yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
     if repeated:

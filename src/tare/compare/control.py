@@ -32,7 +32,8 @@ def with_queueing(rows: Sequence[Comparison]) -> list[Comparison]:
     for row in rows:
         by = [decided.get((row.cell.id, row.metric.name, one)) for one in _TOLD_APART]
         wall, corrected = by
-        if row.primary and wall and corrected and wall.verdict is not corrected.verdict:
+        differ = wall and corrected and wall.verdict is not corrected.verdict
+        if row.primary and differ and wall and corrected and _apart(wall, corrected):
             told = (
                 f"The platform causes queueing: {wall.verdict.value} by wall time, "
                 f"{corrected.verdict.value} less foreign delay; beside the same other work it "
@@ -43,10 +44,18 @@ def with_queueing(rows: Sequence[Comparison]) -> list[Comparison]:
     return flagged
 
 
+def _apart(one: Comparison, other: Comparison) -> bool:
+    """Whether two intervals do not overlap; two verdicts may differ and both be true."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    return one.high < other.low or other.high < one.low
+
+
 def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
     """Adjust the p values of the primary comparisons, which are one family; controls are not."""
     family = [i for i, r in enumerate(rows) if r.primary and not r.cell.control and r.p is not None]
-    adjusted = list(rows)
+    # What is outside the family has no p that allows for the number of tests.
+    adjusted = [replace(r, evidence=within_family(r.evidence, r.verdict, None)) for r in rows]
     for index, p in zip(family, holm([rows[i].p or 0.0 for i in family]), strict=True):
         row = rows[index]
         found = within_family(row.evidence, row.verdict, p)

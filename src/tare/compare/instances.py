@@ -27,18 +27,21 @@ def instance_pairs(
     """
     if cell.workload == MAKES_ITS_OWN:
         return ()
-    groups: dict[tuple[str, ...], set[int]] = {}
-    for place, block in enumerate(blocks):
-        joined = {place}
-        sides = [_instance("cell", mine.trials[block]), _instance("base", theirs.trials[block])]
-        for side in sides:
-            joined |= groups.get(side, set()) if side[1] else set()
-        for name, members in groups.items():
-            if not members.isdisjoint(joined):
-                groups[name] = joined
-        groups.update(dict.fromkeys(sides, joined))
-    first = {place: min(members) for members in groups.values() for place in members}
-    return tuple(first[place] for place in range(len(blocks)))
+    linked: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def root(name: tuple[str, ...]) -> tuple[str, ...]:
+        while (above := linked.setdefault(name, name)) != name:
+            linked[name] = linked.setdefault(above, above)  # the next walk is shorter
+            name = above
+        return name
+
+    sides = [_instance("cell", mine.trials[block]) for block in blocks]
+    for side, block in zip(sides, blocks, strict=True):
+        linked[root(_instance("base", theirs.trials[block]))] = root(side)
+    first: dict[tuple[str, ...], int] = {}
+    for place, side in enumerate(sides):
+        first.setdefault(root(side), place)
+    return tuple(first[root(side)] for side in sides)
 
 
 def _instance(side: str, trial: Trial) -> tuple[str, ...]:

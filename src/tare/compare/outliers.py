@@ -62,7 +62,8 @@ def flags(
     far = tagged(used)
     if not len(far):
         return
-    farthest = far[np.argsort(-np.abs(used[far]), kind="stable")][:MAX_LISTED]
+    from_cost = np.nan_to_num(np.abs(used[far] - estimate(used)), nan=np.inf)
+    farthest = far[np.argsort(-from_cost, kind="stable")][:MAX_LISTED]
     listed = [
         f"block {pairs.blocks[at]}, {100 * (ratio(float(used[at])) - 1):+.3g} % "
         f"({_evidence(pairs.blocks[at], mine, theirs)})"

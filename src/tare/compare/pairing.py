@@ -97,7 +97,7 @@ def histories(plan: Plan, trials: Iterable[Trial]) -> dict[str, History]:
             continue
         before = history.trials.get(trial.block)
         history.repeated += before is not None
-        if before is None or trial.status is Status.OK or before.status is not Status.OK:
+        if before is None or _goodness(trial) >= _goodness(before):
             history.trials[trial.block] = trial
     for history in found.values():
         for one in (history, *history.partners.values()):
@@ -115,6 +115,10 @@ def _take_half(history: History, trial: Trial) -> None:
     first = history.trials.setdefault(trial.block, trial)
     if first.partner == trial.partner:
         history.trials[trial.block] = trial
+
+
+def _goodness(trial: Trial) -> int:
+    return has_numbers(trial) + (trial.status is Status.OK)
 
 
 def has_numbers(trial: Trial) -> bool:
@@ -144,6 +148,8 @@ class Pairs:
     workers: int = 0
     blocks: tuple[int, ...] = ()
     """The block of each of the log ratios."""
+    apart: int = 0
+    """Blocks whose two trials are of different sessions, hours apart perhaps: they make no pair."""
 
     @property
     def failed(self) -> int:
@@ -161,9 +167,12 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
     values, bases, blocks = [], [], []
     unknown: Counter[str] = Counter()
     workers = 0
-    suspect = both_failed = baseline_missing = absent = no_ratio = 0
+    suspect = both_failed = baseline_missing = absent = no_ratio = apart = 0
     for block, trial in mine.trials.items():
         other = theirs.trials.get(block)
+        if other is not None and _session(other) != _session(trial):
+            apart += 1
+            continue
         base = math.nan if other is None else _reading(other, metric, variant)
         own = _reading(trial, metric, variant)
         if variant is not Variant.WALL:
@@ -192,7 +201,12 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
     log_ratios = np.where(np.isinf(ratios), ratios, worse * ratios)
     del unknown[""]
     counts = (suspect, both_failed, baseline_missing, absent, no_ratio)
-    return Pairs(log_ratios, *counts, unknown, workers, tuple(blocks))
+    return Pairs(log_ratios, *counts, unknown, workers, tuple(blocks), apart)
+
+
+def _session(trial: Trial) -> str:
+    """Name the session that a trial was measured in, as its instance does."""
+    return trial.instance.partition("-")[0]
 
 
 def _reading(trial: Trial, metric: Metric, variant: Variant) -> float:

@@ -114,4 +114,6 @@ def foreign_delay_s(
     other, for the platform's helpers or for a quota is the platform's own: so never more than the
     foreign CPU time, spread over the workers that can run ``at_once``.
     """
-    return min(max(0.0, delay_s - throttled_s), (foreign_cpu_s + SLACK_S) / max(1, at_once))
+    # Where all foreign CPU time may be error of counting, none is granted besides.
+    slack_s = SLACK_S if foreign_cpu_s > SLACK_S else 0.0
+    return min(max(0.0, delay_s - throttled_s), (foreign_cpu_s + slack_s) / max(1, at_once))

@@ -16,6 +16,7 @@ from tare.report.numbers import (
     percents_text,
     share_text,
 )
+from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import Stop, Verdict
 
 MAX_PLATFORMS = 5
@@ -80,6 +81,8 @@ def strength(row: Comparison) -> str:
     match row.evidence:
         case Evidence.ESTABLISHED:
             return "; established: the e-process, which is stricter, agrees"
+        case Evidence.LIKELY if row.instances is not None and row.instances < ENOUGH_GROUPS:
+            return f"; likely: in {row.instances} instances it can be their luck"
         case Evidence.LIKELY if row.verdict is Verdict.SAME or (row.holm_p or 0) <= FAMILYWISE:
             return "; likely: the e-process, which is stricter, does not say so yet"
         case Evidence.LIKELY:

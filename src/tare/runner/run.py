@@ -144,9 +144,13 @@ class _Runner:
         others = [c for c in self.plan.cells if c.platform != base or c.injected is not None]
         # Where there is nothing but the baseline, its A/A control is what is compared with it.
         compared = {c.id for c in others or [c for c in self.plan.cells if c.control]}
+        # What is still open of an earlier session's blocks could only be paired with old trials.
+        begun = max((trial.block for trial in self.slots.trials), default=0)
         for block in sorted(slots):
-            if block in at_looks:
-                decided = compare.decided(self.plan, self.slots.trials)
+            if block < begun:
+                continue
+            if block in at_looks or block == begun:
+                decided = self._decided_before(block)
             closed = decided | self.slots.given_up
             # Without its baseline a cell has no pair in a duet.
             closed |= {s.cell for s in slots[block] if s.partner in closed and s.cell in compared}
@@ -169,6 +173,12 @@ class _Runner:
             for place in todo:
                 duet.together(place, self.slots.run, self.session.host.cancel)
         return f"the maximum of {rule.max_blocks} blocks was reached"
+
+    def _decided_before(self, block: int) -> set[str]:
+        """Look at the blocks until the last look there was: at this block, or before it."""
+        look = max((n for n in looks(self.plan.repetition.max_blocks) if n <= block), default=0)
+        seen = [trial for trial in self.slots.trials if trial.block < look]
+        return compare.decided(self.plan, seen) if look else set()
 
     def _platform_facts(self) -> dict[str, object]:
         return record.platform_facts(self.study, self.pool)

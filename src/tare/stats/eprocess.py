@@ -11,6 +11,7 @@ de la Pena 1999). The stake is spread over bets of five strengths on either sign
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +37,7 @@ def e_values(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> Array:
     """
     d = numbers(log_ratios) - centre
     sizes = np.abs(d)
-    scales = np.array([np.median(sizes[: i + 1]) for i in range(len(d))])
+    scales = _running_medians(sizes)
     psi = np.zeros(len(d))
     for i in np.flatnonzero(sizes > 0):
         clipped = not 0 < scales[i] < math.inf or sizes[i] >= CLIP * scales[i]
@@ -47,6 +48,17 @@ def e_values(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> Array:
     logs = np.logaddexp.reduce(np.cumsum(gains, axis=0), axis=1) - math.log(len(bets))
     result: Array = np.exp(np.minimum(logs, 700.0))
     return result
+
+
+def _running_medians(sizes: Array) -> Array:
+    """Give the median of the first 1, 2, 3, ... values."""
+    ordered: list[float] = []
+    medians = np.empty(len(sizes))
+    for i, size in enumerate(sizes.tolist()):
+        insort(ordered, size)
+        low, high = ordered[i // 2], ordered[(i + 1) // 2]
+        medians[i] = low if low == high else low / 2 + high / 2
+    return medians
 
 
 def established(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from tare import layer, workload
 from tare.errors import ConfigError
-from tare.model import Design, Limits, Params, Repetition
+from tare.model import Design, Evidence, Limits, Params, Repetition
 from tare.study import duet, lifecycle
 from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
@@ -51,6 +51,8 @@ class _Head:
 
 
 _HEAD = [field.name for field in fields(_Head)]
+ENOUGH_INSTANCES = 5
+"""As many as `tare.stats.hierarchy.ENOUGH_GROUPS`, which a test holds."""
 _SECTIONS = ["platforms", "limits", "repetition", "deadlines"]
 _MEASURED = {"solo": "workloads", "lifecycle": "lifecycle"}
 """The section that says what is measured, by scenario."""
@@ -264,6 +266,11 @@ def _check_repetition(repetition: Repetition) -> None:
     _least("min_blocks", repetition.min_blocks, 1)
     _least("max_blocks", repetition.max_blocks, repetition.min_blocks)
     _least("instances", repetition.instances, 1)
+    if repetition.evidence is Evidence.ESTABLISHED and repetition.instances < ENOUGH_INSTANCES:
+        raise ValueError(
+            f"instances: {repetition.instances} was given; expected {ENOUGH_INSTANCES} or more, "
+            "because what fewer show can be their luck and is never established"
+        )
     if repetition.blocks_per_instance != "auto":
         _least("blocks_per_instance", repetition.blocks_per_instance, 1)
     if repetition.warmup != "auto":

@@ -33,13 +33,13 @@ class Journal:
 
     def entries(self) -> dict[Path, Entry]:
         """Read what may have to be restored, or raise ResultsError."""
-        if not self.path.exists():
-            return {}
         try:
             stored = json.loads(self.path.read_text())
             if stored["boot"] != self._boot():
                 return {}
             return {Path(p): Entry(e["old"], e["wanted"]) for p, e in stored["entries"].items()}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise ResultsError(
                 f"{self.path}, which holds the host's settings from before tare tune, cannot be "
