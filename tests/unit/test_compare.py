@@ -569,3 +569,34 @@ class TestAttribution:
 
     def test_one_layer_more_than_the_baseline_needs_no_attribution(self):
         assert compare(plan(QEMU, BOTH, baseline="host/qemu"), []).attributions == ()
+
+
+def in_session(session, trials):
+    return [replace(one, instance=f"{session}-1") for one in trials]
+
+
+def test_trials_of_two_sessions_make_no_pair():
+    later = [one for one in series(DOCKER, 1.10) if one.block >= 8]
+    trials = [*in_session("a", series(HOST)), *in_session("b", later)]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+
+    assert (found.pairs, found.left_out, found.cost) == (0, 12, None)
+
+
+def test_a_repeat_that_failed_does_not_take_a_number_away():
+    suspect = [replace(one, status=Status.SUSPECT) for one in series(DOCKER, 1.10)]
+    trials = [*series(HOST), *suspect, *failures(DOCKER, range(20))]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
+
+    assert (found.pairs, found.failed) == (20, 0)
+
+
+def test_a_verdict_that_later_pairs_refute_is_taken_back():
+    early, late = series(DOCKER, 1.10, 60)[:8], series(DOCKER, 0.80, 60)[8:]
+    found = row(
+        DOCKER, compare(plan(HOST, DOCKER, max_blocks=60), [*series(HOST, 1, 60), *early, *late])
+    )
+
+    assert found.high < 1
+    assert found.verdict is Verdict.UNDECIDED
+    assert any(flag.startswith("Called slower at 8 pairs") for flag in found.flags)

@@ -109,3 +109,8 @@ def test_waiting_that_the_platform_makes_is_not_foreign():
     assert foreign_delay_s(0.4, 9.0, 9.0, 1) == 0.0
     assert foreign_delay_s(0.4, 0.0, 0.1, 1) == pytest.approx(0.1 + SLACK_S)  # its own threads
     assert foreign_delay_s(0.4, 0.0, 0.4, 4) == pytest.approx((0.4 + SLACK_S) / 4)
+
+
+def test_a_platform_that_waits_for_itself_alone_keeps_its_wait():
+    assert foreign_delay_s(0.025, 0.0, 0.0, 1) == 0.0
+    assert foreign_delay_s(0.025, 0.0, 0.01, 1) == 0.01  # may be an error of counting

@@ -184,6 +184,10 @@ def test_the_command_line_goes_on_with_a_broken_entry_point(distribution, capsys
     assert "sim" in {line.split()[0] for line in said.out.splitlines()}
 
 
+def _words(code):
+    return [line.strip() for line in code.splitlines() if line.strip()]
+
+
 def test_the_code_on_the_page_is_the_code_of_the_plugin():
     root = Path(__file__).parents[2]
     page = (root / "docs/how-to/add-a-layer.md").read_text()
@@ -191,5 +195,7 @@ def test_the_code_on_the_page_is_the_code_of_the_plugin():
     shown = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
     assert shown
-    assert [code for code in shown if code not in plugin] == []
+    # The formatter takes what is on a page for a module of its own: lines count, not their places.
+    whole = "\n".join(_words(plugin))
+    assert [code for code in shown if "\n".join(_words(code)) not in whole] == []
     assert plugin.count("\n") <= 150

@@ -159,6 +159,26 @@ def test_a_line_that_was_cut_short_is_measured_again(lab):
     assert is_whole(load(folder))
 
 
+def test_a_platform_that_came_later_is_not_paired_with_earlier_trials(lab, scripted):
+    platforms = {"base": {"sim": {}}, "other": {"sim": {}}, "scripted": {"stack": "host/scripted"}}
+    repetition = {"min_blocks": 6, "max_blocks": 6, "instances": 1}
+    declared, plan, folder = lab.begin(lab.text(platforms, repetition=repetition))
+    scripted.plot = lambda instance, verb, argv: refuse() if verb == "probe" else None
+    with pytest.raises(Killed):
+        runner.run(declared, plan, folder, Ending(22))
+    begun = max(trial.block for trial in load(folder).trials)
+    assert begun > 0
+
+    scripted.plot = None
+    runner.run(declared, plan, folder, runner.Silent())
+
+    assert {one.block for one in measured(load(folder), "scripted")} == {0, *range(begun, 6)}
+
+
+def refuse():
+    raise Unavailable("no frobs", "get some")
+
+
 def test_a_study_that_is_whole_is_not_run_again(lab):
     text = lab.text({"base": {"sim": {}}})
     declared, plan, folder = lab.begin(text)
