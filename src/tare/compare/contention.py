@@ -25,8 +25,10 @@ def value(trial: Trial, metric: Metric, variant: Variant) -> float | None:
     None if the trial does not have the metric, or the variant is not known for it.
     """
     found = trial.samples.get(metric.name)
+    if found is None or variant is Variant.WALL:
+        return found
     share = share_of_wall(trial, variant)
-    if found is None or isinstance(share, str):
+    if isinstance(share, str):
         return None
     return found / share if metric.better is Better.HIGHER else found * share
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.stats.description import spread
+from tare.stats.description import middle, spread
 from tare.stats.signed_rank import Array, Interval, estimate, interval, p_value
 
 RANKS_FROM = 8
@@ -113,7 +113,7 @@ def tamed(values: Array) -> Array:
     finite = values[np.isfinite(values)]
     if len(finite) == 0:
         return np.sign(values)
-    centre = float(np.median(finite))
+    centre = middle(finite)
     bound = 3 * spread(finite) or float(np.abs(finite - centre).max()) or 1.0
     return np.clip(values, centre - bound, centre + bound)
 
