@@ -499,7 +499,7 @@ def test_a_verdict_of_both_rules_is_established_and_of_looks_alone_likely():
     ]
     row = rows(plan, trials)["dear"]
     assert (row.verdict, row.evidence) == (Verdict.SLOWER, Evidence.LIKELY)
-    assert "; likely: in 1 instances it can be their luck" in stop_text(row)
+    assert "; likely: it can be the luck of so few instances (1)" in stop_text(row)
     assert "; likely: the e-process" in stop_text(replace(row, instances=8, holm_p=0.01))
 
 
@@ -524,10 +524,9 @@ def two_cpus():
     """Two equal CPUs, which the runner looks for on this very host."""
     host = SimpleNamespace(everything=sorted(os.sched_getaffinity(0)))
     host.cpus = partial(Session.cpus, host)
-    try:
-        return [str(host.cpus(1, number)[0]) for number in cores.numbers(host, 1)]
-    except Unavailable as error:
-        pytest.skip(str(error))
+    if len(host.everything) < 2:
+        pytest.skip("this host has one CPU")
+    return [str(host.cpus(1, number)[0]) for number in cores.numbers(host, 1)]
 
 
 def declared(lab, platforms, blocks=8, **repetition):

@@ -19,9 +19,9 @@ import numpy as np
 from tare.compare import contention
 from tare.compare.comparison import Comparison
 from tare.compare.pairing import History, has_numbers, pair
+from tare.compare.told import chance, percent, size
 from tare.model import Design, Plan, Trial
 from tare.stats.effect import hodges_lehmann_shift
-from tare.stats.ratio import ratio
 from tare.stats.series import kendall_trend
 from tare.stats.signed_rank import Array, estimate, p_value
 from tare.stats.two_sample import mann_whitney
@@ -107,7 +107,7 @@ def _effect(ones: Array, others: Array, least: float) -> str:
         return ""
     more = "more" if shift.value > 0 else "less"
     counts = f"{len(ones)} and {len(others)} pairs"
-    return f"{_size(shift.value / 2)} {more} ({_p(tested.p)}, {counts})"
+    return f"{size(shift.value / 2)} {more} ({chance(tested.p)}, {counts})"
 
 
 def _of_control(duet: _Duet, least: float) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _of_control(duet: _Duet, least: float) -> Iterator[str]:
     found = [(name, estimate(side), p_value(side)) for name, side in sides]
     if any(p < LEVEL and abs(log) >= least for _, log, p in found):
         said = " and ".join(
-            f"{100 * (ratio(log) - 1):+.2g} % on CPUs {name} ({_p(p)})" for name, log, p in found
+            f"{percent(log)} on CPUs {name} ({chance(p)})" for name, log, p in found
         )
         yield f"By cores, the A/A control is not its baseline: {said}."
 
@@ -140,7 +140,7 @@ def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[str]:
         return
     trend = kendall_trend(theirs, mine)
     if trend is None or trend.tau <= 0 or trend.p >= COMMON:
-        told = "they do not vary" if trend is None else f"tau {trend.tau:.2f}, {_p(trend.p)}"
+        told = "they do not vary" if trend is None else f"tau {trend.tau:.2f}, {chance(trend.p)}"
         yield (
             f"Noise that is common to both halves is not shown ({told}): without it a duet is no "
             "more exact than interleaving."
@@ -173,11 +173,3 @@ def _overlap(mine: Trial, theirs: Trial) -> float | None:
     ends = [start + one.duration_s for start, one in zip(starts, (mine, theirs), strict=True)]
     longer = max(mine.duration_s, theirs.duration_s)
     return max(0.0, min(ends) - max(starts)) / longer if longer > 0 else None
-
-
-def _size(log: float) -> str:
-    return f"{100 * (ratio(abs(log)) - 1):.2g} %"
-
-
-def _p(p: float) -> str:
-    return f"p {p:.1g}" if p >= 0.001 else "p < 0.001"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tare.compare.pairing import History, Pairs
+from tare.compare.told import percent
 from tare.model import Trial
 from tare.stats.description import spread
 from tare.stats.ratio import ratio
@@ -65,7 +66,7 @@ def flags(
     from_cost = np.nan_to_num(np.abs(used[far] - estimate(used)), nan=np.inf)
     farthest = far[np.argsort(-from_cost, kind="stable")][:MAX_LISTED]
     listed = [
-        f"block {pairs.blocks[at]}, {_percent(float(used[at]))} % "
+        f"block {pairs.blocks[at]}, {percent(float(used[at]))} "
         f"({_evidence(pairs.blocks[at], mine, theirs)})"
         for at in farthest
     ]
@@ -75,11 +76,6 @@ def flags(
         f"cost, and are kept: {'; '.join(listed)}{more}."
     )
     yield from _sensitivity(used, far, ends)
-
-
-def _percent(log_ratio: float) -> str:
-    percent = 100 * (ratio(log_ratio) - 1)
-    return f"{percent:+,.0f}" if 100 <= abs(percent) < 1e6 else f"{percent:+.3g}"
 
 
 def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval | None) -> Iterator[str]:

@@ -18,8 +18,8 @@ from tare.compare import contention, outliers
 from tare.compare.comparison import Comparison
 from tare.compare.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.compare.pairing import Group, History, group, has_numbers, pair
+from tare.compare.told import chance, percent, size
 from tare.model import Better, Cell, Design, Metric, Plan, Variant
-from tare.stats.ratio import ratio
 from tare.stats.signed_rank import Array, Interval
 
 _STEADY = "pairs are of one block and in random order, so the cost does not follow it"
@@ -66,11 +66,11 @@ def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> It
     if drift is not None:
         yield (
             f"Drift: the cost itself {'rose' if drift.change > 0 else 'fell'} by "
-            f"{_size(drift.change)} from the first third of the pairs to the last "
-            f"(tau {drift.tau:.2f}, {_p(drift.p)}); what is given is a middle of that."
+            f"{size(drift.change)} from the first third of the pairs to the last "
+            f"(tau {drift.tau:.2f}, {chance(drift.p)}); what is given is a middle of that."
         )
     if levels:
-        said = ", ".join(f"{_percent(level)} from block {at}" for at, level in levels)
+        said = ", ".join(f"{percent(level)} from block {at}" for at, level in levels)
         yield f"The cost differs by regime: {said}."
     if drift is not None or levels:  # both make neighbours alike, and give more than one level
         return
@@ -78,8 +78,8 @@ def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> It
     if neighbours is not None:
         yield (
             f"Neighbouring pairs are not independent (lag-1 autocorrelation "
-            f"{neighbours.statistic:.2f}, {_p(neighbours.p)}): another session may differ by more "
-            "than the interval says."
+            f"{neighbours.statistic:.2f}, {chance(neighbours.p)}): another session may differ by "
+            "more than the interval says."
         )
     yield from _of_modes(modes(costs.values, least), "the pairs")
 
@@ -91,13 +91,13 @@ def _of_baseline(base: Series, least: float) -> Iterator[str]:
     drift, levels = course(base, least)
     if drift is not None:
         yield (
-            f"Drift: the baseline became {_size(drift.change)} "
+            f"Drift: the baseline became {size(drift.change)} "
             f"{'worse' if drift.change > 0 else 'better'} from the first third of the session to "
-            f"the last (tau {drift.tau:.2f}, {_p(drift.p)}); {_STEADY}."
+            f"the last (tau {drift.tau:.2f}, {chance(drift.p)}); {_STEADY}."
         )
     if levels:
         first = levels[0][1]
-        said = ", ".join(f"{_percent(level - first)} from block {at}" for at, level in levels[1:])
+        said = ", ".join(f"{percent(level - first)} from block {at}" for at, level in levels[1:])
         yield (
             f"Measured across {len(levels)} regimes of the host: against its beginning, the "
             f"baseline cost {said}; {_STEADY}."
@@ -109,8 +109,8 @@ def _of_baseline(base: Series, least: float) -> Iterator[str]:
 def _of_modes(found: Modes | None, what: str) -> Iterator[str]:
     if found is not None:
         yield (
-            f"Two modes: {what} lie around two levels, {_size(found.gap)} apart, {found.lower} at "
-            f"the lower and {found.upper} at the upper (dip test, {_p(found.p)})."
+            f"Two modes: {what} lie around two levels, {size(found.gap)} apart, {found.lower} at "
+            f"the lower and {found.upper} at the upper (dip test, {chance(found.p)})."
         )
 
 
@@ -119,8 +119,9 @@ def _of_order(series: Sequence[Series], least: float) -> Iterator[str]:
     if found is not None:
         yield (
             f"Order matters: what is measured in place {found.worst + 1} of its block costs "
-            f"{_size(found.gap)} more than in place {found.best + 1} (permutation test, "
-            f"{_p(found.p)}); the order is random, so this widens the interval and moves nothing."
+            f"{size(found.gap)} more than in place {found.best + 1} (permutation test, "
+            f"{chance(found.p)}); the order is random, so this widens the interval and "
+            "moves nothing."
         )
 
 
@@ -142,15 +143,3 @@ def _series(history: History, blocks: Sequence[int], values: Array) -> Series:
     except ValueError:
         times = np.array(blocks, dtype=np.float64)
     return Series(times, values, blocks, [trial.slot for trial in trials])
-
-
-def _size(log: float) -> str:
-    return f"{100 * (ratio(abs(log)) - 1):.2g} %"
-
-
-def _percent(log: float) -> str:
-    return f"{100 * (ratio(log) - 1):+.2g} %"
-
-
-def _p(p: float) -> str:
-    return f"p {p:.1g}" if p >= 0.001 else "p < 0.001"

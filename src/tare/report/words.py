@@ -82,7 +82,7 @@ def strength(row: Comparison) -> str:
         case Evidence.ESTABLISHED:
             return "; established: the e-process, which is stricter, agrees"
         case Evidence.LIKELY if row.instances is not None and row.instances < ENOUGH_GROUPS:
-            return f"; likely: in {row.instances} instances it can be their luck"
+            return f"; likely: it can be the luck of so few instances ({row.instances})"
         case Evidence.LIKELY if row.verdict is Verdict.SAME or (row.holm_p or 0) <= FAMILYWISE:
             return "; likely: the e-process, which is stricter, does not say so yet"
         case Evidence.LIKELY:
@@ -114,8 +114,8 @@ def _evidence_sentence(rows: Sequence[Comparison]) -> Iterator[str]:
     likely = sum(row.evidence is Evidence.LIKELY for row in weighed)
     if likely and len(weighed) > 1:
         yield (
-            f"{likely} of {len(weighed)} verdicts are likely, not established: each alone is wrong "
-            "once in twenty at the most, and among so many one can be."
+            f"{likely} of {len(weighed)} verdicts are likely, not established: luck is not ruled "
+            "out; why stands with each."
         )
 
 
