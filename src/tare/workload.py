@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tare import workloads
 from tare.errors import ConfigError, OutputNotUnderstood
 from tare.model import Metric, Sample, Scalar
+
+
+SERVER, PORT, DATA_PORT = "{server}", "{port}", "{data_port}"
+"""What stands in words for the address of the machine that serves, and for its two free ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,26 @@ class Output:
     stdout: str
     stderr: str = ""
     duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The other half of a workload: what answers, on another machine than the command's.
+
+    It is started before the clock and ended by SIGTERM after it, in every trial; ``command`` stays
+    in the foreground. It runs in a directory of its own, in which ``files`` (texts by names) are
+    written and ``setup`` is run before. It is up once something listens on ``{port}``.
+
+    With ``under_test`` it is in the stack and the workload's command is outside; else the command
+    is in the stack and the service outside. Outside is a machine of the host's own userland, on
+    CPUs that no stack is measured on, at the other end of a cable.
+    """
+
+    command: Sequence[str]
+    under_test: bool = True
+    protocol: Literal["tcp", "udp"] = "tcp"
+    setup: Sequence[str] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 class Workload(ABC):
@@ -39,9 +63,12 @@ class Workload(ABC):
     packages: ClassVar[tuple[str, ...]]
     """The Debian packages that the machine inside must have."""
 
+    recorded: ClassVar[Mapping[str, str]] = {}
+    """Upstream versions of the packages whose real output the parser was tested on."""
+
     @abstractmethod
     def command(self) -> Sequence[str]:
-        """Build the command to run in the innermost machine."""
+        """Build the command whose time is the trial's; its words may hold SERVER and the ports."""
 
     @abstractmethod
     def parse(self, output: Output) -> Iterator[Sample]:
@@ -49,6 +76,10 @@ class Workload(ABC):
 
     def prepare(self) -> Sequence[str] | None:
         """Build the command that is run once per instance before the first trial, or None."""
+        return None
+
+    def service(self) -> Service | None:
+        """Say what serves the command from another machine, or None: one machine does it all."""
         return None
 
     def expected_s(self) -> float:
