@@ -22,6 +22,7 @@ import numpy as np
 from tare import layer
 from tare.compare.contention import value
 from tare.model import Kind, Limits, Trial, Variant
+from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
 from tare.runner.trial import measure
 from tare.stack import Stack, open_stack
@@ -78,7 +79,8 @@ def pairs(session: Session, count: int) -> dict[Variant, list[float]]:
 
 
 def one_trial(session: Session, stack: Stack) -> Trial:
-    outcome = measure(stack, WORK, stack.workdir, session.cpus(1), 60)
+    command = Command(stack.machine, in_directory(stack.workdir, WORK.command()))
+    outcome = measure(stack, WORK, command, session.cpus(1), 60)
     return Trial(
         cell="bench", block=0, slot=0, kind=Kind.MEASURED, instance="0", status=outcome.status,
         duration_s=outcome.completed.duration_s, samples=outcome.samples, host=outcome.host,

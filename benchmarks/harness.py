@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tare import layer
 from tare.model import Kind, Limits, Sample, Status, Trial
+from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
 from tare.runner.trial import measure
 from tare.stack import Stack, open_stack
@@ -52,7 +53,8 @@ class Nothing(Workload):
 def trial_of(stack: Stack, workload: Workload, writer: Writer, number: int) -> float:
     """Run and store one trial; give the seconds it took as a whole."""
     begin = time.perf_counter()
-    outcome = measure(stack, workload, stack.workdir, [0], 60)
+    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    outcome = measure(stack, workload, command, [0], 60)
     trial = Trial(
         cell="bench", block=number, slot=0, kind=Kind.MEASURED, instance="0",
         status=outcome.status, duration_s=outcome.completed.duration_s,

@@ -33,7 +33,8 @@ NS = 1e9
 class Sampler:
     """Reads the threads of a group while the ``with`` block runs; ``cost`` is there afterwards.
 
-    It is yet without what other work did to the trial: see ``beside``.
+    It is yet without what other work did to the trial: see ``beside``. ``busiest_s`` is the CPU
+    time of the thread that had the most of it.
     """
 
     def __init__(self, threads: Threads, root: Path = ROOT) -> None:
@@ -54,6 +55,7 @@ class Sampler:
         self._thread = Thread(target=self._loop, daemon=True)
         self._working: list[Track] = []
         self.cost: HostCost | None = None
+        self.busiest_s = 0.0
 
     def __enter__(self) -> Sampler:
         self._throttled_s = throttled_s(self._quotas)
@@ -71,6 +73,7 @@ class Sampler:
         self._close(list(self._files))
         worked = [track for track in self._tracks.values() if track.cpu_s > 0]
         self._working = workers(worked)
+        self.busiest_s = max((track.cpu_s for track in worked), default=0.0)
         seen = sum(track.cpu_s for track in worked)
         used = seen if ended is None or self._used is None else (ended - self._used) / NS
         # With a name given, the named threads are measured in full and the rest are helpers.

@@ -14,14 +14,16 @@ from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
 from tare.runner.duet import Alone, Half
 from tare.runner.lifecycle import measure as measure_lifecycle
+from tare.runner.outside import Ends, in_directory, outside_of
 from tare.runner.pool import Fleet, Member, Pool, key, load_layers, running, status_of
 from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.settle import Gate, jitter_s
-from tare.runner.trial import NOT_IN_USERLAND, Outcome, in_directory, measure
+from tare.runner.trial import NOT_IN_USERLAND, Outcome, measure
 from tare.store import Writer
 from tare.store.reader import read_trials
 from tare.study import Study, lifecycle
+from tare.workload import Workload
 
 GOOD = (Status.OK, Status.SUSPECT)
 GIVE_UP_AFTER = 3
@@ -110,17 +112,21 @@ class Slots:
         workload = self.workloads[cell.workload, cell.params]
         if isinstance(workload, lifecycle.Lifecycle):
             return
-        directory = f"{member.stack.workdir}/{cell.id}"
         deadline_s = self.study.deadlines.for_trial(workload.expected_s())
+        inside = member.stack.machine
+        machine, directory = self._ends(cell, member, workload).command_at()
         commands = []
         if not member.warmed:  # all at once: a command can take a second in a nested stack
             mine = [other.id for other in self.plan.cells if key(other) == key(cell)]
-            commands.append(["mkdir", "-p", *(f"{member.stack.workdir}/{name}" for name in mine)])
+            folders = [f"{member.stack.workdir}/{name}" for name in mine]
+            commands.append((inside, ["mkdir", "-p", *folders]))
+        if machine is not inside:
+            commands.append((machine, ["mkdir", "-p", directory]))
         prepare = workload.prepare()
         if prepare is not None:
-            commands.append(in_directory(directory, prepare))
-        for argv in commands:
-            done = member.stack.machine.run(argv, timeout_s=deadline_s)
+            commands.append((machine, in_directory(directory, prepare)))
+        for where, argv in commands:
+            done = where.run(argv, timeout_s=deadline_s)
             what = f"preparing {cell.workload}"
             why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
             if done.timed_out:
@@ -161,12 +167,12 @@ class Slots:
         if isinstance(workload, lifecycle.Lifecycle):
             outcome = self._lifecycle(cell, member, workload, cpus)
         else:
-            directory = f"{member.stack.workdir}/{cell.id}"
             deadline_s = self.study.deadlines.for_trial(workload.expected_s())
             variant = self.plan.repetition.variant
-            outcome = measure(
-                member.stack, workload, directory, cpus, deadline_s, variant, half.start
-            )
+            with self._ends(cell, member, workload).joined() as command:
+                outcome = measure(
+                    member.stack, workload, command, cpus, deadline_s, variant, half.start
+                )
         half.ended()
         if half.is_alone:
             warnings = (*warnings, "measured alone: the other half of its pair was lost")
@@ -192,6 +198,13 @@ class Slots:
             partner=slot.partner if kind is Kind.MEASURED else "",
         )
         return self._store(trial, outcome.completed)
+
+    def _ends(self, cell: Cell, member: Member, workload: Workload) -> Ends:
+        """Give where a workload's parts run; what has a service has a machine outside too."""
+        outside = None
+        if workload.service() is not None:
+            outside = outside_of(self.session, cell.limits, self.study.deadlines.start_s)
+        return Ends(member.stack, workload, cell.id, self._instance(member), outside)
 
     def _lifecycle(
         self, cell: Cell, member: Member, what: lifecycle.Lifecycle, cpus: Sequence[int]

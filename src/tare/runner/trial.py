@@ -16,6 +16,7 @@ from tare.machine import NOT_FOUND, Completed
 from tare.model import DiskCache, HostCost, Status, Variant
 from tare.monitors import disk, noise
 from tare.monitors.threads import Sampler
+from tare.runner.outside import Command
 from tare.stack import Stack
 from tare.workload import Output, Workload
 
@@ -45,15 +46,10 @@ class Outcome:
     noise: dict[str, float] = field(default_factory=dict)
 
 
-def in_directory(directory: str, argv: Sequence[str]) -> list[str]:
-    """Build the command that runs argv in a directory, in the language that parsers know."""
-    return ["env", "-C", directory, "LC_ALL=C", *argv]
-
-
 def measure(  # noqa: PLR0913 - five things make a trial, the other two have defaults
     stack: Stack,
     workload: Workload,
-    directory: str,
+    command: Command,
     cpus: Sequence[int],
     deadline_s: float,
     variant: Variant = Variant.WALL,
@@ -61,6 +57,7 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
 ) -> Outcome:
     """Run a workload once in a started stack; what goes wrong there is an outcome, not an error.
 
+    ``command`` is what is run, and where: in the stack, or outside of it where the stack serves.
     ``variant`` is what the study's verdicts rest on; only in that of wall time is a trial suspect
     for the CPU time that other work took. ``at_start`` is called right before the command is.
     """
@@ -72,15 +69,18 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     has_disk = threads is not None and workload.disk_bytes() > 0 and disk.is_counted(home())
     disk_before = disk.read() if has_disk else None
     before = noise.read(cpus)
-    with sampler or nullcontext():
-        argv = in_directory(directory, workload.command())
+    outside = command.outside
+    apart = Sampler(outside.threads()) if outside is not None else None
+    with sampler or nullcontext(), apart or nullcontext():
         at_start()
         start = time.perf_counter()
-        done = stack.machine.run(argv, timeout_s=deadline_s)
+        done = command.machine.run(command.argv, timeout_s=deadline_s)
     end = time.perf_counter()
     after = noise.read(cpus)
     disk_after = disk.read() if has_disk else None
     status, reason, samples = _understand(done, workload, deadline_s)
+    if status is not Status.OK and command.server is not None and (said := command.server.end()):
+        reason += f"; the service said: {said}"
     cost = None
     if sampler is not None:
         busy_s = after.busy_s - before.busy_s
@@ -92,6 +92,10 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
         counts = variant is Variant.WALL
         complaints = noise.complaints(seen, done.duration_s, len(cpus), foreign_counts=counts)
         seen |= disk.between(disk_before, disk_after)
+    if outside is not None and apart is not None and apart.cost is not None:
+        used = outside.use(apart.cost, apart.busiest_s, done.duration_s)
+        seen |= used
+        complaints += outside.complaints(used)
     if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen, done)):
         status = Status.FAILED
     if status is Status.OK and complaints:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from tare.model import Design, Repetition
 from tare.study.declaration import FixedWorkload
+from tare.workload import Workload
 
 T = TypeVar("T")
 
@@ -45,6 +46,16 @@ def objections(
     if scenario != "solo":
         yield f"a {scenario} study cannot be a duet; expected the design {Design.INTERLEAVED}"
         return
+    served = [
+        chosen.name
+        for chosen in workloads
+        if isinstance(chosen.made, Workload) and chosen.made.service() is not None
+    ]
+    if served:
+        yield (
+            f"one machine outside would serve both halves of a duet in "
+            f"{', '.join(dict.fromkeys(served))}; expected the design {Design.INTERLEAVED}"
+        )
     on_disk = [chosen.name for chosen in workloads if chosen.made.disk_bytes() > 0]
     if on_disk and not repetition.shared_devices:
         yield (
