@@ -49,7 +49,7 @@ while kill -0 "$pid" 2> /dev/null && ! grep -qs '^State:.Z' "/proc/$pid/status";
     [ $tries -lt 250 ] || break
     sleep 0.02
 done
-kill -KILL -- "-$pid" 2> /dev/null
+kill -KILL "-$pid" 2> /dev/null
 rm -f service.pid
 tail -c 300 service.log
 """

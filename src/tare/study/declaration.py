@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tare.model import Limits, Params, Repetition
 from tare.study.lifecycle import Lifecycle
+from tare.study.scale import Scale
 from tare.workload import Workload
 
 
@@ -58,7 +59,10 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """A declared experiment; ``source`` is the text it was read from."""
+    """A declared experiment; ``source`` is a text from which the same is read.
+
+    ``scale`` is the one of two at which it was read, None where it has but one.
+    """
 
     name: str
     question: str
@@ -71,3 +75,4 @@ class Study:
     deadlines: Deadlines
     seed: int | None
     source: str
+    scale: Scale | None = None

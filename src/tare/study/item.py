@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 import yaml
 
 from tare.errors import ConfigError
+from tare.study import scale as scales
+from tare.study.scale import SCALES, Choice, Scale
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -35,13 +37,15 @@ class Problems:
 class Item:
     """A part of the file: a YAML node, the path of keys to it, and the mark that leads there.
 
-    Readers note what is wrong and return something empty, so that the rest is still checked.
+    Readers note what is wrong and return something empty, so that the rest is still checked. Of
+    parts that stand there at two scales they give the one that is the document's ``choice``.
     """
 
     node: yaml.Node
     path: str
     mark: yaml.Mark
     problems: Problems
+    choice: Choice
 
     def wrong(self, message: str) -> None:
         """Note that this part is wrong: what was found, what is expected, how to mend it."""
@@ -86,12 +90,17 @@ class Item:
         if not isinstance(self.node, yaml.SequenceNode):
             self.wrong(f"found {self.found()}; expected a list")
             return []
-        if not self.node.value:
+        elements: list[Item] = []
+        for index, node in enumerate(self.node.value):
+            element = replace(self, node=node, path=f"{self.path}[{index}]", mark=node.start_mark)
+            chosen = element._at_scale()
+            if chosen is not element and isinstance(chosen.node, yaml.SequenceNode):
+                elements += [replace(chosen, node=n, mark=n.start_mark) for n in chosen.node.value]
+            else:
+                elements.append(chosen)
+        if not elements:
             self.wrong("found an empty list; expected at least one value; add one or leave it out")
-        return [
-            Item(node, f"{self.path}[{index}]", node.start_mark, self.problems)
-            for index, node in enumerate(self.node.value)
-        ]
+        return elements
 
     def entries(self) -> dict[str, Item]:
         """Read a mapping, or note that it is none; a key that stands twice is noted."""
@@ -102,18 +111,34 @@ class Item:
         for key, value in self.node.value:
             name = str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
             path = f"{self.path}.{name}" if self.path else name
-            entry = Item(value, path, key.start_mark, self.problems)
+            entry = replace(self, node=value, path=path, mark=key.start_mark)
             if name in entries:
                 first = entries[name].mark.line + 1
                 entry.wrong(f"duplicate key, first on line {first}; expected once; remove one")
             else:
-                entries[name] = entry
+                entries[name] = entry._at_scale()
         return entries
 
     def without(self, name: str) -> Item:
         """Stand in for a key that was left out: an item with no value, found where this one is."""
         path = f"{self.path}.{name}" if self.path else name
-        return Item(yaml.ScalarNode(_NULL, ""), path, self.mark, self.problems)
+        return replace(self, node=yaml.ScalarNode(_NULL, ""), path=path)
+
+    def _at_scale(self) -> Item:
+        """Give the part that counts if this one has the keys of both scales, or else itself."""
+        if not isinstance(self.node, yaml.MappingNode):
+            return self
+        keys = [str(key.value) for key, _ in self.node.value]
+        if not set(keys) & set(SCALES):
+            return self
+        if sorted(keys) != sorted(SCALES):
+            both = " and ".join(SCALES)
+            self.wrong(f"found the keys {', '.join(keys)}; expected {both}, each once and alone")
+        self.choice.was_made = True
+        wanted = [pair for pair in self.node.value if pair[0].value == self.choice.scale]
+        # Where one is missing the other is read, so that nothing else is wrong because of that.
+        key, value = (wanted or [pair for pair in self.node.value if pair[0].value in SCALES])[0]
+        return replace(self, node=value, mark=key.start_mark)
 
 
 def refuse_unknown(entries: Mapping[str, Item], known: Iterable[str]) -> None:
@@ -132,8 +157,11 @@ def one_of(known: Iterable[str], found: str) -> str:
     return f"{listed}; did you mean {near[0]!r}?" if near else listed
 
 
-def compose(text: str, file: str) -> Item:
-    """Parse YAML into its root item without making any object, or raise ConfigError."""
+def compose(text: str, file: str, scale: Scale | None = None) -> Item:
+    """Parse YAML into its root item without making any object, or raise ConfigError.
+
+    ``scale`` is the one that counts whatever the document says.
+    """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -145,4 +173,4 @@ def compose(text: str, file: str) -> Item:
         raise ConfigError(f"{file}:{line}: {error.reason}; expected YAML text") from None
     if node is None:
         raise ConfigError(f"{file}:1: the file is empty; expected a study with name, platforms ...")
-    return Item(node, "", node.start_mark, Problems(file))
+    return Item(node, "", node.start_mark, Problems(file), scales.of(node, scale))

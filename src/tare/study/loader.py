@@ -18,6 +18,7 @@ from tare.model import Design, Evidence, Limits, Params, Repetition
 from tare.study import duet, lifecycle
 from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
+from tare.study.scale import DEFAULT, Scale, written_into
 from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
 
 MAX_SLOTS = 1_000_000
@@ -48,6 +49,7 @@ class _Head:
     scenario: Literal["solo", "lifecycle"] = "solo"
     baseline: str = "host"
     seed: int | None = None
+    scale: Scale = DEFAULT
 
 
 _HEAD = [field.name for field in fields(_Head)]
@@ -64,8 +66,11 @@ def preset_names() -> list[str]:
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
-def load_study(path: Path | str) -> Study:
-    """Read a preset by its bare name, or else a study file; raise ConfigError if it is wrong."""
+def load_study(path: Path | str, scale: Scale | None = None) -> Study:
+    """Read a preset by its bare name, or else a study file; raise ConfigError if it is wrong.
+
+    A ``scale`` counts before what the file says; a study that has but one refuses it.
+    """
     presets = preset_names()
     source = _PRESETS / f"{path}.yaml" if str(path) in presets else Path(path)
     try:
@@ -76,14 +81,19 @@ def load_study(path: Path | str) -> Study:
     except OSError as error:
         known = one_of(presets, str(path))
         raise ConfigError(f"{path}: {error.strerror}; expected a study file or {known}") from None
-    return read_study(text, str(source))
+    return read_study(text, str(source), scale=scale)
 
 
 def read_study(
-    text: str, file: str, layers: Catalogue = layer, workloads: Catalogue = workload
+    text: str,
+    file: str,
+    layers: Catalogue = layer,
+    workloads: Catalogue = workload,
+    *,
+    scale: Scale | None = None,
 ) -> Study:
     """Read a study from text; ``file`` is what errors call it. ConfigError tells all problems."""
-    root = compose(text, file)
+    root = compose(text, file, scale)
     entries = root.entries()
     single = {key: entry for key, entry in entries.items() if key in _HEAD}
     heads = variants(_Head, root, single, factors=False, check=_check_head)
@@ -99,7 +109,7 @@ def read_study(
         if baseline not in names:
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
-    limits = variants(Limits, part["limits"], check=_check_limits)
+    limits = _limits(part["limits"])
     if scenario == "lifecycle":
         chosen = _lifecycles(part["lifecycle"])
     else:
@@ -119,6 +129,11 @@ def read_study(
     if slots > MAX_SLOTS:
         root.wrong(f"the plan has {slots} trials; expected at most {MAX_SLOTS}; shorten the lists")
 
+    if not root.problems.found and not root.choice.was_made and (scale or "scale" in entries):
+        (entries.get("scale") or root).wrong(
+            f"the scale {scale or heads[0].made.scale} was asked for, but no value has the keys "
+            "quick and full; expected one; leave the scale out"
+        )
     root.problems.end()
     head = heads[0].made
     return Study(
@@ -127,12 +142,13 @@ def read_study(
         scenario=head.scenario,
         platforms=tuple(platforms),
         baseline=head.baseline,
-        limits=tuple(variant.made for variant in limits),
+        limits=tuple(limits),
         workloads=tuple(chosen),
         repetition=repetitions[0].made,
         deadlines=deadlines[0].made,
         seed=head.seed,
-        source=text,
+        source=text if scale is None else written_into(text, root.node, scale),
+        scale=root.choice.scale if root.choice.was_made else None,
     )
 
 
@@ -206,6 +222,17 @@ def _suffix(chosen: dict[str, Variant[Any]]) -> str:
         for key, text in variant.varying.items()
     ]
     return f"[{','.join(words)}]" if words else ""
+
+
+def _limits(item: Item) -> list[Limits]:
+    """Read the limits: one mapping, or a list of them where they do not vary independently."""
+    found: list[Limits] = []
+    for part in item.elements() if item.is_list else [item]:
+        for variant in variants(Limits, part, check=_check_limits):
+            if variant.made in found:
+                part.wrong("the same limits stand above; expected each once; remove one")
+            found.append(variant.made)
+    return found
 
 
 def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
