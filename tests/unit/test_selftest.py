@@ -3,9 +3,11 @@
 import io
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from tare import resolution, runner
 from tare.cli import CANNOT, DONE, NOT_ALL_OK
 from tare.cli import selftest as command
+from tare.cli.progress import Lines
 from tare.compare import compare
 from tare.errors import OutputNotUnderstood
 from tare.model import HostCost, Kind, Status, Trial, Variant
@@ -21,7 +24,7 @@ from tare.report.facts import selftest as told
 from tare.report.findings import platform_text
 from tare.selftest import ARMS, STAGES, declare, evaluate, is_resolved, order, until
 from tare.selftest.outcome import SPANS_S
-from tare.selftest.words import said
+from tare.selftest.words import found_so_far, said
 from tare.selftest.work import Work
 from tare.store import Results, Writer, load
 from tare.workload import Output
@@ -211,6 +214,24 @@ def test_it_goes_through_the_ordinary_runner(lab):
         assert arm.holds
         assert arm.found == pytest.approx(arm.truth, abs=0.02)
     assert len(describe(results).groups) == 1
+
+
+def test_a_look_says_what_each_truth_has_come_out_as():
+    plan = planned()
+    tested = evaluate(plan, trials(plan))
+
+    assert re.fullmatch(
+        r"A/A is [+-]0\.\d\d \[.*\] %; \+1 % is .*; \+3 % is \+[23]\.\d\d \[.*\] %; \+10 % is .*",
+        found_so_far(tested),
+    )
+    assert found_so_far(evaluate(plan, [])) == "no numbers yet"
+
+
+def test_its_progress_does_not_count_decisions():
+    lines = Lines(Path("made-up"))
+    lines.begins(planned(), 0)
+
+    assert "decided" not in lines.where()
 
 
 def test_the_page_prints_every_variant_and_marks_what_was_missed():

@@ -39,6 +39,7 @@ class Tally:
         self.folder = folder
         self.phase = "beginning"
         self.number = self.decided = self.compared = 0
+        self.decides = True
         self.blocks = self.slots = self.trials = 0
         self.bad: list[str] = []
         self.began_s = time.monotonic()
@@ -48,6 +49,8 @@ class Tally:
     def begins(self, plan: Plan, trials_done: int) -> None:
         """See Progress.begins."""
         self.blocks, self.slots = plan.repetition.max_blocks, len(plan.slots)
+        # A self-test estimates what is known; nothing in it is to be decided.
+        self.decides = all(cell.injected is None for cell in plan.cells)
         self.trials, self.budget_s = trials_done, plan.repetition.budget_s
 
     def says(self, text: str) -> None:
@@ -84,9 +87,9 @@ class Tally:
 
     def where(self) -> str:
         """Say where the study is, in one line."""
-        parts = [f"block {self.number + 1} of at most {self.blocks}", f"{self.trials} trials",
-                 f"{self.decided} of {self.compared} comparisons decided", self.left()]  # fmt: skip
-        return ", ".join(part for part in parts if part)
+        decided = f"{self.decided} of {self.compared} comparisons decided" if self.decides else ""
+        parts = [f"block {self.number + 1} of at most {self.blocks}", f"{self.trials} trials"]
+        return ", ".join(part for part in (*parts, decided, self.left()) if part)
 
 
 class Lines(Tally):

@@ -116,6 +116,7 @@ def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
     from tare import runner
     from tare.cli.progress import watching
     from tare.selftest import STAGES, declare, evaluate, is_resolved, order, until
+    from tare.selftest.words import found_so_far
     from tare.store import Writer, load
 
     study = declare(stack)
@@ -128,7 +129,8 @@ def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
     for stage in range(1, STAGES + 1):
         with watching(folder) as progress:
             runner.run(study, until(plan, stage), folder, progress)
-        tested = evaluate(plan, load(folder).trials, stacks)
+            tested = evaluate(plan, load(folder).trials, stacks)
+            progress.says(f"look {stage} of at most {STAGES}: {found_so_far(tested)}")
         if is_resolved(tested):
             break
     return tested

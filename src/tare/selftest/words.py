@@ -39,6 +39,15 @@ def said(tested: Sequence[Tested], date: str) -> list[str]:
     ]
 
 
+def found_so_far(tested: Sequence[Tested]) -> str:
+    """Say how each injected overhead has come out by now, by the recommended variant."""
+    arms = [arm for one in tested if one.recommended for arm in one.arms]
+    if not arms:
+        return "no numbers yet"
+    found = "; ".join(f"{100 * arm.truth:+g} % is {found_text(arm)} %" for arm in arms)
+    return found.replace("+0 %", "A/A")
+
+
 def found_text(arm: Arm) -> str:
     """Write an estimate and its interval in per cent, without the unit."""
     if arm.found is None:
