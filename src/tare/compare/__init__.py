@@ -25,13 +25,14 @@ Inside, a module imports only those before it: ``contention`` (the variants of a
 ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``control`` (what the
 A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
 their layers), ``conditions`` (in what a platform was unlike the baseline), ``causes`` and
-``plausibility`` (what is better than it can be, and why), ``summary`` (a cell on its own) and
-``study`` (all of it, for a whole plan).
+``plausibility`` (what is better than it can be, and why), ``summary`` (a cell on its own),
+``study`` (all of it, for a whole plan) and ``other_tests`` (those of older studies, beside it).
 """
 
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import FAMILYWISE
+from tare.compare.other_tests import OtherTests, other_tests
 from tare.compare.study import Comparisons, compare, decided
 from tare.compare.summary import Summary
 
@@ -40,7 +41,9 @@ __all__ = [
     "Attribution",
     "Comparison",
     "Comparisons",
+    "OtherTests",
     "Summary",
     "compare",
     "decided",
+    "other_tests",
 ]

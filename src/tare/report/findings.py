@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from tare.compare import Comparison, Comparisons, Summary, compare
+from tare.compare import Comparison, Comparisons, OtherTests, Summary, compare, other_tests
 from tare.compare.pairing import group
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial
 from tare.report.disturbances import merged
@@ -103,6 +103,12 @@ class Findings:
             cell: [one for one in trials if one.kind is Kind.MEASURED and one.status in numbers]
             for cell, trials in self.trials.items()
         }
+
+    @cached_property
+    def other_tests(self) -> Mapping[str, OtherTests]:
+        """What the tests of older studies say of each cell, by its id."""
+        found = other_tests(self.plan, self.results.trials)
+        return {one.cell.id: one for one in found}
 
     @cached_property
     def headline(self) -> tuple[Comparison, ...]:

@@ -75,7 +75,10 @@ def page(found: Findings, drawings: Mapping[str, Drawing]) -> str:
             for one in found.comparisons.attributions
             if one.stack.primary and one.reason
         ],
-        details=[(number, group, _metrics(found, group)) for number, group in enumerate(shown, 1)],
+        details=[
+            (number, group, _metrics(found, group), _other_tests(found, group))
+            for number, group in enumerate(shown, 1)
+        ],
         facts=facts(found),
         noise=noise(found),
         disturbances=disturbances(found),
@@ -244,6 +247,22 @@ def _metrics(found: Findings, group: Group) -> list[ValueTable]:
         ]
         tables.append(ValueTable(metric, scale.unit, table))
     return tables
+
+
+def _other_tests(found: Findings, group: Group) -> list[Sequence[str]]:
+    """Write what the tests of older studies say of a group's first metric, a line a platform."""
+    lines: list[Sequence[str]] = []
+    for cell in group.cells:
+        tests, row = (
+            found.other_tests.get(cell.id),
+            found.rows.get((cell.id, group.metrics[0].name)),
+        )
+        if tests is None or row is None or row.cost is None:
+            continue
+        ps = (tests.student, tests.welch, tests.mann_whitney, tests.paired_t)
+        verdict = words.verdict_text(row, found.plan.repetition.margin)
+        lines.append((platform_text(cell), *map(numbers.p_text, ps), verdict))
+    return lines
 
 
 def _described(values: Any) -> tuple[float | None, ...]:  # noqa: ANN401

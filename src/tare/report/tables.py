@@ -106,6 +106,7 @@ def _rows(found: Findings) -> Iterator[dict[str, Any]]:
             "host_cpu_s": usage.cpu_s if usage else None,
             "run_delay_share": usage.run_delay_share if usage else None,
             **_comparison(row),
+            **_other_tests(found, row),
         }
         for beside in found.beside.get((one.cell.id, one.metric.name), ()):
             named = {"metric": one.metric.name, "unit": one.metric.unit.value}
@@ -176,6 +177,19 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "replicates": row.replicates,
         "icc": row.icc,
         "flags": row.flags,
+    }
+
+
+def _other_tests(found: Findings, row: Comparison | None) -> dict[str, Any]:
+    """Give the p values of the tests that older studies used, beside the row that decides."""
+    tests = found.other_tests.get(row.cell.id) if row and row.primary else None
+    if tests is None:
+        return {}
+    return {
+        "p_student": tests.student,
+        "p_welch": tests.welch,
+        "p_mann_whitney": tests.mann_whitney,
+        "p_paired_t": tests.paired_t,
     }
 
 
