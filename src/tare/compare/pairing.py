@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.compare.contention import share_of_wall, value
 from tare.model import (
@@ -55,6 +56,15 @@ class History:
     repeated: int = 0
     impossible: str | None = None
     partners: dict[str, History] = field(default_factory=dict)
+    _columns: dict[tuple[str, Better, Variant], Columns] = field(default_factory=dict, repr=False)
+
+    def columns(self, metric: Metric, variant: Variant) -> Columns:
+        """Give the trials as columns; they are made once, so trials may not be added later."""
+        key = metric.name, metric.better, variant
+        if key not in self._columns:
+            known = next(iter(self._columns.values()), None)
+            self._columns[key] = _columns_of(self.trials, metric, variant, known)
+        return self._columns[key]
 
     def beside(self, cell: str) -> History:
         """Give the trials that a cell is compared with: in a duet those at the same moment."""
@@ -164,44 +174,84 @@ class Pairs:
 
 def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Variant.WALL) -> Pairs:
     """Set a cell's trials beside those of the baseline in the same blocks."""
-    values, bases, blocks = [], [], []
+    here, there = mine.columns(metric, variant), theirs.columns(metric, variant)
+    blocks, at, other = np.intersect1d(
+        here.blocks, there.blocks, assume_unique=True, return_indices=True
+    )
+    together = here.sessions[at] == there.sessions[other]
+    blocks, at, other = blocks[together], at[together], other[together]
+    alone = np.setdiff1d(here.blocks, there.blocks, assume_unique=True)
+
     unknown: Counter[str] = Counter()
-    workers = 0
-    suspect = both_failed = baseline_missing = absent = no_ratio = apart = 0
-    for block, trial in mine.trials.items():
-        other = theirs.trials.get(block)
-        if other is not None and _session(other) != _session(trial):
-            apart += 1
-            continue
-        base = math.nan if other is None else _reading(other, metric, variant)
-        own = _reading(trial, metric, variant)
-        if variant is not Variant.WALL:
-            unknown.update(_unknown(one, metric, variant) for one in (trial, other) if one)
-        if other is None or math.isnan(base):
-            baseline_missing += 1
-            continue
-        if math.isnan(own):
-            absent += 1
-            continue
-        if math.inf in (own, base):
-            no_ratio += own == math.inf and has_numbers(trial)
-            no_ratio += base == math.inf and has_numbers(other)
-            if own == base:
-                both_failed += 1
-                continue
-        values.append(own)
-        bases.append(base)
-        blocks.append(block)
-        if variant is Variant.CORRECTED:
-            workers = max(workers, _delayed_workers(trial), _delayed_workers(other))
-        suspect += trial.status is Status.SUSPECT or other.status is Status.SUSPECT
+    if here.unknown or there.unknown:
+        alone_at = np.flatnonzero(np.isin(here.blocks, alone))
+        unknown.update(here.unknown[place] for place in (*at, *alone_at) if here.unknown)
+        unknown.update(there.unknown[place] for place in other if there.unknown)
+        del unknown[""]
+
+    has_base = ~np.isnan(there.values[other])
+    has_own = ~np.isnan(here.values[at])
+    read = has_base & has_own
+    own, base = here.values[at][read], there.values[other][read]
+    no_ratio = int(here.no_ratio[at][read].sum() + there.no_ratio[other][read].sum())
+    kept = ~(np.isinf(own) & np.isinf(base))
+    blocks, at, other = blocks[read][kept], at[read][kept], other[read][kept]
     # What failed is infinitely worse, whichever way the metric improves.
-    ratios = np.log(np.array(values)) - np.log(np.array(bases))
+    ratios = np.log(own[kept]) - np.log(base[kept])
     worse = -1.0 if metric.better is Better.HIGHER else 1.0
-    log_ratios = np.where(np.isinf(ratios), ratios, worse * ratios)
-    del unknown[""]
-    counts = (suspect, both_failed, baseline_missing, absent, no_ratio)
-    return Pairs(log_ratios, *counts, unknown, workers, tuple(blocks), apart)
+    return Pairs(
+        np.where(np.isinf(ratios), ratios, worse * ratios),
+        suspect=int((here.suspect[at] | there.suspect[other]).sum()),
+        both_failed=int((~kept).sum()),
+        baseline_missing=len(alone) + int((~has_base).sum()),
+        absent=int((has_base & ~has_own).sum()),
+        no_ratio=no_ratio,
+        unknown=unknown,
+        workers=int(max(here.workers[at].max(initial=0), there.workers[other].max(initial=0))),
+        blocks=tuple(blocks.tolist()),
+        apart=int((~together).sum()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What pairs are made of: one metric of a history, trial by trial in order of block.
+
+    ``values`` are numbers of which a ratio can be made; +inf is a failure, NaN is no value.
+    ``no_ratio`` marks failures of trials that have numbers. ``unknown`` says of each trial why the
+    variant is not known for it; it is empty where it is of all. ``workers`` is how many threads'
+    delay was averaged, 0 where none was.
+    """
+
+    blocks: NDArray[np.int64]
+    sessions: NDArray[np.str_]
+    suspect: NDArray[np.bool_]
+    values: Array
+    no_ratio: NDArray[np.bool_]
+    workers: NDArray[np.int64]
+    unknown: Sequence[str]
+
+
+def _columns_of(
+    trials: Mapping[int, Trial], metric: Metric, variant: Variant, known: Columns | None
+) -> Columns:
+    """Make the columns; what does not depend on the metric is that of others, if there are any."""
+    ordered = trials.values()
+    values = np.array([_reading(trial, metric, variant) for trial in ordered], dtype=float)
+    numbers = np.array([has_numbers(trial) for trial in ordered], dtype=bool)
+    reasons = [] if variant is Variant.WALL else [_unknown(t, metric, variant) for t in ordered]
+    averaged = variant is Variant.CORRECTED
+    return Columns(
+        known.blocks if known else np.array(list(trials), dtype=np.int64),
+        known.sessions if known else np.array([_session(trial) for trial in ordered], dtype=str),
+        known.suspect
+        if known
+        else np.array([trial.status is Status.SUSPECT for trial in ordered], dtype=bool),
+        values,
+        np.isinf(values) & numbers,
+        np.array([_delayed_workers(t) if averaged else 0 for t in ordered], dtype=np.int64),
+        reasons if any(reasons) else (),
+    )
 
 
 def _session(trial: Trial) -> str:
