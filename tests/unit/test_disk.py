@@ -58,7 +58,10 @@ def test_only_disks_with_hardware_behind_them_are_counted(tmp_path):
         (tmp_path / name / "device").mkdir(parents=True)
     (tmp_path / "dm-0").mkdir()
 
-    assert disk.read(tmp_path, tmp_path) == Moved(108 * 512, 316 * 512)
+    found = disk.read(tmp_path, tmp_path)
+    assert (found.read_bytes, found.written_bytes) == (108 * 512, 316 * 512)
+    assert found.busy_ms == {"vda": 1, "sda": 1}
+    assert found.at_s > 0
 
 
 def test_a_host_without_disks_does_not_know(tmp_path):
@@ -73,6 +76,19 @@ def test_what_was_moved_is_the_difference():
     found = disk.between(Moved(10, 20), Moved(110, 25))
 
     assert found == {"disk_read_bytes": 100.0, "disk_written_bytes": 5.0}
+
+
+def test_the_busiest_disk_tells_how_busy_they_were():
+    before = Moved(0, 0, {"sda": 2**32 - 300, "sdb": 50, "gone": 5}, at_s=10.0)
+    after = Moved(0, 0, {"sda": 200, "sdb": 150, "new": 9000}, at_s=12.0)
+
+    assert disk.between(before, after)["disk_busy_share"] == 0.25
+
+
+def test_ticks_make_no_disk_busier_than_always():
+    before, after = Moved(0, 0, {"sda": 0}, at_s=1.0), Moved(0, 0, {"sda": 104}, at_s=1.1)
+
+    assert disk.between(before, after)["disk_busy_share"] == 1.0
 
 
 def test_a_claim_is_rate_times_the_tools_own_duration():

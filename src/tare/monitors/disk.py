@@ -1,21 +1,30 @@
-"""Bytes that the host's disks really moved: what a tool claims to have moved is held against it."""
+"""What the host's disks really did: the bytes that a tool claims are held against those moved."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SECTOR_BYTES = 512
 """The unit of /proc/diskstats, whatever the disk's own is."""
+BUSY_WRAPS_MS = 2**32
+"""The kernel prints a disk's busy time in as many bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Bytes read and written since boot by all disks together, for whomever."""
+    """Bytes read and written since boot by all disks together, for whomever.
+
+    ``busy_ms`` is for how long each disk had requests in hand, at ``at_s`` of the monotonic clock.
+    """
 
     read_bytes: int
     written_bytes: int
+    busy_ms: Mapping[str, int] = field(default_factory=dict)
+    at_s: float = 0.0
 
 
 def read(proc: Path = Path("/proc"), blocks: Path = Path("/sys/block")) -> Moved | None:
@@ -25,17 +34,21 @@ def read(proc: Path = Path("/proc"), blocks: Path = Path("/sys/block")) -> Moved
     Which disk a platform's files lie on need not be known: the sum can only be too large, so less
     than was claimed is proof.
     """
-    read_sectors = written = disks = 0
+    read_sectors = written = 0
+    busy_ms = {}
     try:
         lines = (proc / "diskstats").read_text().splitlines()
     except OSError:
         return None
     for fields in map(str.split, lines):
         if (blocks / fields[2] / "device").exists():
-            disks += 1
             read_sectors += int(fields[5])
             written += int(fields[9])
-    return Moved(SECTOR_BYTES * read_sectors, SECTOR_BYTES * written) if disks else None
+            busy_ms[fields[2]] = int(fields[12])
+    if not busy_ms:
+        return None
+    at_s = time.monotonic()
+    return Moved(SECTOR_BYTES * read_sectors, SECTOR_BYTES * written, busy_ms, at_s)
 
 
 def is_counted(path: Path, devices: Path = Path("/sys/dev/block")) -> bool:
@@ -62,10 +75,21 @@ def _has_hardware(device: Path) -> bool:
 
 
 def between(before: Moved | None, after: Moved | None) -> dict[str, float]:
-    """Give what was moved between two readings; nothing where it is not known."""
+    """Give what was moved between two readings, and how busy disks were; nothing if not known.
+
+    ``disk_busy_share`` is the part of the time in which the busiest disk had a request in hand, for
+    whomever (``%util`` of iostat). The kernel looks once a tick, so that many short requests count
+    for more than they took; and a disk that serves many at once can do more when it is at 1.
+    """
     if before is None or after is None:
         return {}
-    return {
+    found = {
         "disk_read_bytes": float(after.read_bytes - before.read_bytes),
         "disk_written_bytes": float(after.written_bytes - before.written_bytes),
     }
+    both = before.busy_ms.keys() & after.busy_ms.keys()
+    over_ms = 1000 * (after.at_s - before.at_s)
+    if both and over_ms > 0:
+        busy_ms = max((after.busy_ms[d] - before.busy_ms[d]) % BUSY_WRAPS_MS for d in both)
+        found["disk_busy_share"] = min(1.0, busy_ms / over_ms)
+    return found

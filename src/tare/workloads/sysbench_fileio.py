@@ -17,7 +17,7 @@ from tare.workload import number
 from tare.workloads import at_least, one_of
 from tare.workloads._sysbench import GENERAL, general
 
-Mode = Literal["seqwr", "rndwr", "seqrd", "rndrd"]
+Mode = Literal["seqwr", "seqrewr", "rndwr", "seqrd", "rndrd", "rndrw"]
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 FSYNCS = Metric("fsyncs", Unit.PER_SECOND, Better.HIGHER)
@@ -45,6 +45,7 @@ class Workload(workload.Workload):
 
     metrics = (THROUGHPUT, FSYNCS, *GENERAL)
     packages = ("sysbench",)
+    recorded = {"sysbench": "1.0.20"}
 
     def __post_init__(self) -> None:
         one_of(self, mode=Mode)
