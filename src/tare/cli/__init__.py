@@ -14,7 +14,7 @@ from tare.errors import ConfigError, ResultsError, TareError
 
 COMMANDS = (
     *("doctor", "listing", "plan", "run", "show", "report", "selftest"),
-    *("published", "record_noise", "tune", "lab", "clean"),
+    *("published", "compare", "record_noise", "tune", "lab", "clean"),
 )
 
 DONE, NOT_ALL_OK, BAD_INPUT, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130

@@ -7,10 +7,12 @@ from statistics import fmean
 
 from tare.model import Better
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
+from tare.published.counterparts import Measure
 from tare.published.experiment import ALL, Experiment, experiments, reproduced_by
 from tare.published.moments import Compared, Moments
 from tare.published.platforms import own_baseline
 from tare.published.plausibility import Subject, Suspicion, implausible
+from tare.published.printed import Printed, from_means
 from tare.published.rows import Row
 from tare.published.runs import ALPHA, Pair, compare, pair_up, smallest_p
 from tare.stats.outliers import modified_z
@@ -50,6 +52,16 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
             found += _changed(experiment, pairs, rest)
     suspicions = [pair for one in experiments(rows) for pair in _suspicions(one)]
     return tables, [*found, *implausible(suspicions), *_caveats()]
+
+
+def printed(rows: Sequence[Row]) -> Iterator[Printed]:
+    """Give the costs of the averages as they are printed."""
+    return from_means(rows)
+
+
+def measures(row: Row) -> tuple[Measure, ...]:
+    """Say what of ours measures a row: nothing yet, for its web and database work is not here."""
+    return ()
 
 
 def _averages(experiment: Experiment) -> Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
+from tare.published.counterparts import Measure
 from tare.published.moments import Moments, by_platform, least_n, least_n_of_spread
 from tare.published.plausibility import (
     Subject,
@@ -13,8 +14,25 @@ from tare.published.plausibility import (
     against_fewer_cpus,
     implausible,
 )
+from tare.published.printed import Printed, from_means
 from tare.published.rows import Row, Statistic
 
+_FILES = {"files": 64, "total_bytes": 2**31, "threads": 4, "time_s": 30}
+_MEASURES = {
+    **{
+        (f"sysbench fileio {mode} 64 files 2G 4 threads 30 s", metric): (
+            Measure("sysbench_fileio", ours, {"mode": mode}, _FILES),
+        )
+        for mode in ("seqwr", "rndwr")
+        for metric, ours in (("throughput", "throughput"), ("latency", "latency_mean"))
+    },
+    **{
+        (f"sysbench cpu --cpu-max-prime={prime} 4 threads 30 s", "events per second"): (
+            Measure("sysbench_cpu", "events", {"max_prime": prime}, {"threads": 4, "time_s": 30}),
+        )
+        for prime in (100, 100_000)
+    },
+}
 _COLUMNS = (
     *(Column("platform"), Column("mean", Form.NUMBER), Column("sd", Form.NUMBER)),
     *(Column("min", Form.NUMBER), Column("max", Form.NUMBER), Column("against")),
@@ -50,6 +68,17 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
         ),
     ]
     return tables, found
+
+
+def printed(rows: Sequence[Row]) -> Iterator[Printed]:
+    """Give the costs against the container on the same resources, with their intervals."""
+    n, _ = _runs([row for row in rows if row.better is not None])
+    return from_means(rows, n)
+
+
+def measures(row: Row) -> tuple[Measure, ...]:
+    """Say what of ours measures a row."""
+    return _MEASURES.get((row.workload, row.metric), ())
 
 
 def _runs(rows: Sequence[Row]) -> tuple[int, str]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.costs import of_difference
+from tare.published.counterparts import Measure
 from tare.published.platforms import depth
+from tare.published.printed import Printed, without_cost
 from tare.published.rows import Row, Statistic
 
 _COLUMNS = (
@@ -15,6 +17,23 @@ _COLUMNS = (
 )
 SAVED = "time saved"
 """A metric of this name is how much less time it takes, and better when higher."""
+
+_RALLY = "timed there by OpenStack Rally, with OpenStack's own work"
+_MEASURES = {
+    **{
+        f"LINPACK size {size}k": tuple(
+            Measure(name, "flops", {}, {"size": 1000 * size}) for name in ("linpack", "hpl")
+        )
+        for size in (39, 79)
+    },
+    "fio write": (Measure("fio", "throughput", {"pattern": "write"}),),
+    "netperf TCP_STREAM": (Measure("netperf_stream", "throughput", {"protocol": "tcp"}),),
+    "netperf TCP_RR": (Measure("netperf_rr", "requests", {"protocol": "tcp"}),),
+    **{
+        verb: (Measure("lifecycle", verb.replace(" ", "_"), {"count": 1}, note=_RALLY),)
+        for verb in ("boot", "delete", "soft reboot", "start", "stop")
+    },
+}
 
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
@@ -28,6 +47,21 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     ]
     others = as_printed([row for row in rows if row.statistic is not Statistic.DIFFERENCE])
     return [*tables, *others], list(_findings(rows, differences))
+
+
+def printed(rows: Sequence[Row]) -> Iterator[Printed]:
+    """Give the differences as costs."""
+    for row in rows:
+        found = cost(row) if row.statistic is Statistic.DIFFERENCE else None
+        if found is None:
+            yield without_cost(row)
+        else:
+            yield Printed(row=row, baseline=row.baseline, cost=found)
+
+
+def measures(row: Row) -> tuple[Measure, ...]:
+    """Say what of ours measures a row."""
+    return _MEASURES.get(row.workload, ())
 
 
 def cost(row: Row) -> float | None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.costs import of_rate_degradation, of_time_degradation
+from tare.published.counterparts import Measure
+from tare.published.printed import POINTS, Printed, without_cost
 from tare.published.rows import Row
 
 _COLUMNS = (
@@ -16,11 +18,40 @@ _COLUMNS = (
 _TIMES = ("latency", "runtime")
 DEGRADATION = "% degradation"
 
+_FIO = {
+    "random read": "randread",
+    "random write": "randwrite",
+    "random mix": "randrw",
+    "sequential read": "read",
+    "sequential write": "write",
+}
+_MEASURES = {
+    ("LINPACK", "numerical linear algebra"): (Measure("linpack", "flops"), Measure("hpl", "flops")),
+    **{("STREAM", one): (Measure("stream", one),) for one in ("copy", "scale", "add", "triad")},
+    **{
+        ("netperf", f"{protocol.upper()} RR latency"): (
+            Measure("netperf_rr", "latency_mean", {"protocol": protocol}),
+        )
+        for protocol in ("tcp", "udp")
+    },
+    **{
+        ("netperf", f"{protocol.upper()} {way} throughput"): (
+            Measure("netperf_stream", "throughput", {"protocol": protocol, "direction": way}),
+        )
+        for protocol in ("tcp", "udp")
+        for way in ("send", "receive")
+    },
+    **{
+        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}),)
+        for metric, pattern in _FIO.items()
+    },
+}
+
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Give all degradations as costs, and the other tables as printed."""
     degradations = [row for row in rows if row.unit == DEGRADATION]
-    times = {row.workload for row in degradations if (row.value or 0.0) >= 100}
+    times = _times(degradations)
     grouped: dict[str, list[Row]] = {}
     for row in degradations:
         grouped.setdefault(row.table, []).append(row)
@@ -32,6 +63,28 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     return [*tables, *others], list(_findings(degradations, times))
 
 
+def printed(rows: Sequence[Row]) -> Iterator[Printed]:
+    """Give the degradations as costs; those beside neighbours too, whose baseline has none."""
+    times = _times([row for row in rows if row.unit == DEGRADATION])
+    for row in rows:
+        rate = is_rate(row, times) if row.unit == DEGRADATION else None
+        if row.unit == POINTS:
+            continue
+        if row.value is None or row.unit != DEGRADATION:
+            yield without_cost(row)
+        elif rate is None:
+            why = "the data do not say whether a rate or a time degrades"
+            yield Printed(row=row, baseline=row.baseline, reason=why)
+        else:
+            cost = (of_rate_degradation if rate else of_time_degradation)(row.value)
+            yield Printed(row=row, baseline=row.baseline, cost=cost, of_rate=rate)
+
+
+def measures(row: Row) -> tuple[Measure, ...]:
+    """Say what of ours measures a row; the tables give neither sizes nor depth."""
+    return _MEASURES.get((row.workload, row.metric), ())
+
+
 def is_rate(row: Row, times: set[str]) -> bool | None:
     """Say whether a degradation is that of a rate; None if the data do not.
 
@@ -40,6 +93,10 @@ def is_rate(row: Row, times: set[str]) -> bool | None:
     if row.workload in times or any(word in row.metric for word in _TIMES):
         return False
     return None if row.metric == "degradation" else True
+
+
+def _times(degradations: Sequence[Row]) -> set[str]:
+    return {row.workload for row in degradations if (row.value or 0.0) >= 100}
 
 
 def _row(row: Row, times: set[str]) -> tuple[Value, ...]:

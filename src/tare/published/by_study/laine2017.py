@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.counterparts import Measure
 from tare.published.moments import by_platform
 from tare.published.p_values import at_most, possible, resolution
 from tare.published.platforms import depth
 from tare.published.plausibility import ALPHA, Subject, against_baselines, implausible
+from tare.published.printed import Printed, from_means
 from tare.published.rows import Row, Statistic
 from tare.stats.holm import holm
 
@@ -50,6 +52,24 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
         *_missing(tests, means, noise),
     ]
     return [*as_printed(means), _table(tests, adjusted)], found
+
+
+def printed(rows: Sequence[Row]) -> Iterator[Printed]:
+    """Give the costs of the means; the data have no number of runs, hence no intervals."""
+    return from_means(rows)
+
+
+def measures(row: Row) -> tuple[Measure, ...]:
+    """Say what of ours measures a row: the network alone has sizes."""
+    way = {"direction": row.scenario}
+    if row.workload == "iperf tcp 20 s":
+        return (Measure("iperf", "throughput", way, {"time_s": 20}),)
+    metric = {"throughput": "throughput", "datagram loss": "loss"}.get(row.metric)
+    offered = _OFFERED.match(row.level)
+    if row.workload != "iperf udp -b" or metric is None or offered is None:
+        return ()
+    rate = int(offered[1]) * 1_000_000
+    return (Measure("iperf_udp", metric, {**way, "rate_bits_per_s": rate}),)
 
 
 def _table(tests: Sequence[Row], adjusted: Sequence[float]) -> Table:
