@@ -44,6 +44,7 @@ class Spin:
     size_bytes: int = 4096
     share: float = 0.5
     label: str = ""
+    rate_per_s: int = 10
 
     def __post_init__(self):
         if self.size_bytes > 2**40:
@@ -102,12 +103,13 @@ def test_a_study_is_read_with_every_default_filled_in():
         "size_bytes": 4096,
         "share": 0.5,
         "label": "",
+        "rate_per_s": 10,
     }
 
 
 def test_a_platform_holds_all_settings_of_its_layers():
     host, docker = read(GOOD).platforms
-    assert host.layers == (("host", ()),)
+    assert host.layers == (("host", (("network", "host"),)),)
     assert docker.settings == (
         ("docker.network", "none"),
         ("docker.storage", "overlay"),
@@ -155,6 +157,13 @@ def test_lists_of_parameters_and_limits_are_factors():
     assert study.limits[1].disk_cache is DiskCache.WRITEBACK
 
 
+def test_limits_that_do_not_vary_independently_are_a_list():
+    limits = "[{cpus: 1, memory: 1GiB}, {cpus: 2, memory: [2GiB, 4GiB]}]"
+    study = read(GOOD.replace("{cpus: 1, memory: 1GiB}", limits))
+    found = [(one.cpus, one.memory_bytes // 2**30) for one in study.limits]
+    assert found == [(1, 1), (2, 2), (2, 4)]
+
+
 @pytest.mark.parametrize(
     ("written", "field", "value"),
     [
@@ -171,6 +180,7 @@ def test_lists_of_parameters_and_limits_are_factors():
         ("share: 0.02", "share", 0.02),
         ("label: no", "label", "no"),
         ("label: ''", "label", ""),
+        ("rate_per_s: 1e6", "rate_per_s", 1_000_000),
     ],
 )
 def test_values_are_read_in_base_units(written, field, value):
@@ -414,6 +424,21 @@ MISTAKES = {
         "name: ../small",
         "small.yaml:1:1: name: '../small' was given; expected letters, digits",
     ),
+    "limits given twice": (
+        "limits: {cpus: 1, memory: 1GiB}",
+        "limits: [{cpus: 1, memory: 1GiB}, {cpus: 1, memory: 1024MiB}]",
+        "small.yaml:6:35: limits[1]: the same limits stand above; expected each once",
+    ),
+    "rate meant as a time": (
+        "threads: 2",
+        "rate_per_s: 2 s",
+        "small.yaml:8:12: workloads[0].spin.rate_per_s: '2 s' is a time; expected a number",
+    ),
+    "no limits in the list": (
+        "limits: {cpus: 1, memory: 1GiB}",
+        "limits: []",
+        "small.yaml:6:1: limits: found an empty list; expected at least one value",
+    ),
     "no processor": (
         "cpus: 1",
         "cpus: 0",
@@ -540,3 +565,12 @@ def test_the_example_of_the_reference_is_what_the_reference_says():
         "nested",
     ]
     assert len(study.workloads) == 3
+
+
+def test_the_example_of_two_scales_is_one():
+    reference = Path(__file__).parents[2] / "docs/reference/study-file.md"
+    example = reference.read_text().split("```yaml\n")[2].split("```")[0]
+    quick, full = (read_study(example, "example", scale=scale) for scale in ("quick", "full"))
+    assert [platform.name for platform in quick.platforms] == ["host", "host/kvm", "host/qemu-tcg"]
+    assert [platform.name for platform in full.platforms] == ["host", "host/kvm"]
+    assert (len(quick.workloads), len(full.workloads)) == (1, 3)

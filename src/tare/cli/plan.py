@@ -5,11 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tare.study import Estimate
+    from tare.study.scale import Scale
 
 NAME = "plan"
 HELP = "show what a study would run, and estimate its time and disk"
+
+SCALES: tuple[Scale, ...] = ("quick", "full")
+"""As `tare.study.scale.SCALES`, which a test holds; importing that takes its time."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +25,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", help="a study file, or the name of a preset (tare list studies)")
     parser.add_argument("--seed", type=int, help="the seed of the random order; else drawn")
     parser.add_argument("--json", action="store_true", help="print facts for programs")
+    scale_argument(parser)
+
+
+def scale_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare what chooses between the two scales of a study."""
+    parser.add_argument("--scale", choices=SCALES, help="of a study at two scales; else its own")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,15 +38,22 @@ def run(options: argparse.Namespace) -> int:
     from tare.model import Design
     from tare.study import duet, estimate, load_study, make_plan
 
-    study = load_study(options.study)
+    study = load_study(options.study, options.scale)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
     plan = make_plan(study, seed)
     expected = estimate(plan, study)
+    both: dict[str, Estimate] = {}
+    for scale in SCALES if study.scale and not options.scale else ():
+        one = load_study(options.study, scale)
+        both[scale] = estimate(make_plan(one, seed), one)
     if options.json:
-        print(json.dumps({"plan": asdict(plan), "estimate": asdict(expected)}))
+        told = {"plan": asdict(plan), "estimate": asdict(expected), "scale": study.scale}
+        print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     rule = plan.repetition
     print(f"{study.name}: {study.question}" if study.question else study.name)
+    if study.scale:
+        print(f"  scale      {study.scale}")
     print(f"  baseline   {study.baseline}, measured twice in every block (A/A control)")
     for title, names in (
         ("platforms", [platform.name for platform in study.platforms]),
@@ -50,12 +71,12 @@ def run(options: argparse.Namespace) -> int:
         for assumption in duet.ASSUMES:
             print(f"             - {assumption}")
     sides = " on each set of CPUs" if rule.design is Design.DUET else ""
-    print(f"  cells      {expected.cells}, on {rule.instances} instances a platform{sides}")
-    budget = "" if rule.budget_s is None else f", of which measuring at most {_time(rule.budget_s)}"
-    print(f"  trials     {expected.trials_min} to {expected.trials_max} (estimated)")
-    print(f"  time       {_time(expected.duration_min_s)} to {_time(expected.duration_max_s)} "
-          f"(estimated){budget}")  # fmt: skip
-    print(f"  disk       {_bytes(sum(expected.disk_bytes.values()))} of workload files (estimated)")
+    print(f"  instances  {rule.instances} a platform{sides}")
+    if rule.budget_s is not None:
+        print(f"  budget     {_time(rule.budget_s)} of measuring")
+    print("  estimated")
+    for line in _side_by_side(both or {"": expected}):
+        print(f"  {line}")
     return 0
 
 
@@ -63,7 +84,26 @@ def _label(name: str, params: Mapping[str, object]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in params.items())})"
 
 
+def _side_by_side(estimates: Mapping[str, Estimate]) -> Iterator[str]:
+    """Write estimates in columns, each below its scale; one alone has no heading."""
+    columns = [
+        (
+            scale,
+            f"{one.cells}",
+            f"{one.trials_min} to {one.trials_max}",
+            f"{_time(one.duration_min_s)} to {_time(one.duration_max_s)}",
+            f"{_bytes(sum(one.disk_bytes.values()))} of workload files",
+        )
+        for scale, one in estimates.items()
+    ]
+    for title, *cells in zip(("scale", "cells", "trials", "time", "disk"), *columns, strict=True):
+        if any(cells):
+            yield f"{title:<10} {''.join(f'{cell:<30}' for cell in cells)}".rstrip()
+
+
 def _time(seconds: float) -> str:
+    if seconds >= 3 * 3600:
+        return f"{seconds / 3600:.0f} h"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 

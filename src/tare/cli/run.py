@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from tare.cli import CANNOT, DONE, INTERRUPTED, NOT_ALL_OK
+from tare.cli.plan import scale_argument
 
 NAME = "run"
 HELP = "measure a study and store its trials"
@@ -25,23 +26,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", type=Path, metavar="DIR", help="where the results go; new")
     parser.add_argument("--seed", type=int, help="the seed of the random order; else drawn")
     parser.add_argument("--report", action="store_true", help="write the report at the end")
+    scale_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare import runner
     from tare.cli.progress import watching
-    from tare.errors import ResultsError
+    from tare.errors import ConfigError, ResultsError
     from tare.model import Status
     from tare.store import Writer, load
     from tare.study import load_study, make_plan, read_study
 
+    if options.resume and options.scale:
+        raise ConfigError(
+            "--scale was given with --resume; these results have theirs; leave it out"
+        )
     if options.resume:
         folder = options.resume
         stored = load(folder)
         study, plan = read_study(stored.study, str(folder / "study.yaml")), stored.plan
     else:
-        study = load_study(options.study)
+        study = load_study(options.study, options.scale)
         drawn = (options.seed, study.seed, secrets.randbits(31))
         plan = make_plan(study, next(seed for seed in drawn if seed is not None))
         now = datetime.now().astimezone()

@@ -93,7 +93,7 @@ class Item:
         elements: list[Item] = []
         for index, node in enumerate(self.node.value):
             element = replace(self, node=node, path=f"{self.path}[{index}]", mark=node.start_mark)
-            chosen = element._at_scale()
+            chosen = element.at_scale()
             if chosen is not element and isinstance(chosen.node, yaml.SequenceNode):
                 elements += [replace(chosen, node=n, mark=n.start_mark) for n in chosen.node.value]
             else:
@@ -116,7 +116,7 @@ class Item:
                 first = entries[name].mark.line + 1
                 entry.wrong(f"duplicate key, first on line {first}; expected once; remove one")
             else:
-                entries[name] = entry._at_scale()
+                entries[name] = entry.at_scale()
         return entries
 
     def without(self, name: str) -> Item:
@@ -124,7 +124,7 @@ class Item:
         path = f"{self.path}.{name}" if self.path else name
         return replace(self, node=yaml.ScalarNode(_NULL, ""), path=path)
 
-    def _at_scale(self) -> Item:
+    def at_scale(self) -> Item:
         """Give the part that counts if this one has the keys of both scales, or else itself."""
         if not isinstance(self.node, yaml.MappingNode):
             return self

@@ -228,10 +228,10 @@ def _limits(item: Item) -> list[Limits]:
     """Read the limits: one mapping, or a list of them where they do not vary independently."""
     found: list[Limits] = []
     for part in item.elements() if item.is_list else [item]:
-        for variant in variants(Limits, part, check=_check_limits):
-            if variant.made in found:
-                part.wrong("the same limits stand above; expected each once; remove one")
-            found.append(variant.made)
+        made = [variant.made for variant in variants(Limits, part, check=_check_limits)]
+        if any(limits in found for limits in made):
+            part.wrong("the same limits stand above; expected each once; remove one")
+        found += made
     return found
 
 

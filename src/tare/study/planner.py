@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
-from tare.model import Cell, Design, Plan, Slot
+from tare.errors import ConfigError
+from tare.model import Cell, Design, Metric, Plan, Slot
 from tare.study.declaration import Study
 from tare.study.duet import BLOCKS_IN_TURN, Pairing
 
@@ -19,7 +20,8 @@ def make_plan(study: Study, seed: int) -> Plan:
 
     Every block has every cell once. Cells that are compared with each other (one workload, one set
     of limits) stand back to back, so that what disturbs the host falls on both halves of a pair. In
-    a duet the baseline stands beside each of the others instead; see ``tare.study.duet``.
+    a duet the baseline stands beside each of the others instead; see ``tare.study.duet``. Raises
+    ConfigError where workloads that measure different things have one name.
     """
     groups = _groups(study)
     # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
@@ -51,10 +53,27 @@ def make_plan(study: Study, seed: int) -> Plan:
         seed=seed,
         baseline=study.baseline,
         cells=tuple(cell for group in groups for cell in group),
-        metrics={chosen.name: type(chosen.made).metrics for chosen in study.workloads},
+        metrics=_metrics(study),
         repetition=study.repetition,
         slots=tuple(slots),
     )
+
+
+def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
+    """Map each workload to its metrics; those of one name must measure the same, or they merge."""
+    metrics: dict[str, tuple[Metric, ...]] = {}
+    for chosen in study.workloads:
+        first = metrics.setdefault(chosen.name, chosen.made.metrics)
+        if chosen.made.metrics != first:
+            told = " and ".join(
+                f"{one[0].name} ({one[0].unit}, {one[0].better})"
+                for one in (first, chosen.made.metrics)
+            )
+            raise ConfigError(
+                f"workloads: two are called {chosen.name!r} and measure different things, {told}; "
+                "expected the same of both; give one of them another name: called"
+            )
+    return metrics
 
 
 def _groups(study: Study) -> list[list[Cell]]:

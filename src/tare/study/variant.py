@@ -92,7 +92,7 @@ def params_of(made: object) -> Params:
 
 
 def _key(name: str) -> str:
-    return name.removesuffix("_bytes").removesuffix("_s")
+    return name if name.endswith("_per_s") else name.removesuffix("_bytes").removesuffix("_s")
 
 
 def _keys(kind: type) -> dict[str, str]:
@@ -160,7 +160,8 @@ def _value(text: str, annotation: object, name: str) -> object:
     if len(of_union) == 1 and NoneType in get_args(annotation):
         annotation = of_union[0]
     if annotation in (int, float):
-        dimension = SIZE if name.endswith("_bytes") else TIME if name.endswith("_s") else PURE
+        is_time = name.endswith("_s") and not name.endswith("_per_s")
+        dimension = SIZE if name.endswith("_bytes") else TIME if is_time else PURE
         number = parse(text, dimension)
         if annotation is float:
             return float(number)
