@@ -40,6 +40,8 @@ class Site:
     services: Services
     userland: Userland
     deadline_s: float = 120.0
+    reached: bool = False
+    """Whether another machine has to reach the machine inside: what that takes may cost a boot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class Instance(ABC):
     """An empty directory inside, on the storage that is to be measured."""
     shared: ClassVar[bool] = False
     """Whether instances of other stacks are in the same machine, so that it alone holds none."""
+    network: str = "host"
+    """Which network it was asked for, in its layer's words; ``none`` leads nowhere."""
 
     @abstractmethod
     def start(self) -> None:
@@ -109,6 +113,19 @@ class Instance(ABC):
     def inside(self) -> Inside:
         """Read back what a command inside really gets, or raise CommandFailed."""
         return readback.read(self.machine)
+
+    def address(self) -> str | None:
+        """Give the IPv4 address at which the outer machine reaches the machine inside.
+
+        None: it has the outer machine's own network. Raises Unavailable where it has no address,
+        LayerError where it should have one.
+        """
+        if self.network == "none":
+            raise Unavailable(
+                f"the network of {self.machine.name} is `none`, which leads nowhere",
+                f"give {self.machine.name.rpartition('/')[2]} another `network:`",
+            )
+        return None
 
     def threads(self) -> Threads | None:
         """Say which threads of the outer machine do the work, or None where that cannot be said."""

@@ -140,7 +140,7 @@ class Services:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._services: dict[tuple[str, int], Service[object]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what is made may need another
 
     def once(
         self,

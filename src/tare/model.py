@@ -268,7 +268,8 @@ class Slot:
 class Plan:
     """What will be run, in order, written before the first trial.
 
-    ``metrics`` maps a workload to its metrics, the primary one first. Slots of a block stand in the
+    ``metrics`` maps a workload, by the name in its cells, to
+    its metrics, the primary one first. Slots of a block stand in the
     order of execution. ``baseline`` is a platform's name.
     """
 

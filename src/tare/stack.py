@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from tare.errors import LayerError
+from tare.errors import LayerError, Unavailable
 from tare.layer import Instance, Layer, Site, Threads
 from tare.ledger import Scope
 from tare.limits.readback import Inside
@@ -47,6 +47,24 @@ class Stack:
         modes = [instance.disk_cache() for instance in self.instances]
         innermost = next((mode for mode in reversed(modes) if mode is not None), None)
         return replace(self.instances[-1].inside(), disk_cache=innermost)
+
+    def address(self) -> str | None:
+        """Give the address of the innermost machine on the host's network; None: it has that.
+
+        Raises Unavailable where it cannot be reached from there.
+        """
+        for depth, instance in reversed(list(enumerate(self.instances))):
+            if (address := instance.address()) is None:
+                continue
+            for outer in self.instances[:depth]:
+                if outer.address() is not None:
+                    raise Unavailable(
+                        f"{address}, of {instance.machine.name}, is reached only from inside "
+                        f"{outer.machine.name}",
+                        "give the innermost layer `network: host`",
+                    )
+            return address
+        return None
 
     def threads(self) -> Threads | None:
         """Say which threads of the controlling host do the work."""

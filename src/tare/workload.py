@@ -14,7 +14,6 @@ from tare import workloads
 from tare.errors import ConfigError, OutputNotUnderstood
 from tare.model import Metric, Sample, Scalar
 
-
 SERVER, PORT, DATA_PORT = "{server}", "{port}", "{data_port}"
 """What stands in words for the address of the machine that serves, and for its two free ports."""
 
@@ -61,7 +60,11 @@ class Workload(ABC):
     """What it measures; the first one is the primary metric, on which verdicts rest."""
 
     packages: ClassVar[tuple[str, ...]]
-    """The Debian packages that the machine inside must have."""
+    """The Debian packages that the machine inside must have; of another component than main with
+    its name before them, such as ``non-free/netperf``."""
+
+    programs: ClassVar[tuple[str, ...]] = ()
+    """Programs that Debian lacks and the userland builds: names of tare.userland.programs."""
 
     recorded: ClassVar[Mapping[str, str]] = {}
     """Upstream versions of the packages whose real output the parser was tested on."""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tare import layer
-from tare.engines import bundle, netns
+from tare.engines import bundle, link, netns
 from tare.errors import LayerError, Unavailable
 from tare.layers.gvisor import Instance
 from tare.ledger import Ledger, Scope, Services
@@ -120,7 +120,7 @@ def test_a_container_may_do_what_one_of_docker_may():
 
 
 def test_a_network_stack_of_its_own_is_on_a_link_that_is_removed(site):
-    machine = Fake()
+    machine = Fake((link.FILTERED, 1, b"", b""))
     layer.load("gvisor", network="sandbox").create(machine, site)
 
     namespaces = written(machine)["linux"]["namespaces"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from tare import layer
-from tare.errors import ConfigError, LayerError
+from tare.errors import ConfigError, LayerError, Unavailable
 from tare.layer import Site, Threads
 from tare.ledger import Ledger, Scope, Services, leftovers
 from tare.limits.readback import Inside
@@ -42,6 +42,7 @@ class Layer(layer.Layer):
     ephemeral: bool = True
     fails: str = ""
     cache: DiskCache | None = None
+    at: str | None = None
 
     def probe(self, outer, userland):
         return {}
@@ -81,6 +82,11 @@ class Instance(layer.Instance):
 
     def disk_cache(self):
         return self.of.cache
+
+    def address(self):
+        if self.of.at == "nowhere":
+            raise Unavailable("it leads nowhere")
+        return self.of.at
 
     def inside(self):
         return Inside(1, 2)
@@ -168,6 +174,53 @@ def test_the_innermost_disk_is_the_one_whose_cache_counts(site):
     assert open_stack(Fake(), [Layer("b", [])], site).inside().disk_cache is None
 
 
+@pytest.mark.parametrize(
+    ("addresses", "found"),
+    [
+        ([None], None),
+        ([None, None], None),
+        (["10.0.0.2"], "10.0.0.2"),
+        (["10.0.0.2", None], "10.0.0.2"),
+        ([None, "10.0.0.3"], "10.0.0.3"),
+        ([None, "10.0.0.3", None], "10.0.0.3"),
+    ],
+)
+def test_the_innermost_network_that_is_not_its_outer_machines_has_the_address(
+    site, addresses, found
+):
+    layers = [Layer(f"l{depth}", [], at=at) for depth, at in enumerate(addresses)]
+
+    assert open_stack(Fake(), layers, site).address() == found
+
+
+def test_a_network_inside_another_one_is_not_reached_from_the_host(site):
+    stack = open_stack(Fake(), [Layer("a", [], at="10.0.0.2"), Layer("b", [], at="10.9.0.2")], site)
+
+    with pytest.raises(
+        Unavailable, match=r"10\.9\.0\.2, of host/a/b, is .* only from inside host/a;"
+    ):
+        stack.address()
+
+
+@pytest.mark.parametrize(
+    "addresses", [["nowhere", None], ["nowhere", "10.0.0.2"], [None, "nowhere"]]
+)
+def test_what_leads_nowhere_takes_along_what_is_inside(site, addresses):
+    layers = [Layer(f"l{depth}", [], at=at) for depth, at in enumerate(addresses)]
+
+    with pytest.raises(Unavailable, match="it leads nowhere"):
+        open_stack(Fake(), layers, site).address()
+
+
+def test_an_instance_that_says_nothing_of_its_network_has_its_outer_machines(site):
+    instance = open_stack(Fake(), [Layer("a", [])], site).instances[0]
+
+    assert layer.Instance.address(instance) is None
+    instance.network = "none"
+    with pytest.raises(Unavailable, match="network of host/a is `none`, which leads nowhere"):
+        layer.Instance.address(instance)
+
+
 def test_a_stack_of_no_layers_can_be_left():
     stack = Stack(Fake())
 
@@ -176,6 +229,7 @@ def test_a_stack_of_no_layers_can_be_left():
     stack.close()
 
     assert stack.threads() is None
+    assert stack.address() is None
 
 
 def test_a_layer_is_called_like_its_module():

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from tare.errors import LayerError, Unavailable
+from tare.errors import CommandFailed, ConfigError, LayerError, Unavailable
 from tare.ledger import Ledger, leftovers
 from tare.machine import Completed, Host
-from tare.userland import System, cache, foreign, guest, tree
+from tare.userland import System, cache, foreign, guest, programs, tree
 from tare.userland.cpio import archive
 
 RECIPE = {"version": 1}
@@ -170,6 +170,136 @@ def test_the_bootstrap_of_another_architecture_asks_for_it():
 
     assert {"--architectures=arm64", "--skip=check/qemu"} <= set(words)
     assert not any("arch" in word for word in tree.bootstrap_argv(recipe, "/x/tree.tar"))
+
+
+def test_a_package_of_another_component_is_asked_for_with_it():
+    words = tree.bootstrap_argv({"packages": ["fio", "non-free/netperf"], "suite": "x"}, "/t")
+
+    assert {"--components=main,non-free", "--include=fio,netperf"} <= set(words)
+    plain = tree.bootstrap_argv({"packages": ["fio"], "suite": "x"}, "/t")
+    assert not any("components" in word for word in plain)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "E: Package 'netperf' has no installation candidate",
+        "E: Unable to locate package netperf",
+        "E: Failed to fetch file:/x/dists/x/non-free/binary-amd64/Packages  404  Not Found",
+    ],
+)
+def test_a_mirror_without_a_component_is_told_from_other_failures(said):
+    recipe = {"packages": ["fio", "non-free/netperf"], "suite": "x"}
+    stderr = f"I: installing\n{said}\nE: mmdebstrap failed to run\n".encode()
+    failed = CommandFailed(Completed(("mmdebstrap",), 25, b"", stderr, 1.0), "host")
+    other = CommandFailed(Completed(("mmdebstrap",), 25, b"", b"E: no space left", 1.0), "host")
+
+    with pytest.raises(Unavailable, match="does not give netperf of its component non-free"):
+        tree._refuse_missing_component(recipe, failed)
+    tree._refuse_missing_component(recipe, other)
+
+
+# --- programs that Debian lacks
+
+
+class Tool:
+    """A program that is made of words; ``fails`` is what stands in the way."""
+
+    version = "2.0"
+
+    def __init__(self, words, fails=None):
+        self.words, self.fails = words, fails
+
+    def recipe(self):
+        return {"words": self.words}
+
+    def make(self, host, folder, root, arch):
+        if self.fails:
+            raise self.fails
+        (folder / "source").write_text(self.words)
+        (root / "usr/local/bin").mkdir(parents=True, mode=0o700)
+        (root / "usr/local/bin/tool").write_text(f"{self.words} for {arch}")
+
+
+@pytest.fixture
+def tool(monkeypatch, tmp_path):
+    def known(*args):
+        monkeypatch.setattr(programs, "KNOWN", {"tool": Tool(*args)})
+
+    monkeypatch.setenv("TARE_HOME", str(tmp_path))
+    monkeypatch.setattr(cache, "builder", lambda folder, scope: Host())
+    known("old words")
+    return known
+
+
+def test_a_program_is_built_once_and_named_by_what_it_is_made_of(tool, ledger):
+    first = programs.build("tool", "amd64", ledger)
+    again = programs.build("tool", "amd64", ledger)
+    other = programs.build("tool", "arm64", ledger)
+    tool("new words")
+    new = programs.build("tool", "amd64", ledger)
+
+    assert first == again
+    assert len({first.name, other.name, new.name}) == 3
+    assert (other / "root/usr/local/bin/tool").read_text() == "old words for arm64"
+    assert [path.name for path in first.iterdir() if path.is_dir()] == ["root"]
+
+
+@pytest.mark.parametrize("error", [Unavailable("no Go"), LayerError("it does not compile")])
+def test_a_program_that_cannot_be_built_leaves_nothing(tool, ledger, tmp_path, error):
+    tool("words", error)
+
+    with pytest.raises(type(error), match=str(error)):
+        programs.build("tool", "amd64", ledger)
+
+    assert [path.name for path in (tmp_path / "programs").iterdir()] == ["lock"]
+
+
+def test_a_program_lies_in_the_tree_and_in_the_tar_and_changes_no_mode(tool, ledger, tmp_path):
+    root, tar, again = tmp_path / "tree", tmp_path / "tree.tar", tmp_path / "again"
+    (root / "usr/local/bin").mkdir(parents=True)
+    again.mkdir()
+    Host().run(["tar", "-cf", str(tar), "-C", str(root), "."])
+    built = {"tool": programs.build("tool", "amd64", ledger)}
+
+    placed = programs.place(Host(), built, root, tar)
+
+    assert placed == {"tool": {"version": "2.0", "id": built["tool"].name}}
+    assert Host().run(["tar", "-xf", str(tar), "-C", str(again)]).returncode == 0
+    for at in (root, again):
+        assert (at / "usr/local/bin/tool").read_text() == "old words for amd64"
+        assert (at / "usr/local/bin").stat().st_mode & 0o777 == 0o755
+
+
+def test_programs_are_part_of_a_userlands_recipe_and_their_absence_is_not(tool, ledger):
+    plain = tree.Userland("bookworm", ("fio",), ledger)
+    old = tree.Userland("bookworm", ("fio",), ledger, programs=("tool",))._recipe()
+    tool("new words")
+    new = tree.Userland("bookworm", ("fio",), ledger, programs=("tool",))._recipe()
+
+    assert set(plain._recipe()) == {"version", "suite", "packages", "left_out"}
+    assert len({cache.content_id(each) for each in (plain._recipe(), old, new)}) == 3
+
+
+def test_a_program_that_nobody_knows_is_refused():
+    with pytest.raises(ConfigError, match="no program is called 'vegetta'; there are: vegeta"):
+        programs.recipe(["vegetta"])
+
+
+def test_versions_are_those_of_packages_and_programs(monkeypatch, tmp_path, ledger):
+    manifest = {"versions": {"fio": "3.33-3"}, "programs": {"tool": {"version": "2.0", "id": "x"}}}
+    (tmp_path / cache.MANIFEST).write_text(json.dumps(manifest))
+    monkeypatch.setattr(cache, "build", lambda *_: tmp_path)
+    userland = tree.Userland("bookworm", ("fio",), ledger)
+
+    assert userland.versions == {"fio": "3.33-3", "tool": "2.0"}
+    assert userland._base(System()).versions == {"fio": "3.33-3"}, "apt does not know the rest"
+
+
+def test_vegeta_is_pinned_whole():
+    pinned = programs.recipe(["vegeta"])["vegeta"]
+
+    assert f"{pinned['package']} v{pinned['version']} h1:" in pinned["go.sum"]
 
 
 # --- systems of guests

@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,10 @@ from tare.workload import Output, load, names
 HERE = Path(__file__).parent
 CASES = {path: tomllib.loads(path.read_text()) for path in sorted(HERE.glob("*/*.toml"))}
 GOOD = [path for path, case in CASES.items() if "samples" in case]
+DECIMAL = re.compile(r"(?<=\d)\.(?=\d)")
+
+REQUIRED = {"command": {"run": "gzip --version", "install": "gzip"}}
+"""Parameters that have no defaults."""
 
 
 def ids(path):
@@ -22,13 +28,22 @@ def loaded(path):
     return load(path.parent.name, **CASES[path]["params"])
 
 
-def streams(path):
+def output(path):
+    """What was recorded; the time of a command that is timed from outside stands in its case."""
     stderr = path.with_suffix(".stderr")
-    return path.with_suffix(".stdout").read_text(), stderr.read_text() if stderr.exists() else ""
+    return Output(
+        stdout=path.with_suffix(".stdout").read_text(),
+        stderr=stderr.read_text() if stderr.exists() else "",
+        duration_s=CASES[path].get("duration_s", 0.0),
+    )
 
 
-def samples(workload, stdout, stderr):
-    return {s.metric.name: s.value for s in workload.parse(Output(stdout=stdout, stderr=stderr))}
+def samples(workload, printed):
+    return {s.metric.name: s.value for s in workload.parse(printed)}
+
+
+def words(argv):
+    return None if argv is None else list(argv)
 
 
 @pytest.mark.parametrize("path", CASES, ids=ids)
@@ -36,29 +51,40 @@ def test_recorded(path):
     case, workload = CASES[path], loaded(path)
 
     assert case["argv"] == list(workload.command())
-    prepare = workload.prepare()
-    assert case.get("prepare") == (prepare and list(prepare))
+    assert case.get("prepare") == words(workload.prepare())
+    service = workload.service()
+    assert case.get("service") == words(service and service.command)
 
     if "raises" in case:
         with pytest.raises(OutputNotUnderstood, match=case["raises"]):
-            samples(workload, *streams(path))
+            samples(workload, output(path))
     else:
-        found = samples(workload, *streams(path))
+        found = samples(workload, output(path))
         assert pytest.approx(case["samples"]) == found
         assert set(found) <= {metric.name for metric in workload.metrics}
         assert workload.metrics[0].name in found
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
 @pytest.mark.parametrize("path", GOOD, ids=ids)
-def test_an_output_cut_anywhere_never_gives_another_number(path):
-    workload, (stdout, stderr) = loaded(path), streams(path)
-    whole = samples(workload, stdout, stderr)
+def test_an_output_cut_anywhere_never_gives_another_number(path, stream):
+    workload, whole = loaded(path), output(path)
+    found, text = samples(workload, whole), getattr(whole, stream)
 
-    for length in range(len(stdout)):
+    for length in range(len(text)):
         try:
-            assert samples(workload, stdout[:length], stderr) == whole
+            assert samples(workload, replace(whole, **{stream: text[:length]})) == found
         except OutputNotUnderstood:
             continue
+
+
+@pytest.mark.parametrize("path", GOOD, ids=ids)
+def test_decimal_commas_never_give_another_number(path):
+    workload, whole = loaded(path), output(path)
+    comma = {name: DECIMAL.sub(",", getattr(whole, name)) for name in ("stdout", "stderr")}
+
+    with suppress(OutputNotUnderstood):
+        assert samples(workload, replace(whole, **comma)) == samples(workload, whole)
 
 
 ALTERED = [
@@ -72,16 +98,53 @@ ALTERED = [
     ("fio/randread", r'"runtime" : (?=\d)'),
     ("mbw/memcpy", r"AVG.*Copy: "),
     ("mbw/memcpy", r"0\t.*Copy: "),
+    ("multiuser/users-4", r"metrc: \[\d+\] hdd +"),
+    ("multiuser/users-4", r"for a "),
+    ("fio_jobs/readers-and-writer", r'"io_bytes" : '),
+    ("fio/randrw-psync-20-jobs", r'"bw_bytes" : '),
+    ("sysbench_fileio/rndrw", r"written, MiB/s: +"),
+    ("ioping/read-direct", r'"stat": \{\s+"count": '),
+    ("ioping/read-direct", r'"time": (?=.*\n.*"ignored": false)'),
+    ("dd_disk/write-direct", r"copied, "),
+    ("dd_disk/read-through-cache", r"records out\n"),
+    ("linpack/haswell", r'"solve_s": '),
+    ("linpack/haswell", r'"flops": '),
+    ("hpl/ranks-1", r"HPL_time="),
+    ("integer_loop/loop", r"user "),
+    ("stream/threads-2", r'"triad".*"best_s": '),
+    ("stream/threads-2", r'"copy": {"bytes": '),
+    ("dd_memory/write", r"copied, "),
+    ("dd_memory/read", r"out\n"),
+    ("iperf/send-2-streams", r'"sum_received":\s+\{[^}]*"bytes":\s+'),
+    ("iperf/send-2-streams", r'"sum_sent":\s+\{[^}]*"seconds":\s+'),
+    ("iperf_udp/receive-lossy", r'"sum":\s+\{[^}]*"lost_packets":\s+'),
+    ("iperf_udp/receive-lossy", r'"sum_received":\s+\{[^}]*"bits_per_second":\s+'),
+    ("netperf_rr/tcp", r"LOCAL_SEND_CALLS="),
+    ("netperf_rr/tcp", r"MEAN_LATENCY="),
+    ("netperf_stream/tcp-send", r"REMOTE_BYTES_RECVD="),
+    ("netperf_stream/udp-receive", r"REMOTE_RECV_THROUGHPUT="),
+    ("sockperf/udp", r"Total (?=\d+ observations)"),
+    ("sockperf/udp", r"Valid Duration\] RunTime="),
+    ("web_ab/apache", r"HTML transferred: +"),
+    ("web_ab/apache", r"Requests per second: +"),
+    ("web_rate/frozen", r'"sent": '),
+    ("web_rate/frozen", r'"p99_s": '),
+    ("web_capacity/lighttpd", r'"p95_s": '),
 ]
 
 
 @pytest.mark.parametrize(("case", "label"), ALTERED)
 def test_an_output_that_contradicts_itself_is_refused(case, label):
     path = HERE / f"{case}.toml"
-    stdout, stderr = streams(path)
+    whole = output(path)
+    altered = {
+        name: re.sub(rf"({label})", r"\g<1>9", getattr(whole, name), count=1)
+        for name in ("stdout", "stderr")
+    }
+    assert altered != {"stdout": whole.stdout, "stderr": whole.stderr}
 
     with pytest.raises(OutputNotUnderstood, match=r"agree|average"):
-        samples(loaded(path), re.sub(rf"({label})", r"\g<1>9", stdout, count=1), stderr)
+        samples(loaded(path), replace(whole, **altered))
 
 
 @pytest.mark.parametrize("name", names())
@@ -94,9 +157,23 @@ def test_has_a_good_and_a_bad_case(name):
 
 @pytest.mark.parametrize("name", names())
 def test_plans_with_sensible_values(name):
-    workload = load(name)
+    workload = load(name, **REQUIRED.get(name, {}))
 
     assert 1 <= workload.expected_s() < 60
-    assert (workload.disk_bytes() > 0) == (workload.prepare() is not None)
+    assert workload.disk_bytes() == 0 or workload.prepare() is not None
     assert len({metric.name for metric in workload.metrics}) == len(workload.metrics)
     assert workload.packages
+
+
+@pytest.mark.parametrize("name", sorted(set(names()) - {"command"}))
+def test_says_of_which_version_its_output_was_recorded(name):
+    workload = load(name)
+    packages = {package.rpartition("/")[2] for package in workload.packages}
+
+    assert set(workload.recorded) & {*packages, *workload.programs} or (
+        # What every userland has anyway stands in no list.
+        set(workload.recorded) <= {"bash", "coreutils"} and workload.recorded
+    )
+    versions = [str(version) for version in workload.recorded.values()]
+    text = " ".join(path.read_text() for path in CASES if path.parent.name == name)
+    assert any(version.partition("+")[0] in text for version in versions)

@@ -13,7 +13,7 @@ from tare import plugins
 from tare.errors import ConfigError, ResultsError, TareError
 
 COMMANDS = (
-    *("doctor", "listing", "plan", "run", "show", "report", "selftest"),
+    *("doctor", "listing", "new", "plan", "run", "show", "report", "selftest"),
     *("published", "compare", "record_noise", "tune", "lab", "clean"),
 )
 

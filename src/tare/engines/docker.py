@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tare.engines import oci
+from tare.engines import link, oci
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import cgroup
@@ -49,7 +49,8 @@ echo "$why" >&2
 exit 1
 """
 PID = "{{.State.Pid}}"
-MAKE_BRIDGE = 'ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up'
+ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
+MAKE_BRIDGE = link.MAKE
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,17 @@ class Daemon:
         """Find the control group of a container that runs."""
         pid = text(self.machine, [*self.client, "inspect", "--format", PID, container])
         return cgroup.of_process(self.machine, pid)
+
+    def address(self, container: str) -> str:
+        """Find the address of a container that runs on a bridge, or raise LayerError."""
+        ask = [*self.client, "inspect", "--format", ADDRESS, container]
+        try:
+            found = text(self.machine, ask).split()
+        except CommandFailed as error:
+            raise LayerError(f"no address of {container}: {error}") from error
+        if not found:
+            raise LayerError(f"docker gave {container} no address")
+        return found[0]
 
     def remove_argv(self, container: str) -> list[str]:
         """Build the command that removes a container, if it is there and the daemon too."""

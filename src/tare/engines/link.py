@@ -14,7 +14,27 @@ if TYPE_CHECKING:
     from tare.layer import Site
     from tare.ledger import Scope
 
-MAKE = 'ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up'
+# What comes in by a device of ours may go on to another one; others' devices are left as they are.
+FORWARD = r"""
+at=/proc/sys/net/ipv4/conf/$0/forwarding
+[ ! -w "$at" ] || echo 1 > "$at"
+"""
+MAKE = f"""
+ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up || exit 1
+{FORWARD}"""
+# A container engine's packet filter passes only what is its own, and drops the rest.
+FILTERED = r"""
+command -v iptables > /dev/null || exit 1
+iptables -w -S FORWARD | grep -qE '^-P FORWARD DROP|DOCKER'
+"""
+ADMIT = 'iptables -w -I FORWARD -i "$0" -j ACCEPT && iptables -w -I FORWARD -o "$0" -j ACCEPT'
+DISMISS = r"""
+for way in -i -o; do
+    while iptables -w -C FORWARD $way "$0" -j ACCEPT 2> /dev/null; do
+        iptables -w -D FORWARD $way "$0" -j ACCEPT || exit 1
+    done
+done
+"""
 REMOVE = '! ip link show "$0" > /dev/null 2>&1 || ip link delete "$0"'
 BITS = 30
 
@@ -41,6 +61,10 @@ def make(outer: Machine, site: Site) -> Link:
     site.scope.about_to_make("bridge", link.bridge, outer, ["sh", "-c", REMOVE, link.bridge])
     try:
         check(outer, ["sh", "-c", MAKE, link.bridge, f"{link.gateway}/{BITS}"])
+        if outer.run(["sh", "-c", FILTERED]).returncode == 0:
+            dismiss = ["sh", "-c", DISMISS, link.bridge]
+            site.scope.about_to_make("packet filter rule", link.bridge, outer, dismiss)
+            check(outer, ["sh", "-c", ADMIT, link.bridge])
     except CommandFailed as error:
         raise LayerError(f"could not make a bridge on {outer.name}: {error}") from error
     return link

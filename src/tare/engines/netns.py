@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.engines import link
@@ -25,11 +26,21 @@ ip -n "$name" route add default via "$gateway"
 REMOVE = '[ ! -e "/run/netns/$0" ] || ip netns delete "$0"'
 
 
-def make(outer: Machine, site: Site) -> str:
-    """Make a namespace with an ``eth0`` on a link, and give its path, or raise LayerError.
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """Its name for ``ip netns``, its path, its address, and the outer machine's on the link."""
 
-    The link reaches the outer machine and leads no further: its routes and its packet filter are
-    left alone.
+    name: str
+    path: str
+    address: str
+    gateway: str
+
+
+def make(outer: Machine, site: Site) -> Namespace:
+    """Make a namespace with an ``eth0`` on a link, or raise LayerError.
+
+    The link reaches the outer machine and the machines on other links of its, which know the way
+    back: nobody else does.
     """
     made = link.make(outer, site)
     remove = ["sh", "-c", REMOVE, site.name]
@@ -39,9 +50,4 @@ def make(outer: Machine, site: Site) -> str:
         check(outer, ["sh", "-c", MAKE, *words])
     except CommandFailed as error:
         raise LayerError(f"could not make a network on {outer.name}: {error}") from error
-    return path(site.name)
-
-
-def path(name: str) -> str:
-    """Say where a namespace of a name is found."""
-    return f"/run/netns/{name}"
+    return Namespace(site.name, f"/run/netns/{site.name}", made.address, made.gateway)

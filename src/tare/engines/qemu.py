@@ -117,6 +117,12 @@ class Hardware:
             "-device", f"{self._network()},netdev=net",
         ]  # fmt: skip
 
+    def cable_argv(self, device: str) -> list[str]:
+        """Build the words that add the guest's end of a cable, whose other end is a tap device."""
+        # The last device there is, so that the guest's first network stays the first.
+        return ["-netdev", f"tap,id=cable,ifname={device},script=no,downscript=no",
+                "-device", f"{self._network()},netdev=cable"]  # fmt: skip
+
     def _memory(self, size: str) -> list[str]:
         """Huge pages, all of them taken at the start: none may be missing in the middle."""
         backend = f"memory-backend-memfd,id=ram,size={size},hugetlb=on,prealloc=on"

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 from itertools import count
 from typing import TYPE_CHECKING
 
+from tare.engines.link import FORWARD
 from tare.errors import CommandFailed, LayerError
 from tare.machine import Machine, check
 
@@ -20,10 +21,10 @@ BITS = 31
 # Pairs of addresses of a network for benchmarks (RFC 2544), so that they meet no real one.
 FIRST, PAIRS = int(IPv4Address("198.18.128.0")), 2**14
 TRIES = 20
-MAKE = r"""
+MAKE = f"""
 [ -c /dev/net/tun ] || modprobe tun || exit 1
-ip tuntap add dev "$0" mode tap && ip link set dev "$0" up
-"""
+ip tuntap add dev "$0" mode tap && ip link set dev "$0" up || exit 1
+{FORWARD}"""
 # The kernel takes one route to an address and no second one, whichever session asks for it.
 CLAIM = 'ip route add "$2/32" dev "$0" && ip addr add "$1/32" dev "$0"'
 TAKEN = b"File exists"

@@ -169,6 +169,10 @@ class Guest(Domain):
         """See Instance.disk_cache."""
         return disk.cache(self.outer, f"{self.folder}/disk")
 
+    def address(self) -> str:
+        """See Instance.address."""
+        return self.connection.address
+
     def threads(self) -> layer.Threads | None:
         """See Instance.threads: the virtual CPUs are the critical path; Xen's are not Linux's."""
         if not self.console:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tare import layer
+from tare.engines import tap
 from tare.engines.keeper import Keeper
 from tare.engines.qemu import Command, tell
-from tare.errors import CommandFailed, LayerError, LayerTimedOut
+from tare.engines.tap import Tap
+from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, await_true, check, text
 from tare.model import DiskCache
@@ -31,6 +33,11 @@ for file in /proc/"$pid"/fd/*; do
 done
 echo "QEMU does not hold $0/disk open" >&2
 exit 1
+"""
+# The way to the machines on other cables; all else goes by the first network.
+PLUG = r"""
+ip link set eth1 up && ip addr replace "$0" dev eth1 &&
+    ip route replace 198.18.0.0/15 via "$1" dev eth1
 """
 TOLD = "tare: told"
 # What ends the guest ends the connection too, so its status says nothing: the word before does.
@@ -63,6 +70,7 @@ class Guest(layer.Instance):
         self.machine = Inner(outer, "qemu", lambda argv: self.connection.wrap(argv))
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         self.reboots = False
+        self.cable: Tap | None = None
 
     def start(self) -> None:
         """See Instance.start.
@@ -140,6 +148,26 @@ class Guest(layer.Instance):
         """See Instance.disk_cache: whether QEMU really holds the disk open with O_DIRECT."""
         direct = text(self.outer, ["sh", "-c", DISK_IS_DIRECT, self.folder])
         return DiskCache.NONE if direct == "yes" else DiskCache.WRITEBACK
+
+    def address(self) -> str:
+        """See Instance.address: its end of the cable is set up when somebody asks for it.
+
+        What it is told by goes over QEMU's own network, and nothing that is measured does.
+        """
+        if not self.site.reached:
+            raise LayerError(f"{self.site.name} was made without a network for others")
+        if self.cable is None:
+            raise Unavailable(
+                f"{self.machine.name} has only QEMU's user-mode network, where nobody outside "
+                "reaches it",
+                "leave out image: and machine: microvm",
+            )
+        try:
+            ends = [f"{self.cable.address}/{tap.BITS}", self.cable.gateway]
+            check(self.machine, ["sh", "-c", PLUG, *ends])
+        except CommandFailed as error:
+            raise LayerError(f"{self.site.name} has no network of its own: {error}") from error
+        return self.cable.address
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: the virtual CPUs are the critical path, the group is the bill."""

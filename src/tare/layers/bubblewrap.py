@@ -84,7 +84,9 @@ class Layer(layer.Layer):
         except CommandFailed as error:
             raise LayerError(f"could not make {folder}/data on {outer.name}: {error}") from error
         start = self.start_argv(site.userland.tree(outer), folder)
-        return Instance(site, Keeper(outer, group, folder), start)
+        made = Instance(site, Keeper(outer, group, folder), start)
+        made.network = self.network
+        return made
 
     def start_argv(self, tree_path: str, folder: str) -> list[str]:
         """Build the command that keeps the sandbox up."""

@@ -74,7 +74,9 @@ class Layer(layer.Layer):
             raise LayerError(
                 f"docker did not create {site.name} on {outer.name}: {error}"
             ) from error
-        return Instance(outer, site, daemon)
+        made = Instance(outer, site, daemon)
+        made.network = self.network
+        return made
 
     def create_argv(self, daemon: Daemon, image: str, site: layer.Site) -> list[str]:
         """Build the command that creates the container."""
@@ -136,6 +138,12 @@ class Instance(layer.Instance):
         """See Instance.resume."""
         self._docker("unpause")
         self.is_paused = False
+
+    def address(self) -> str | None:
+        """See Instance.address."""
+        if self.network != "bridge":
+            return super().address()
+        return self.daemon.address(self.site.name)
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

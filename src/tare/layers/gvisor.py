@@ -32,9 +32,9 @@ TMPDIR=$folder timeout -s KILL "$0" runsc --root="$folder" --network=none --igno
 class Layer(layer.Layer):
     """A sandbox under a platform, with a network: the outer machine's, its own stack, or none.
 
-    The own stack (``sandbox``) is on a link to the outer machine, which leads no further. The root
-    is served as gVisor serves a container's, and /data as a volume of one. The memory is that of
-    the group: what the Sentry needs for itself comes off it, unseen from inside.
+    The own stack (``sandbox``) is on a link that leads to the outer machine and to its other links.
+    The root is served as gVisor serves a container's, and /data as a volume of one. The memory is
+    that of the group: what the Sentry needs for itself comes off it, unseen from inside.
     """
 
     platform: Literal["ptrace", "systrap", "kvm"] = "ptrace"
@@ -74,15 +74,20 @@ class Layer(layer.Layer):
         group = cgroup.make(
             outer, f"tare/{site.name}", site.scope, cpuset=site.cpuset, limits=site.limits
         )
-        network = netns.make(outer, site) if self.network == "sandbox" else ""
+        network = netns.make(outer, site) if self.network == "sandbox" else None
         # A group that is there already is taken as it is, and read for the CPUs and the memory
         # that the Sentry shows.
-        config = bundle.config(folder, group.path, ["sh", "-c", INIT], network)
+        config = bundle.config(
+            folder, group.path, ["sh", "-c", INIT], network.path if network else ""
+        )
         try:
             put(outer, json.dumps(config).encode(), f"{folder}/config.json")
         except CommandFailed as error:
             raise LayerError(f"could not write a bundle on {outer.name}: {error}") from error
-        return Instance(site, Keeper(outer, group, folder), self.runsc_argv(folder))
+        made = Instance(site, Keeper(outer, group, folder), self.runsc_argv(folder))
+        made.network = self.network
+        made.own_address = network.address if network else None
+        return made
 
     def runsc_argv(self, folder: str) -> list[str]:
         """Build the beginning of every call of runsc."""
@@ -99,6 +104,7 @@ class Instance(layer.Instance):
         self.machine = Inner(keeper.machine, "gvisor", lambda argv: [*enter, *argv])
         # The Sentry has CPUs of its own, and numbers them.
         self.cpuset = f"0-{site.limits.cpus - 1}" if site.limits.cpus > 1 else "0"
+        self.own_address: str | None = None
 
     def start(self) -> None:
         """See Instance.start."""
@@ -122,6 +128,10 @@ class Instance(layer.Instance):
     def resume(self) -> None:
         """See Instance.resume."""
         self.keeper.group.thaw()
+
+    def address(self) -> str | None:
+        """See Instance.address."""
+        return self.own_address or super().address()
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import tree
+from tare.engines import netns, tree
 from tare.errors import Unavailable
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
@@ -18,9 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """No virtualization at all: the baseline."""
+    """No virtualization at all: the baseline.
+
+    ``network: cable`` gives it a network namespace of its own at the end of a virtual cable: what
+    a container's network costs, without the container.
+    """
+
+    network: Literal["host", "cable"] = "host"
 
     nominal_start_s = 0.0
+
+    def needs(self) -> tuple[str, ...]:
+        """See Layer.needs."""
+        return (*self.packages, *(["iproute2"] if self.network == "cable" else []))
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
@@ -37,17 +47,21 @@ class Layer(layer.Layer):
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
-        return Instance(outer, site)
+        cable = netns.make(outer, site) if self.network == "cable" else None
+        return Instance(outer, site, cable)
 
 
 class Instance(layer.Instance):
     """A mounted tree and a cgroup; there is nothing to start."""
 
-    def __init__(self, outer: Machine, site: layer.Site) -> None:
+    def __init__(
+        self, outer: Machine, site: layer.Site, cable: netns.Namespace | None = None
+    ) -> None:
         folder = tree.writable(outer, site, kernel=True)
         path = f"tare/{site.name}"
         self.group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
-        chroot = ["env", "-i", *tree.ENVIRONMENT, "chroot", f"{folder}/root"]
+        own = ["nsenter", f"--net={cable.path}"] if cable else []
+        chroot = [*own, "env", "-i", *tree.ENVIRONMENT, "chroot", f"{folder}/root"]
         # A cgroup or a network link made in a chroot is the outer machine's, and outlives it.
         self.machine = Inner(
             outer,
@@ -56,6 +70,7 @@ class Instance(layer.Instance):
             ephemeral=outer.ephemeral,
         )
         self.cpuset = site.cpuset
+        self.cable = cable
 
     def start(self) -> None:
         """See Instance.start."""
@@ -71,6 +86,10 @@ class Instance(layer.Instance):
     def resume(self) -> None:
         """See Instance.resume."""
         self.group.thaw()
+
+    def address(self) -> str | None:
+        """See Instance.address."""
+        return self.cable.address if self.cable else None
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

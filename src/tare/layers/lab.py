@@ -132,6 +132,13 @@ class Instance(layer.Instance):
         """See Instance.disk_cache: it is booted without a cache, whatever the limits say."""
         return DiskCache.NONE
 
+    def address(self) -> str | None:
+        """See Instance.address."""
+        raise Unavailable(
+            "the lab is behind QEMU's user-mode network, where nobody outside reaches it",
+            "measure what needs two machines on other hardware",
+        )
+
     def threads(self) -> layer.Threads:
         """See Instance.threads: the bill is that of the whole lab, where others stand still."""
         return layer.Threads(cgroup=self.lab.group, comm="CPU ")

@@ -70,7 +70,9 @@ class Layer(layer.Layer):
         # In v2 a group that holds processes can have none below it, so LXC is started beside those
         # that it makes; it makes them in every hierarchy there is, and all are below ours.
         cgroup.make(outer, f"{group.path}/start", site.scope)
-        return Instance(site, group, self.config(folder, group.path))
+        made = Instance(site, group, self.config(folder, group.path))
+        made.network = self.network
+        return made
 
     def config(self, folder: str, group: str) -> str:
         """Write the container's configuration."""

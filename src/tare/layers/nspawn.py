@@ -66,7 +66,9 @@ class Layer(layer.Layer):
         folder = tree.writable(outer, site)
         path = f"tare/{site.name}"
         group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
-        return Instance(site, Keeper(outer, group, folder), self.start_argv(site.name, folder))
+        made = Instance(site, Keeper(outer, group, folder), self.start_argv(site.name, folder))
+        made.network = self.network
+        return made
 
     def start_argv(self, name: str, folder: str) -> list[str]:
         """Build the command that keeps the container up."""

@@ -56,7 +56,9 @@ class Layer(layer.Layer):
                 raise LayerError(f"no /data in the root of {site.name}: {error}") from error
         argv = self.create_argv(folder, site, *ulimits(outer))
         podman.do(*argv, timeout_s=site.deadline_s)
-        return Instance(outer, site, podman)
+        made = Instance(outer, site, podman)
+        made.network = self.network
+        return made
 
     def create_argv(self, folder: str, site: layer.Site, *options: str) -> list[str]:
         """Build what creates the container."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import qemu, tree
+from tare.engines import qemu, tap, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._qemu_guest import Guest
 from tare.layers._qemu_image import Own
@@ -38,7 +38,7 @@ class Layer(layer.Layer, qemu.Hardware):
     user: str = "root"
     key: str = ""
 
-    packages = ("qemu-utils", "openssh-client", "socat")
+    packages = ("qemu-utils", "openssh-client", "socat", "iproute2")
     boots_guest = True
     own_kernel = True
     nominal_start_s = 10.0
@@ -98,7 +98,7 @@ class Layer(layer.Layer, qemu.Hardware):
         if version.returncode != 0:
             raise Unavailable(f"{self.binary} is not installed on {outer.name}",
                               f"apt-get install {qemu.PACKAGES[self.arch]} qemu-utils")  # fmt: skip
-        for tool, package in (("qemu-img", "qemu-utils"), ("socat", "socat")):
+        for tool, package in (("qemu-img", "qemu-utils"), ("socat", "socat"), ("ip", "iproute2")):
             if outer.run(["sh", "-c", 'command -v "$0"', tool]).returncode != 0:
                 raise Unavailable(
                     f"{tool} is not installed on {outer.name}", f"apt-get install {package}"
@@ -133,6 +133,11 @@ class Layer(layer.Layer, qemu.Hardware):
             boot, key = qemu.kernel_argv(self, str(guest.kernel), str(guest.initrd)), str(guest.key)
             backing = [str(guest.disk), "-F", "raw"]
         tree.own_folder(outer, site)
+        # An image's system may do anything with a second network, and a microvm mix up the two.
+        has_cable = site.reached and not self.image and self.board != "microvm"
+        cable = tap.make(outer, site) if has_cable else None
+        if cable:
+            boot = [*self.cable_argv(cable.device), *boot]
         group = cgroup.make(outer, f"tare/{site.name}", site.scope)
         try:
             disk = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", *backing, f"{folder}/disk"]
@@ -144,6 +149,7 @@ class Layer(layer.Layer, qemu.Hardware):
         made = (Own if self.image else Guest)(outer, site, group, connection, start)
         # It has none of the devices that a PC is reset by; a new QEMU is one for certain.
         made.resets = self.board != "microvm"
+        made.cable = cable
         return made
 
     def start_argv(

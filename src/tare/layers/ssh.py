@@ -91,6 +91,14 @@ class Instance(layer.Instance):
             self.outer, "ssh", lambda argv: wrap([*pin, *argv]), ephemeral=self.outer.ephemeral
         )
 
+    def address(self) -> str | None:
+        """See Instance.address."""
+        raise Unavailable(
+            f"{self.connection.address} is a computer of its own, which has no way back to a "
+            "machine that is only known here",
+            "run Tare itself over there",
+        )
+
 
 def last_cpus(allowed: str, count: int) -> str:
     """Choose the last CPUs of a list such as ``0-3,8``; the first ones serve interrupts."""

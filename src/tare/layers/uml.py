@@ -73,6 +73,7 @@ class Instance(layer.Instance):
     ) -> None:
         self.outer, self.site, self.folder = outer, site, folder
         self.argv = uml.start_argv(folder, guest, site.limits, cable)
+        self.cable = cable
         # What waits for a file cannot be frozen before the file's server has answered.
         both, self.kernel, self.server = (
             cgroup.make(outer, f"tare/{site.name}{part}", site.scope, cpuset=site.cpuset)
@@ -130,6 +131,10 @@ class Instance(layer.Instance):
     def disk_cache(self) -> DiskCache:
         """See Instance.disk_cache."""
         return disk.cache(self.outer, f"{self.folder}/disk")
+
+    def address(self) -> str:
+        """See Instance.address."""
+        return self.cable.address
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: every process inside is one outside too, under the same name."""

@@ -137,6 +137,14 @@ class Instance(layer.Instance):
         if self.machine.run(["true"], timeout_s=self.site.deadline_s).returncode != 0:
             raise LayerError(f"{self.name} was resumed and does not answer")
 
+    def address(self) -> str | None:
+        """See Instance.address."""
+        raise Unavailable(
+            f"{self.name} is on a network of its server's, which has no way back to a machine "
+            "that is only known here",
+            "run Tare itself in a machine on that network",
+        )
+
     def _ask(self, verb: str) -> str:
         return self.of.ask(self.outer, self.site.deadline_s, verb, self.name)
 

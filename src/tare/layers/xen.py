@@ -144,6 +144,10 @@ class Instance(layer.Instance):
         """See Instance.disk_cache."""
         return disk.cache(self.outer, f"{self.folder}/disk")
 
+    def address(self) -> str:
+        """See Instance.address."""
+        return self.link.address
+
     def _lives(self) -> bool:
         done = self.outer.run(["xl", "list", self.site.name])
         # The last line is: name, id, memory, CPUs, state, time; an s in the state is a shutdown.

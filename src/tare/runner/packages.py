@@ -1,4 +1,4 @@
-"""Which Debian packages a study needs, and where."""
+"""Which Debian packages and other programs a study needs, and where."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from tare.runner.pool import load_layers
 from tare.study import Study
+from tare.workload import Workload
 
 
 def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -24,3 +25,17 @@ def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
             elif outer.runs_userland:
                 userland |= set(inner.needs())
     return tuple(sorted(userland)), tuple(sorted(guest))
+
+
+def programs_of(study: Study) -> tuple[str, ...]:
+    """List the programs besides packages that the userland must hold."""
+    made = [chosen.made for chosen in study.workloads]
+    return tuple(
+        sorted({name for each in made if isinstance(each, Workload) for name in each.programs})
+    )
+
+
+def has_services(study: Study) -> bool:
+    """Say whether a workload has its other half on another machine."""
+    made = [chosen.made for chosen in study.workloads]
+    return any(each.service() is not None for each in made if isinstance(each, Workload))

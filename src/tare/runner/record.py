@@ -16,7 +16,9 @@ from tare.facts import host_facts, noise
 from tare.model import Plan
 from tare.runner import conditions, cores
 from tare.runner.pool import Fleet, Pool, takes_userland
+from tare.runner.versions import other_versions
 from tare.study import Study
+from tare.workload import Workload
 
 SAME_HOST = ("kernel", "cpu_model", "cpus")
 """The facts that must not have changed for results to be continued."""
@@ -84,7 +86,7 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "detected": detection.table(fleet.detected or ()),
             **_conditions(study, fleet, pool.fleets.get((study.baseline, False, *which[2:]))),
             "start_s": [round(member.start_s, 3) for member in fleet.members],
-            "warnings": list(fleet.warnings),
+            "warnings": [*fleet.warnings, *_versions(study, pool, fleet)],
             **({"unavailable": fleet.reason} if fleet.reason else {}),
         }
     userland: dict[str, object] = {}
@@ -97,6 +99,14 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "kernel": source.kernel_version or "",
         }
     return {"platforms": platforms, "userland": userland}
+
+
+def _versions(study: Study, pool: Pool, fleet: Fleet) -> list[str]:
+    """Say which tools are of another version than their parsers know, where they are shared."""
+    if not takes_userland(fleet.platform):
+        return []
+    made = [one.made for one in study.workloads if isinstance(one.made, Workload)]
+    return other_versions(made, pool.session.userland.versions)
 
 
 def _conditions(study: Study, fleet: Fleet, base: Fleet | None) -> dict[str, object]:

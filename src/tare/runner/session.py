@@ -31,12 +31,16 @@ class Session:
     Only one session can measure on a host at a time: two would be each other's noise.
     """
 
+    reached = False
+    """Whether what is opened has to be reached by another machine; see Site.reached."""
+
     def __init__(
         self,
         ledger_folder: Path,
         suite: str,
         packages: tuple[str, ...],
         nested: tuple[str, ...] = (),
+        programs: tuple[str, ...] = (),
     ) -> None:
         self.id = secrets.token_hex(3)
         self.host = Host()
@@ -55,7 +59,7 @@ class Session:
             self._lock.close()
             raise
         self.services = Services(self.ledger)
-        self.userland = Userland(suite, packages, self.ledger, nested)
+        self.userland = Userland(suite, packages, self.ledger, nested, programs=programs)
         self.folder = root / "run" / self.id
         self.everything = sorted(os.sched_getaffinity(0))
 
@@ -87,6 +91,7 @@ class Session:
             services=self.services,
             userland=self.userland,
             deadline_s=deadline_s,
+            reached=self.reached,
         )
 
     def __enter__(self) -> Session:

@@ -268,7 +268,11 @@ def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
     for name, params in entries.items():
         if name in workloads.names():
             for variant in variants(workloads.kind(name), params):
-                yield FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
+                fixed = params_of(variant.made)
+                # Several programs of one study are several workloads, with metrics of their own.
+                own = dict(fixed).get("called")
+                called = f"{name}:{own}" if own else name
+                yield FixedWorkload(name=called, params=fixed, made=variant.made)
         else:
             known = one_of(workloads.names(), name)
             item.wrong(f"no workload is called {name!r}; expected {known}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.machine import Host, Machine, check
-from tare.userland import cache, foreign
+from tare.userland import cache, foreign, programs
 from tare.userland.dpkg import installed
 from tare.userland.guest import FILES as GUEST_FILES
 from tare.userland.guest import Base, Guest, build_guest, kernel_version, sign, tree_path
@@ -26,6 +27,7 @@ BUILD_S = 900.0
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 NEEDS_BYTES = 2_000_000_000
 CHUNK_BYTES = 64 * 2**20
+MAIN = "main"
 SHARED = "/run/tare-shared"
 """Where a machine that reads the controlling host's disk, such as the lab, sees its cache."""
 
@@ -34,7 +36,9 @@ SHARED = "/run/tare-shared"
 class Userland:
     """The userland of a Debian suite with some packages, built when it is first needed.
 
+    A package that is not of the component main is spelled with its own: ``non-free/netperf``.
     ``nested`` are the packages that its guests have besides, for the layers inside them.
+    ``programs`` are those of ``tare.userland.programs`` that it has too.
     Its methods raise Unavailable where a tool or room is missing, LayerError where a build fails.
     """
 
@@ -43,6 +47,7 @@ class Userland:
     ledger: Ledger
     nested: tuple[str, ...] = ()
     arch: Literal["amd64", "arm64"] = "amd64"
+    programs: tuple[str, ...] = ()
     _lock: Lock = field(default_factory=Lock, init=False)
     _unpacking: Lock = field(default_factory=Lock, init=False)
 
@@ -66,6 +71,14 @@ class Userland:
 
     @property
     def versions(self) -> Mapping[str, str]:
+        """The Debian packages and the other programs inside, with their versions."""
+        manifest = json.loads((self.folder / cache.MANIFEST).read_text())
+        placed = manifest.get("programs", {})
+        others = {str(name): str(program["version"]) for name, program in placed.items()}
+        return {**self.package_versions, **others}
+
+    @property
+    def package_versions(self) -> Mapping[str, str]:
         """The Debian packages inside, with their versions."""
         manifest = json.loads((self.folder / cache.MANIFEST).read_text())
         return {str(name): str(version) for name, version in manifest["versions"].items()}
@@ -122,19 +135,21 @@ class Userland:
         return Base(
             self.id,
             own.folder / "tree.tar",
-            own.versions,
+            own.package_versions,
             self.nested,
             replace(system, suite="" if suite == self.suite else suite),
             shared.folder / "tree.tar",
         )
 
     def _recipe(self) -> Mapping[str, object]:
-        recipe = {
+        recipe: dict[str, object] = {
             "version": RECIPE_VERSION,
             "suite": self.suite,
             "packages": sorted(set(self.packages)),
             "left_out": LEFT_OUT,
         }
+        if self.programs:
+            recipe |= {"programs": programs.recipe(self.programs)}
         return recipe if self.arch == "amd64" else recipe | {"arch": self.arch}
 
     def _make(self, folder: Path, scope: Scope) -> Mapping[str, object]:
@@ -142,6 +157,10 @@ class Userland:
         if host.run(["mmdebstrap", "--version"]).returncode != 0:
             raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
         tree, tar = folder / "tree", folder / "tree.tar"
+        built = {
+            name: programs.build(name, self.arch, self.ledger)
+            for name in sorted(set(self.programs))
+        }
         try:
             able = foreign.able(host, self.arch)
             # In a mount namespace of its own, so that its mounts end with it, whatever ends it.
@@ -150,8 +169,11 @@ class Userland:
             tree.mkdir()
             check(host, ["tar", "-xf", str(tar), "-C", str(tree)], timeout_s=BUILD_S)
             manifest = {**recipe, "versions": installed(tree)}
+            if built:
+                manifest["programs"] = programs.place(host, built, tree, tar)
             sign(host, tree, tar, cache.content_id(manifest))
         except CommandFailed as error:
+            _refuse_missing_component(recipe, error)
             raise LayerError(f"the userland could not be built: {error}") from error
         return manifest
 
@@ -176,17 +198,45 @@ def deliver(here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUN
     check(machine, ["mv", f"{there}.part", there])
 
 
+def _refuse_missing_component(recipe: Mapping[str, object], error: CommandFailed) -> None:
+    """Raise Unavailable where a build failed by a component that the mirror does not give."""
+    said = error.completed.stderr.decode(errors="replace").splitlines()
+    for component, names in _by_component(recipe["packages"]).items():
+        about = re.compile(
+            rf"E: .*(/{component}/|(package|Package) '?({'|'.join(map(re.escape, names))})\b)"
+        )
+        why = next((line for line in said if about.match(line)), "")
+        if component != MAIN and why:
+            raise Unavailable(
+                f"the mirror of Debian {recipe['suite']} does not give {', '.join(names)} of its "
+                f"component {component} ({why})",
+                f"use a mirror that has {component}, or leave out what needs it",
+            ) from error
+
+
+def _by_component(packages: object) -> dict[str, list[str]]:
+    """Sort packages such as ``mbw`` and ``non-free/netperf`` by their component."""
+    assert isinstance(packages, list)  # noqa: S101 - made in Userland._recipe
+    found: dict[str, list[str]] = {MAIN: []}
+    for package in packages:
+        component, _, name = package.rpartition("/")
+        found.setdefault(component or MAIN, []).append(name)
+    return found
+
+
 def bootstrap_argv(recipe: Mapping[str, object], tar: Path) -> list[str]:
     """Build the command that makes the tar."""
-    packages = recipe["packages"]
-    assert isinstance(packages, list)  # noqa: S101 - made in build_userland
+    components = _by_component(recipe["packages"])
+    packages = [name for names in components.values() for name in names]
     return [
         "mmdebstrap",
-        "--quiet",
+        # apt says why it lacks a package only where it may say something.
+        *(["--quiet"] if len(components) == 1 else []),
         "--variant=minbase",
         "--mode=root",
         "--skip=output/mknod",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        *([f"--components={','.join(components)}"] if len(components) > 1 else []),
         *([f"--include={','.join(packages)}"] if packages else []),
         # Whether its programs run here was found out before, without another tool.
         *([f"--architectures={recipe['arch']}", "--skip=check/qemu"] if "arch" in recipe else []),

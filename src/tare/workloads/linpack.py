@@ -79,5 +79,5 @@ class Workload(workload.Workload):
 
     def expected_s(self) -> float:
         """See Workload.expected_s; the last solve may begin just before the end."""
-        slow_flops = 1e10
+        slow_flops = 1e10 * self.threads
         return 1.0 + self.time_s + self.size**3 / slow_flops

@@ -7,11 +7,11 @@ that. ``memcpy`` is libc's, ``dumb`` a loop over words, ``mcblock`` libc's in bl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 from statistics import harmonic_mean
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
@@ -40,6 +40,7 @@ class Workload(workload.Workload):
 
     metrics = (BANDWIDTH,)
     packages = ("mbw",)
+    recorded: ClassVar[Mapping[str, str]] = {"mbw": "1.2.2"}
 
     def __post_init__(self) -> None:
         one_of(self, method=Method)

@@ -5,8 +5,9 @@ One event tests every number up to ``max_prime`` (sysbench 1.0.20, src/tests/cpu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tare import workload
 from tare.model import Better, Metric, Sample, Unit
@@ -33,6 +34,7 @@ class Workload(workload.Workload):
 
     metrics = (EVENTS, *GENERAL)
     packages = ("sysbench",)
+    recorded: ClassVar[Mapping[str, str]] = {"sysbench": "1.0.20"}
 
     def __post_init__(self) -> None:
         at_least(self, max_prime=3, threads=1, time_s=1, events=0)

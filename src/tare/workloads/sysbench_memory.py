@@ -6,10 +6,10 @@ src/tests/memory/sb_memory.c). A block that fits a cache measures that cache, no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
@@ -43,6 +43,7 @@ class Workload(workload.Workload):
 
     metrics = (BANDWIDTH, TOOL_DURATION)
     packages = ("sysbench",)
+    recorded: ClassVar[Mapping[str, str]] = {"sysbench": "1.0.20"}
 
     def __post_init__(self) -> None:
         one_of(self, oper=Oper, access=Access)

@@ -1,0 +1,74 @@
+"""iperf_udp: sends datagrams at a rate that is offered, and counts those that arrive.
+
+Defined by iperf3 3.12; see the workload iperf for why not iperf 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isclose
+
+from tare.errors import OutputNotUnderstood
+from tare.model import Better, Metric, Sample, Unit
+from tare.workload import Output
+from tare.workloads import at_least
+from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, halves, report
+
+SENT = Metric("sent", Unit.BYTE_PER_SECOND, Better.HIGHER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
+JITTER = Metric("jitter", Unit.SECOND, Better.LOWER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(Iperf):
+    """Offer so many bits a second from the stack, or to it, for a number of seconds.
+
+    laine2017 offers 10, 20, 50, 100 and 999 Mbit/s in both directions; datagrams of 1470 bytes are
+    those of its iperf 2. ``sent`` is below the offer where the sender cannot keep it up. Loss is
+    the share of the sent bytes that had not arrived when the sender was done; jitter is RFC 1889's,
+    between datagrams.
+    """
+
+    rate_bits_per_s: int = 100_000_000
+    datagram_bytes: int = 1470
+
+    metrics = (THROUGHPUT, SENT, LOSS, JITTER, TOOL_DURATION)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, rate_bits_per_s=1, datagram_bytes=16)
+        if self.datagram_bytes > 65507:
+            raise ValueError(f"datagram_bytes: {self.datagram_bytes} was given; UDP expects 65507")
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        return [
+            *self.client(),
+            *("-u", "-b", str(self.rate_bits_per_s), "-l", str(self.datagram_bytes)),
+        ]
+
+    def parse(self, output: Output) -> Iterator[Sample]:
+        """See Workload.parse."""
+        text, end = output.stdout, report(output)
+        try:
+            sent, received = halves(end, self.time_s, text)
+            datagrams, lost = (float(end["sum"][key]) for key in ("packets", "lost_packets"))
+            lost_share = end["sum"]["lost_percent"] / 100
+            arrived = end["sum_received"]["packets"] - lost
+            jitter_s = end["sum_received"]["jitter_ms"] / 1000
+        except (LookupError, TypeError) as error:
+            raise OutputNotUnderstood("both ends of an UDP test", text) from error
+        if not isclose(lost, lost_share * datagrams, rel_tol=0.001):
+            raise OutputNotUnderstood("loss that agrees with lost datagrams", text)
+        for half, count in ((sent, datagrams), (received, arrived)):
+            if not isclose(half.total_bytes, count * self.datagram_bytes, rel_tol=0.001):
+                raise OutputNotUnderstood("bytes that agree with datagrams", text)
+        if received.total_bytes > sent.total_bytes:
+            raise OutputNotUnderstood("bytes received that agree with those sent", text)
+        yield Sample(THROUGHPUT, received.bytes_per_s)
+        yield Sample(SENT, sent.bytes_per_s)
+        # The tool's own share does not know of what was lost after the last that arrived.
+        yield Sample(LOSS, 1 - received.total_bytes / sent.total_bytes)
+        yield Sample(JITTER, jitter_s)
+        yield Sample(TOOL_DURATION, received.duration_s)

@@ -1,0 +1,76 @@
+"""netperf_stream: sends messages of one size as fast as the network takes them.
+
+Defined by netperf 2.7.0, tests TCP_STREAM and UDP_STREAM. What arrived counts, not what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tare.errors import OutputNotUnderstood
+from tare.model import Better, Metric, Sample, Unit
+from tare.workload import Output
+from tare.workloads import at_least, one_of
+from tare.workloads._netperf import TOOL_DURATION, Netperf, agree
+
+Direction = Literal["send", "receive"]
+
+THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
+SENT = Metric("sent", Unit.BYTE_PER_SECOND, Better.HIGHER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
+
+KEYS = (
+    *("ELAPSED_TIME", "LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD"),
+    *("LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(Netperf):
+    """Send messages from the stack, or to a server in it, for a number of seconds.
+
+    huang2019 has both protocols in both directions, hpe2016 TCP; neither gives a size. 16384
+    bytes are what netperf takes of a Linux kernel's TCP. Messages over UDP may be lost, above
+    1472 bytes as soon as one of their fragments is. TCP loses nothing and gives throughput only.
+    """
+
+    direction: Direction = "send"
+    message_bytes: int = 16384
+
+    metrics = (THROUGHPUT, SENT, LOSS, TOOL_DURATION)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, direction=Direction)
+        at_least(self, message_bytes=1)
+        if self.protocol == "udp" and self.message_bytes > 65507:
+            raise ValueError(f"message_bytes: {self.message_bytes} was given; udp expects 65507")
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        # Else netperf keeps datagrams off every router, and with them off most stacks' networks.
+        route = ["-R", "1"] if self.protocol == "udp" else []
+        return self.client("STREAM", [*route, "-m", str(self.message_bytes)], KEYS)
+
+    def parse(self, output: Output) -> Iterator[Sample]:
+        """See Workload.parse."""
+        found = self.report(output, KEYS)
+        duration_s, sent_bytes, received_bytes = (found[key] for key in KEYS[:3])
+        # 1000 bits a second.
+        sent, received = (found[key] * 125 for key in KEYS[3:])
+        ends = ((sent_bytes, sent), (received_bytes, received))
+        if not all(agree(total, rate, duration_s) for total, rate in ends):
+            raise OutputNotUnderstood("bytes that agree with rate and time", output.stdout)
+        if received_bytes > sent_bytes or (self.protocol == "tcp" and received_bytes < sent_bytes):
+            raise OutputNotUnderstood("bytes received that agree with those sent", output.stdout)
+        yield Sample(THROUGHPUT, received)
+        if self.protocol == "udp":
+            yield Sample(SENT, sent)
+            yield Sample(LOSS, 1 - received_bytes / sent_bytes)
+        yield Sample(TOOL_DURATION, duration_s)
+
+    def serves(self) -> bool:
+        """See Netperf.serves."""
+        return self.direction == "receive"

@@ -1,0 +1,125 @@
+"""sockperf: sends messages at a fixed rate, whether or not the answers keep up: latency under load.
+
+Defined by sockperf 3.7, mode under-load. The load is the same for every stack, which a stream that
+takes all it can get beside a ping would not be; no second tool has to overlap with the first; and
+messages that are late are not fewer (open model).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isclose
+from typing import Literal
+
+from tare import workload
+from tare.errors import OutputNotUnderstood
+from tare.model import Better, Metric, Sample, Unit
+from tare.workload import PORT, SERVER, Output, Service, number
+from tare.workloads import at_least, one_of
+
+Protocol = Literal["tcp", "udp"]
+Side = Literal["server", "client"]
+
+PERCENTILES = {
+    "50.000": Metric("latency_p50", Unit.SECOND, Better.LOWER),
+    "90.000": Metric("latency_p90", Unit.SECOND, Better.LOWER),
+    "99.000": Metric("latency_p99", Unit.SECOND, Better.LOWER),
+    "99.900": Metric("latency_p999", Unit.SECOND, Better.LOWER),
+}
+MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
+SENT = Metric("sent", Unit.PER_SECOND, Better.HIGHER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
+REORDERED = Metric("reordered", Unit.RATIO, Better.LOWER)
+TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
+
+ANSI = re.compile(r"\x1b\[[\d;]*m")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(workload.Workload):
+    """Send ``rate_per_s`` messages a second to a server in the stack, or from it; each is answered.
+
+    Latency is the whole round trip from the moment of sending, of the messages that came back:
+    read it beside ``loss``. A client that cannot keep the rate fails the trial. No study has this;
+    the rate is sockperf's own default, size and time are ours. The client waits busily: it takes a
+    CPU while it sends.
+    """
+
+    protocol: Protocol = "udp"
+    under_test: Side = "server"
+    rate_per_s: int = 10_000
+    message_bytes: int = 64
+    time_s: int = 10
+
+    metrics = (*PERCENTILES.values(), MEAN, SENT, LOSS, REORDERED, TOOL_DURATION)
+    packages = ("sockperf",)
+    recorded = {"sockperf": "3.7"}
+
+    def __post_init__(self) -> None:
+        one_of(self, protocol=Protocol, under_test=Side)
+        # Fewer than 1000 messages have no 99.9th percentile; of a second sockperf counts half.
+        at_least(self, rate_per_s=-(-2000 // max(self.time_s, 1)), message_bytes=14, time_s=1)
+        if self.message_bytes > 65507:
+            raise ValueError(
+                f"message_bytes: {self.message_bytes} was given; expected 65507 at most"
+            )
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        load = ["--mps", str(self.rate_per_s), "--msg-size", str(self.message_bytes)]
+        # By default sockperf asks for an answer to one message in a hundred and halves the time.
+        every = ["--reply-every", "1", "--full-rtt"]
+        # Not --no-rdtsc: sockperf 3.7 then sends slower by the clock rate in GHz.
+        to = [*self._tcp(), "-i", SERVER, "-p", PORT]
+        return ["sockperf", "under-load", *to, *load, "-t", str(self.time_s), *every]
+
+    def parse(self, output: Output) -> Iterator[Sample]:
+        """See Workload.parse."""
+        text = ANSI.sub("", output.stdout)
+        counts = r"RunTime=([\d.]+) sec;.* SentMessages=(\d+); ReceivedMessages=(\d+)$"
+        # The valid part leaves out the warm-up and the end.
+        total, valid = (
+            re.search(rf"\[{part}\] {counts}", text, re.MULTILINE)
+            for part in ("Total Run", "Valid Duration")
+        )
+        # The last line of all; after an error sockperf exits with 0 and says why at the end.
+        if total is None or valid is None or "<MIN> observation" not in text:
+            said = "".join([line for line in text.splitlines() if " end " not in line][-1:])
+            raise OutputNotUnderstood(f"whole report of sockperf ({said})", text)
+        duration_s, valid_s = float(total[1]), float(valid[1])
+        sent, received = int(valid[2]), int(valid[3])
+        # The kernel's timer ends it; the clock is the CPU's counter, as sockperf understands it.
+        if not isclose(duration_s, self.time_s, rel_tol=0.1):
+            raise OutputNotUnderstood(f"time that agrees with {self.time_s} s", text)
+        if not isclose(sent, self.rate_per_s * valid_s, rel_tol=0.1):
+            raise OutputNotUnderstood(f"messages that agree with {self.rate_per_s} a second", text)
+        observed = number(r"^sockperf: Total (\d+) observations;", text)
+        if not 0 < received == observed <= sent:
+            raise OutputNotUnderstood("messages received that agree with observations", text)
+        mean_us = number(r"Summary: Round trip is ([\d.]+) usec$", text)
+        for percentile, metric in PERCENTILES.items():
+            latency_us = number(rf"percentile {re.escape(percentile)} = +([\d.]+)$", text)
+            yield Sample(metric, latency_us / 1e6)
+        yield Sample(MEAN, mean_us / 1e6)
+        yield Sample(SENT, sent / valid_s)
+        yield Sample(LOSS, 1 - received / sent)
+        yield Sample(REORDERED, number(r"# out-of-order messages = (\d+)$", text) / received)
+        yield Sample(TOOL_DURATION, duration_s)
+
+    def service(self) -> Service:
+        """See Workload.service."""
+        # A connection of the trial before still holds the port for a minute.
+        reuse = ["--uc-reuseaddr"] if self.protocol == "tcp" else []
+        command = ["sockperf", "server", *self._tcp(), *reuse, "-p", PORT]
+        return Service(
+            command=command, under_test=self.under_test == "server", protocol=self.protocol
+        )
+
+    def expected_s(self) -> float:
+        """See Workload.expected_s."""
+        return self.time_s + 3.0  # it gets to know the CPU's counter first
+
+    def _tcp(self) -> list[str]:
+        return ["--tcp"] if self.protocol == "tcp" else []

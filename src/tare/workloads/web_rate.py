@@ -1,0 +1,73 @@
+"""web_rate: requests that come to a web server at a fixed rate, whether it has answered or not.
+
+An open model: users do not wait for each other. A server that stalls for a second has a second's
+requests waiting, each from when it should have been sent (METHOD.md: coordinated omission).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from tare import workload
+from tare.errors import OutputNotUnderstood
+from tare.model import Better, Metric, Sample, Unit
+from tare.workloads import _vegeta, at_least
+from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, attacks
+
+QUANTILES = {
+    50: Metric("latency_p50", Unit.SECOND, Better.LOWER),
+    90: Metric("latency_p90", Unit.SECOND, Better.LOWER),
+    99: Metric("latency_p99", Unit.SECOND, Better.LOWER),
+}
+FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
+
+SCRIPT = 'attack "$1" "$2"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(_vegeta.Workload):
+    """Ask for the page ``rate`` times a second for ``time_s``.
+
+    The median is primary, for a verdict of per cents needs it: the middle half of ten runs on a
+    busy host spread by 8 %, of their means by 85 %, of p99 by 450 %. A stall's cost is in p99.
+    ``failed`` is the share of requests not answered, or not sent, which have no latency: a quantile
+    that falls on one is not given. ``lag_p99`` is the generator's own part of the latencies.
+    """
+
+    rate: int = 1000
+    time_s: int = 30
+
+    metrics = (*QUANTILES.values(), FAILED, THROUGHPUT, LAG_P99, TOOL_DURATION)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, rate=1, time_s=1)
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        return self.attacking(SCRIPT, str(self.rate), str(self.time_s))
+
+    def parse(self, output: workload.Output) -> Iterator[Sample]:
+        """See Workload.parse."""
+        text = output.stdout
+        found = list(attacks(text, self.time_s, self.page_bytes))
+        if len(found) != 1 or found[0].rate != self.rate:
+            raise OutputNotUnderstood(f"report of {self.rate} requests per second", text)
+        (attack,) = found
+        if attack.sent < 0.99 * attack.due:
+            raise OutputNotUnderstood(f"generator that sent all of {attack.due} requests", text)
+        if not isfinite(attack.quantiles_s[50]):
+            raise OutputNotUnderstood("answers to half of the requests", text)
+        for q, metric in QUANTILES.items():
+            if isfinite(attack.quantiles_s[q]):
+                yield Sample(metric, attack.quantiles_s[q])
+        yield Sample(FAILED, 1 - attack.answered / attack.due)
+        yield Sample(THROUGHPUT, attack.throughput)
+        yield Sample(LAG_P99, attack.lag_p99_s)
+        yield Sample(TOOL_DURATION, attack.duration_s)
+
+    def expected_s(self) -> float:
+        """See Workload.expected_s."""
+        return self.time_s + 2.0

@@ -1,0 +1,118 @@
+"""Every workload for real, on a host, in a container and in a guest, with small parameters."""
+
+import pytest
+
+from tare import workload
+from tare.cli import DONE, NOT_ALL_OK
+from tare.model import Kind, Status
+from tare.store import load
+
+GOOD = (Status.OK, Status.SUSPECT)
+BRIDGED = {"stack": "host/docker", "name": "docker", "docker": {"network": "bridge"}}
+GUEST = {"stack": "host/qemu-tcg", "name": "qemu-tcg"}
+JOB = "[a]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime=1\n"
+
+# A list is a factor: both sides of a network, and every server.
+LOCAL = {
+    "linpack": {"size": 300, "time": "0.2 s"},
+    "hpl": {"size": 300},
+    "integer_loop": {"iterations": 100_000},
+    "sysbench_cpu": {"max_prime": 2000, "threads": [1, 2], "time": "1 s"},
+    "stream": {"array": "128MiB", "runs": 2},
+    "mbw": {"method": ["memcpy", "dumb", "mcblock"], "size": "16MiB", "runs": 2},
+    "dd_memory": {"direction": ["write", "read"], "size": "16MiB", "runs": 2},
+    "sysbench_memory": {"time": "1 s"},
+    "fio": {"pattern": ["randread", "write"], "size": "16MiB", "depth": 4, "time": "1 s"},
+    "fio_jobs": {"job": JOB, "size": "8MiB", "time": "1 s"},
+    "ioping": {"requests": 20, "size": "16MiB"},
+    "sysbench_fileio": {"total": "16MiB", "files": 4, "threads": 1, "time": "1 s"},
+    "dd_disk": {"oper": ["write", "read"], "direct": [True, False], "size": "16MiB"},
+    "multiuser": {"users": 2, "user_jobs": 2},
+    "command": {"run": "sysbench --version", "called": "version", "install": "sysbench"},
+}
+NETWORK = {
+    "iperf": {"direction": ["send", "receive"], "time": "2 s"},
+    "iperf_udp": {"direction": ["send", "receive"], "rate_bits_per_s": 10_000_000, "time": "2 s"},
+    "netperf_rr": {"protocol": ["tcp", "udp"], "under_test": ["server", "client"], "time": "2 s"},
+    "netperf_stream": {
+        "protocol": ["tcp", "udp"],
+        "direction": ["send", "receive"],
+        "time": "2 s",
+    },
+    "sockperf": {"rate_per_s": 500, "under_test": ["server", "client"], "time": "2 s"},
+    "web_ab": {"server": ["apache", "lighttpd", "nginx"], "clients": 4, "requests": 200},
+    "web_rate": {"rate": 50, "time": "2 s"},
+    "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
+}
+ALL = LOCAL | NETWORK
+SHORT = ("integer_loop", "command", "iperf", "netperf_rr", "web_ab", "web_rate")
+
+
+def test_every_workload_has_a_small_version():
+    assert sorted(ALL) == workload.names()
+
+
+def check(results, platforms):
+    """Hold that every row has a good trial with its primary metric, on every platform."""
+    plan = results.plan
+    bad = []
+    for cell in plan.cells:
+        found = [t for t in results.trials if t.cell == cell.id and t.kind is Kind.MEASURED]
+        good = [t for t in found if t.status in GOOD]
+        if not good or any(plan.metrics[cell.workload][0].name not in t.samples for t in good):
+            why = found[-1].reason if found else "no trial"
+            bad.append(f"{cell.platform}: {cell.workload} {dict(cell.params)}: {why}")
+    assert {cell.platform for cell in plan.cells} == set(platforms)
+    assert bad == []
+
+
+def measure(lab, tmp_path, platforms, workloads):
+    rows = [{name: params} for name, params in workloads.items()]
+    text = lab.declare(*platforms, blocks=1, workloads=rows, start="600 s")
+    study = tmp_path / "study.yaml"
+    study.write_text(text.replace("memory: 512MiB", "memory: 1GiB"))
+    folder = tmp_path / "results"
+    done = lab.tare("run", study, "--into", folder, "--seed", 1)
+
+    assert done.returncode in (DONE, NOT_ALL_OK), done.stderr
+    assert lab.leftovers(folder) == []
+    return load(folder)
+
+
+@pytest.mark.needs("docker")
+def test_some_workloads_run_on_the_host_and_in_a_container_on_a_bridge(lab, tmp_path):
+    chosen = {name: ALL[name] for name in SHORT}
+
+    results = measure(lab, tmp_path, ["host", BRIDGED], chosen)
+
+    check(results, ["host", "docker"])
+    loaded = [t for t in results.trials if "outside_cpu" in t.noise]
+    assert loaded
+    assert all(trial.noise["outside_cpu"] > 0 for trial in loaded)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("docker")
+@pytest.mark.needs("qemu")
+@pytest.mark.parametrize("part", [LOCAL, NETWORK], ids=["local", "network"])
+def test_every_workload_runs_on_the_host_in_a_container_and_in_a_guest(lab, tmp_path, part):
+    results = measure(lab, tmp_path, ["host", BRIDGED, GUEST], part)
+
+    check(results, ["host", "docker", "qemu-tcg"])
+
+
+@pytest.mark.needs("docker")
+def test_a_stack_without_a_network_says_so_and_the_rest_is_measured(lab, tmp_path):
+    apart = {"stack": "host/docker", "name": "apart", "docker": {"network": "none"}}
+    rows = {name: ALL[name] for name in SHORT if name in ("integer_loop", "web_rate")}
+
+    results = measure(lab, tmp_path, ["host", apart], rows)
+
+    cells = results.plan.cells_by_id
+    by_status = {
+        (cells[t.cell].workload, t.status)
+        for t in results.trials
+        if cells[t.cell].platform == "apart" and t.kind is Kind.MEASURED
+    }
+    assert {status for name, status in by_status if name == "web_rate"} == {Status.UNAVAILABLE}
+    assert {status for name, status in by_status if name == "integer_loop"} <= set(GOOD)
