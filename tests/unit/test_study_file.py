@@ -109,7 +109,7 @@ def test_a_study_is_read_with_every_default_filled_in():
 
 def test_a_platform_holds_all_settings_of_its_layers():
     host, docker = read(GOOD).platforms
-    assert host.layers == (("host", (("network", "host"),)),)
+    assert host.layers == (("host", ()),)
     assert docker.settings == (
         ("docker.network", "none"),
         ("docker.storage", "overlay"),

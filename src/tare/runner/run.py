@@ -13,7 +13,7 @@ from tare.errors import ResultsError
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
-from tare.runner.packages import packages_of
+from tare.runner.packages import has_services, packages_of, programs_of
 from tare.runner.pool import Key, Pool, key
 from tare.runner.progress import Progress
 from tare.runner.repeats import repeats
@@ -33,9 +33,10 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
     packages, nested = packages_of(study)
     try:
         with (
-            Session(folder, "bookworm", packages, nested) as session,
+            Session(folder, "bookworm", packages, nested, programs_of(study)) as session,
             closing(Writer(folder)) as writer,
         ):
+            session.reached = has_services(study)
             runner = _Runner(study, plan, writer, session, progress)
             try:
                 runner.run()
