@@ -10,7 +10,7 @@ import pytest
 
 from tare.errors import CommandFailed, ConfigError, LayerError, Unavailable
 from tare.ledger import Ledger, leftovers
-from tare.machine import Completed, Host
+from tare.machine import Completed, Host, text
 from tare.userland import System, cache, foreign, guest, programs, tree
 from tare.userland.cpio import archive
 
@@ -265,6 +265,8 @@ def test_a_program_lies_in_the_tree_and_in_the_tar_and_changes_no_mode(tool, led
     placed = programs.place(Host(), built, root, tar)
 
     assert placed == {"tool": {"version": "2.0", "id": built["tool"].name}}
+    listed = text(Host(), ["tar", "-tf", str(tar)]).splitlines()
+    assert len(listed) == len({name.removeprefix("./").rstrip("/") for name in listed})
     assert Host().run(["tar", "-xf", str(tar), "-C", str(again)]).returncode == 0
     for at in (root, again):
         assert (at / "usr/local/bin/tool").read_text() == "old words for amd64"

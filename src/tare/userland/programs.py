@@ -110,7 +110,11 @@ def place(
     for folder in built.values():
         root = str(folder / "root")
         check(host, ["cp", "-a", f"{root}/.", str(tree)])
-        check(host, ["tar", "-rf", str(tar), "-C", root, "--owner=0", "--group=0", "."])
+        # The directories are in it already, and Docker takes no path twice.
+        files = [
+            str(one.relative_to(root)) for one in sorted(Path(root).rglob("*")) if one.is_file()
+        ]
+        check(host, ["tar", "-rf", str(tar), "-C", root, "--owner=0", "--group=0", *files])
     return {
         name: {"version": KNOWN[name].version, "id": folder.name} for name, folder in built.items()
     }
