@@ -27,7 +27,7 @@ LOCAL = {
     "ioping": {"requests": 20, "size": "16MiB"},
     "sysbench_fileio": {"total": "16MiB", "files": 4, "threads": 1, "time": "1 s"},
     "dd_disk": {"oper": ["write", "read"], "direct": [True, False], "size": "16MiB"},
-    "multiuser": {"users": 2, "user_jobs": 2},
+    "multiuser": {"users": 2, "user_jobs": 20},
     "command": {"run": "sysbench --version", "called": "version", "install": "sysbench"},
 }
 NETWORK = {
@@ -39,7 +39,7 @@ NETWORK = {
         "direction": ["send", "receive"],
         "time": "2 s",
     },
-    "sockperf": {"rate_per_s": 500, "under_test": ["server", "client"], "time": "2 s"},
+    "sockperf": {"rate_per_s": 1000, "under_test": ["server", "client"], "time": "2 s"},
     "web_ab": {"server": ["apache", "lighttpd", "nginx"], "clients": 4, "requests": 200},
     "web_rate": {"rate": 50, "time": "2 s"},
     "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
