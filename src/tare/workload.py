@@ -38,6 +38,8 @@ class Service:
     With ``under_test`` it is in the stack and the workload's command is outside; else the command
     is in the stack and the service outside. Outside is a machine of the host's own userland, on
     CPUs that no stack is measured on, at the other end of a cable.
+
+    One that is gone before it is ended fails the trial: it may have served only a part.
     """
 
     command: Sequence[str]
@@ -65,6 +67,9 @@ class Workload(ABC):
 
     programs: ClassVar[tuple[str, ...]] = ()
     """Programs that Debian lacks and the userland builds: names of tare.userland.programs."""
+
+    spins: ClassVar[bool] = False
+    """Whether its half outside uses a whole CPU however little there is to do."""
 
     recorded: ClassVar[Mapping[str, str]] = {}
     """Upstream versions of the packages whose real output the parser was tested on."""

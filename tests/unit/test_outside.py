@@ -7,8 +7,10 @@ import pytest
 
 from tare.errors import Unavailable
 from tare.machine import Completed
-from tare.model import HostCost
+from tare.model import HostCost, Status
 from tare.runner.outside import Ends, Outside, _gateway
+from tare.runner.service import Ended
+from tare.runner.trial import _served
 from tare.stack import Stack
 from tare.workload import PORT, SERVER, Service, Workload
 
@@ -138,6 +140,7 @@ def test_what_is_outside_may_be_the_bottleneck():
     assert idle == {"outside_cpu": pytest.approx(0.475), "outside_thread": 0.5}
     assert list(apart.complaints(idle)) == []
     assert "busy for 95 % of the time" in next(apart.complaints(one_thread))
+    assert list(apart.complaints(one_thread, spins=True)) == []
 
 
 def test_one_that_has_no_cpus_of_its_own_is_told():
@@ -150,3 +153,22 @@ def test_one_that_has_no_cpus_of_its_own_is_told():
 
 def test_the_host_is_found_where_the_default_route_leads():
     assert _gateway(Fake("outside", ROUTES)) == "198.19.4.1"
+
+
+@pytest.mark.parametrize(
+    ("lived", "status", "told"),
+    [
+        (True, (Status.OK, ""), (Status.OK, "")),
+        (False, (Status.OK, ""), (Status.FAILED, "the service ended while it was measured")),
+        (False, (Status.DNR, "late"), (Status.DNR, "late")),
+    ],
+)
+def test_a_trial_whose_service_ended_has_failed(lived, status, told):
+    assert _served(Ended(lived, ""), *status) == told
+
+
+def test_what_a_service_said_last_stands_with_what_failed():
+    status, reason = _served(Ended(lived=False, said="no memory"), Status.OK, "")
+
+    assert status is Status.FAILED
+    assert reason.endswith("; the service said: no memory")

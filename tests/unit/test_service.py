@@ -1,14 +1,16 @@
 """A service is up before the clock starts, and gone afterwards; run for real on this machine."""
 
 import os
+import signal
 import socket
+import subprocess
 import sys
 
 import pytest
 
 from tare.errors import LayerError, Unavailable
 from tare.machine import Host, await_true
-from tare.runner.service import Endpoint, free_ports, serving
+from tare.runner.service import Ended, Endpoint, free_ports, serving
 from tare.workload import DATA_PORT, PORT, SERVER, Service
 
 TCP = f"""
@@ -68,9 +70,11 @@ def test_it_listens_when_the_block_begins_and_is_gone_when_it_ends(tmp_path):
     with serving(Host(), python(text=TCP), at, str(tmp_path / "made")) as server:
         with socket.create_connection((at.address, at.ports[0]), timeout=5) as peer:
             told = peer.recv(100).decode()
-        assert server.end() == "said"
+        assert server.end() == Ended(lived=True, said="said")
+        assert server.end() == Ended(lived=True, said="said")
 
     assert told == f"127.0.0.1 {at.ports[1]}"
+    assert not (tmp_path / "made").exists()
     assert not is_open("tcp", at.ports[0])
 
 
@@ -78,7 +82,7 @@ def test_udp_is_awaited_too(tmp_path):
     at = endpoint()
     service = Service(command=[sys.executable, "serve.py"], files={"serve.py": UDP}, protocol="udp")
 
-    with serving(Host(), service, at, str(tmp_path)):
+    with serving(Host(), service, at, str(tmp_path / "made")):
         assert is_open("udp", at.ports[0])
 
     assert not is_open("udp", at.ports[0])
@@ -91,8 +95,8 @@ def test_what_is_set_up_is_there_before_it_starts(tmp_path):
     )
     at = endpoint()
 
-    with serving(Host(), service, at, str(tmp_path)) as server:
-        assert server.end().startswith(str(at.ports[0]))
+    with serving(Host(), service, at, str(tmp_path / "made")) as server:
+        assert server.end().said.startswith(str(at.ports[0]))
 
 
 def test_one_that_ends_at_once_is_told_with_its_last_words(tmp_path):
@@ -101,6 +105,40 @@ def test_one_that_ends_at_once_is_told_with_its_last_words(tmp_path):
     with (
         pytest.raises(LayerError, match=r"service \(sh\) ended at once: no such page"),
         serving(Host(), service, endpoint(), str(tmp_path)),
+    ):
+        pytest.fail("it never was up")
+
+
+def test_one_that_ends_at_once_is_not_up_because_another_listens_there(tmp_path):
+    at = endpoint()
+    with (
+        socket.create_server((at.address, at.ports[0])),
+        pytest.raises(LayerError, match="ended at once: the port is taken"),
+        serving(Host(), Service(command=["echo", "the port is taken"]), at, str(tmp_path)),
+    ):
+        pytest.fail("it never was up")
+
+
+def test_who_got_its_pid_afterwards_is_left_alone(tmp_path):
+    at = endpoint()
+    with serving(Host(), python(text=TCP), at, str(tmp_path / "made")) as server:
+        own = (tmp_path / "made/service.pid").read_text()
+        with subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
+        ) as other:
+            (tmp_path / "made/service.pid").write_text(f"{other.pid} 1\n")
+            assert not server.end().lived
+            assert other.poll() is None
+            other.kill()
+        os.kill(int(own.split()[0]), signal.SIGKILL)
+
+
+def test_files_are_written_nowhere_else_if_the_directory_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+
+    with (
+        pytest.raises(LayerError, match="its files"),
+        serving(Host(), python(text=TCP), endpoint(), str(tmp_path / "file/made")),
     ):
         pytest.fail("it never was up")
 
@@ -130,10 +168,11 @@ def test_a_failing_setup_starts_nothing(tmp_path):
 def test_a_child_that_outlives_it_is_killed(tmp_path):
     at = endpoint()
 
-    with serving(Host(), python(text=STUBBORN), at, str(tmp_path)):
-        pid = int((tmp_path / "service.pid").read_text())
+    with serving(Host(), python(text=STUBBORN), at, str(tmp_path / "made")) as server:
+        pid = int((tmp_path / "made/service.pid").read_text().split()[0])
         with socket.create_connection((at.address, at.ports[0]), timeout=5) as peer:
             assert peer.recv(100)
+        assert not server.end().lived
 
     assert await_true(lambda: not list(members(pid)), timeout_s=5, every_s=0.01)
 

@@ -54,17 +54,21 @@ class Outside:
     def use(self, cost: HostCost, busiest_s: float, duration_s: float) -> Mapping[str, float]:
         """Give what it did during a trial, as ``Trial.noise`` has it: shares of CPU time.
 
-        ``outside_cpu`` is of all its CPUs, ``outside_thread`` of one, by its busiest thread.
+        ``outside_cpu`` is of all its CPUs, ``outside_thread`` of one, by its busiest thread;
+        ``duration_s`` is how long there was work.
         """
         return {
             "outside_cpu": cost.all_cpu_s / (len(self.cpus) * duration_s),
             "outside_thread": busiest_s / duration_s,
         }
 
-    def complaints(self, used: Mapping[str, float]) -> Iterator[str]:
-        """Say in sentences why a trial's number may be the outside's and not the stack's."""
+    def complaints(self, used: Mapping[str, float], *, spins: bool = False) -> Iterator[str]:
+        """Say in sentences why a trial's number may be the outside's and not the stack's.
+
+        What ``spins`` uses its CPU for waiting too, so that this shows nothing.
+        """
         most = max(used["outside_cpu"], used["outside_thread"])
-        if most > BUSY_LIMIT:
+        if most > BUSY_LIMIT and not spins:
             yield (
                 f"the machine outside was busy for {100 * min(most, 1):.0f} % of the time: it may "
                 "be the bottleneck, and not what is measured"

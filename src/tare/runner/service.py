@@ -15,43 +15,55 @@ READY_S = 60.0
 """A server that takes longer than this to listen, under emulation too, will not."""
 WRITE = r"""
 set -eu
-mkdir -p "$0" && cd "$0"
+mkdir -p "$0"
+cd "$0"
 while [ $# -gt 0 ]; do printf %s "$2" > "$1"; shift 2; done
+"""
+# Who has a pid now may be another than who had it: the moment of its birth tells them apart.
+LIVES = r"""
+born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
+lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
 """
 # setsid and no open streams: it must outlive the command that starts it. The kernel gives no event
 # for a socket that begins to listen; 0A is LISTEN of TCP, 07 an UDP socket that is bound.
-START = r"""
+START = f"""{LIVES}
 cd "$0" || exit 1
 protocol=$1 state=$2 port=$3
 shift 3
 setsid "$@" > service.log 2>&1 < /dev/null &
 pid=$!
-echo $pid > service.pid
-until grep -Eqs ": [0-9A-F]+:$port [0-9A-F]+:[0-9A-F]+ $state " \
-    "/proc/net/$protocol" "/proc/net/${protocol}6"; do
-    kill -0 $pid 2> /dev/null && ! grep -qs '^State:.Z' "/proc/$pid/status" || {
-        wait $pid
-        status=$?
-        tail -n 5 service.log
-        [ $status = 127 ] || status=3
-        exit $status
-    }
+birth=$(born $pid)
+echo "$pid $birth" > service.pid
+while lives $pid "$birth"; do
+    if grep -Eqs ": [0-9A-F]+:$port [0-9A-F]+:[0-9A-F]+ $state " \\
+        "/proc/net/$protocol" "/proc/net/${{protocol}}6"; then
+        lives $pid "$birth" && exit 0
+        break
+    fi
     sleep 0.02
 done
+wait $pid
+status=$?
+tail -n 5 service.log
+[ $status = 127 ] || status=3
+exit $status
 """
-# In order first; whatever is left of its process group after five seconds is killed.
-STOP = r"""
-cd "$0" 2> /dev/null && read -r pid 2> /dev/null < service.pid || exit 0
-kill -TERM "$pid" 2> /dev/null
-tries=0
-while kill -0 "$pid" 2> /dev/null && ! grep -qs '^State:.Z' "/proc/$pid/status"; do
-    tries=$((tries + 1))
-    [ $tries -lt 250 ] || break
-    sleep 0.02
-done
-kill -KILL "-$pid" 2> /dev/null
-rm -f service.pid
+# In order first; whatever is left of its process group after five seconds is killed. The status
+# says whether it still ran; its directory goes, so that the next trial begins without it.
+STOP = f"""{LIVES}
+cd "$0" 2> /dev/null && read -r pid birth 2> /dev/null < service.pid || exit 1
+status=1
+if lives "$pid" "$birth"; then
+    status=0
+    kill -TERM "$pid" 2> /dev/null
+    tries=0
+    while lives "$pid" "$birth" && [ $tries -lt 250 ]; do tries=$((tries + 1)); sleep 0.02; done
+fi
+now=$(born "$pid")
+[ -n "$now" ] && [ "$now" != "$birth" ] || kill -KILL "-$pid" 2> /dev/null
 tail -c 300 service.log
+cd / && rm -rf "$0"
+exit $status
 """
 STATES = {"tcp": "0A", "udp": "07"}
 
@@ -87,20 +99,28 @@ def free_ports() -> tuple[int, int]:
     return found[0], found[1]
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a service ended: whether it ran until it was ended, and the last that it printed."""
+
+    lived: bool
+    said: str
+
+
 class Server:
     """A service that is up in a directory of a machine, until ``end``."""
 
     def __init__(self, machine: Machine, directory: str) -> None:
         self._machine, self._directory = machine, directory
-        self._last_words: str | None = None
+        self._ended: Ended | None = None
 
-    def end(self) -> str:
-        """End it, if it has not ended, and give the end of what it printed; works twice."""
-        if self._last_words is None:
-            self._last_words = ""
+    def end(self) -> Ended:
+        """End it, if it has not ended, and remove its directory; works twice."""
+        if self._ended is None:
             done = self._machine.run(["sh", "-c", STOP, self._directory])
-            self._last_words = done.stdout.decode(errors="replace").strip()
-        return self._last_words
+            said = done.stdout.decode(errors="replace").strip()
+            self._ended = Ended(done.returncode == 0, said)
+        return self._ended
 
 
 @contextmanager

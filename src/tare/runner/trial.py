@@ -17,6 +17,7 @@ from tare.model import DiskCache, HostCost, Status, Variant
 from tare.monitors import disk, noise
 from tare.monitors.threads import Sampler
 from tare.runner.outside import Command
+from tare.runner.service import Ended
 from tare.stack import Stack
 from tare.workload import Output, Workload
 
@@ -79,8 +80,8 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     after = noise.read(cpus)
     disk_after = disk.read() if has_disk else None
     status, reason, samples = _understand(done, workload, deadline_s)
-    if status is not Status.OK and command.server is not None and (said := command.server.end()):
-        reason += f"; the service said: {said}"
+    if command.server is not None:
+        status, reason = _served(command.server.end(), status, reason)
     cost = None
     if sampler is not None:
         busy_s = after.busy_s - before.busy_s
@@ -93,9 +94,11 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
         complaints = noise.complaints(seen, done.duration_s, len(cpus), foreign_counts=counts)
         seen |= disk.between(disk_before, disk_after)
     if outside is not None and apart is not None and apart.cost is not None:
-        used = outside.use(apart.cost, apart.busiest_s, done.duration_s)
+        # A tool's start is no load, and would make a busy machine look half idle.
+        lasted_s = samples.get("tool_duration", done.duration_s)
+        used = outside.use(apart.cost, apart.busiest_s, lasted_s)
         seen |= used
-        complaints += outside.complaints(used)
+        complaints += outside.complaints(used, spins=workload.spins)
     if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen, done)):
         status = Status.FAILED
     if status is Status.OK and complaints:
@@ -107,6 +110,15 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     }
     warnings = tuple(complaints)
     return Outcome(status, reason, done, started_at, samples, cost, warnings, phases, seen)
+
+
+def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:
+    """Judge a trial by its service too: what it asked may have been answered only in part."""
+    if status is Status.OK and not ended.lived:
+        status, reason = Status.FAILED, "the service ended while it was measured"
+    if status is not Status.OK and ended.said:
+        reason += f"; the service said: {ended.said}"
+    return status, reason
 
 
 def _understand(

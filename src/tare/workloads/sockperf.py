@@ -55,6 +55,7 @@ class Workload(workload.Workload):
 
     metrics = (*PERCENTILES.values(), MEAN, SENT, LOSS, REORDERED, TOOL_DURATION)
     packages = ("sockperf",)
+    spins = True
     recorded = {"sockperf": "3.7"}
 
     def __post_init__(self) -> None:
