@@ -13,6 +13,15 @@ WORKLOADS = [
     {"sysbench_cpu": {"max_prime": 2000, "threads": 1, "time": "1 s"}},
     {"fio": {"pattern": "randread", "size": "16MiB", "depth": 1, "jobs": 1, "time": "1 s"}},
     {"mbw": {"size": "16MiB", "runs": 2}},
+    # With its other half on the machine outside, which has a bridge and a namespace.
+    {
+        "command": {
+            "called": "asked",
+            "run": "bash -c ': < /dev/tcp/{server}/{port} && sleep 0.5'",
+            "serve": "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new("
+            "LocalPort => $ARGV[0], Listen => 5) or die $!; while ($s->accept) {}' {port}",
+        }
+    },
 ]
 
 
