@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +19,14 @@ from tare.model import (
     Trial,
     Unit,
 )
+from tare.report import as_json, describe
+from tare.runner.outside import Outside
 from tare.stats.sequential import Stop, Verdict
+from tare.store import Results
 
 TIME = Metric("time", Unit.SECOND, Better.LOWER)
 RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 
 
@@ -203,7 +208,7 @@ def test_no_cost_is_made_of_the_lucky_trials():
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
     assert (found.cost, found.degradation_percent, found.mde) == (None, None, None)
     assert (found.verdict, found.high) == (Verdict.SLOWER, math.inf)
-    assert found.flags[-1] == "Too many pairs failed to give a cost."
+    assert found.flags[-1] == "No cost is given: too many pairs failed."
 
 
 def test_a_cell_that_always_fails_is_not_measured_and_needs_no_more_blocks():
@@ -216,14 +221,14 @@ def test_a_cell_that_always_fails_is_not_measured_and_needs_no_more_blocks():
 
 def test_a_failed_baseline_counts_for_the_cell():
     host = [one for one in series(HOST, blocks=27) if one.block not in (3, 5)]
-    host += [*failures(HOST, [3], Status.DNR), trial(HOST, 5, time=0.0)]
+    host += [*failures(HOST, [3], Status.DNR), trial(HOST, 5, time=-1.0)]
     found = row(DOCKER, compare(plan(HOST, DOCKER), host + series(DOCKER, 0.9, blocks=27)))
     assert (found.pairs, found.failed, found.baseline_failed) == (27, 0, 2)
     assert (found.verdict, found.left_out) == (Verdict.FASTER, 0)
     assert found.cost == pytest.approx(0.9, abs=0.01)
     assert found.flags[:2] == (
         "The baseline failed in 2 of 27 pairs, which count as the best value.",
-        "1 values are zero, negative or not finite and have no ratio: they count as failed.",
+        "1 values are negative or not finite and have no ratio: they count as failed.",
     )
 
 
@@ -372,19 +377,101 @@ def test_a_plan_without_a_baseline_cell_is_no_crash():
 
 
 def test_values_without_a_ratio_count_as_failed_and_are_said():
-    trials = series(HOST) + series(DOCKER, 1.1)[:17]
-    trials += [trial(DOCKER, 17 + i, time=value) for i, value in enumerate((0.0, -1.0, math.nan))]
-    found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
-    assert found.failed == 3
+    trials = series(HOST, name="rate") + series(DOCKER, 0.9, name="rate")[:17]
+    trials += [trial(DOCKER, 17 + i, rate=value) for i, value in enumerate((0.0, -1.0, math.nan))]
+    found = row(DOCKER, compare(plan(HOST, DOCKER, metrics=(RATE,)), trials))
+    assert (found.failed, found.zeros) == (3, 0)
     assert found.flags[1].startswith("3 values are zero, negative or not finite")
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
 def test_a_baseline_of_impossible_values_is_no_crash(value):
-    trials = [trial(HOST, block, time=value) for block in range(9)] + series(DOCKER, blocks=9)
-    found = compare(plan(HOST, DOCKER), trials)
+    trials = [trial(HOST, block, rate=value) for block in range(9)]
+    trials += series(DOCKER, blocks=9, name="rate")
+    found = compare(plan(HOST, DOCKER, metrics=(RATE,)), trials)
     assert row(DOCKER, found).verdict is Verdict.NOT_MEASURED
     assert_no_nan(found)
+
+
+def losses(of, values):
+    return [trial(of, block, loss=float(value)) for block, value in enumerate(values)]
+
+
+def test_a_side_that_loses_nothing_is_better_by_no_ratio():
+    host = losses(HOST, [1e-5] * 3 + [0] * 17)
+    docker = losses(DOCKER, 0.5 + np.linspace(0, 0.01, 20))
+    study = plan(HOST, DOCKER, metrics=(LOSS,))
+    there = row(DOCKER, compare(study, host + docker))
+    assert (there.verdict, there.stop, there.cost) == (Verdict.SLOWER, Stop.EXCLUDES_ONE, None)
+    assert there.p < 0.01
+    assert (there.failed, there.baseline_failed, there.baseline_zeros) == (0, 0, 17)
+    assert flags_of(there) == (
+        "The baseline had 0 in 17 of 20 pairs, which has no ratio: the cell is worse in them.",
+        "No cost is given: in 17 of 20 pairs one side had 0, which has no ratio.",
+    )
+    assert DOCKER.id in decided(study, host + docker)
+
+    swapped = [replace(one, cell=DOCKER.id) for one in host]
+    swapped += [replace(one, cell=HOST.id) for one in docker]
+    back = row(DOCKER, compare(study, swapped))
+    assert (back.verdict, back.zeros, back.p) == (Verdict.FASTER, 17, there.p)
+
+
+@pytest.mark.parametrize(
+    ("host", "docker", "verdict"),
+    [
+        ([0] * 20, [0.5] * 20, Verdict.SLOWER),
+        ([0.5] * 20, [0] * 20, Verdict.FASTER),
+        ([0] * 20, [0] * 20, Verdict.SAME),
+        ([0, 0.5] * 10, [0.5, 0] * 10, Verdict.UNDECIDED),
+    ],
+)
+def test_zeros_on_either_side_are_a_verdict_and_no_failure(host, docker, verdict):
+    trials = losses(HOST, host) + losses(DOCKER, docker) + losses(CONTROL, host)
+    study = plan(HOST, CONTROL, DOCKER, metrics=(LOSS,), max_blocks=20)
+    found = compare(study, trials)
+    assert row(DOCKER, found).verdict is verdict
+    assert row(CONTROL, found).verdict is Verdict.SAME
+    assert row(DOCKER, found).cost == (1 if verdict is Verdict.SAME else None)
+    said = " ".join((row(DOCKER, found).reason, *row(DOCKER, found).flags))
+    assert "failed" not in said
+    assert "no number" not in said
+    assert_no_nan(found)
+
+
+def test_blocks_in_which_neither_side_lost_anything_count_as_equal():
+    trials = losses(HOST, [0] * 19 + [1e-3]) + losses(DOCKER, [0] * 18 + [1e-3] * 2)
+    found = row(DOCKER, compare(plan(HOST, DOCKER, metrics=(LOSS,)), trials))
+    assert (found.verdict, found.cost, found.pairs) == (Verdict.SAME, 1, 20)
+    assert flags_of(found)[:2] == (
+        "The baseline had 0 in 1 of 20 pairs, which has no ratio: the cell is worse in them.",
+        "Both had 0 in 18 of 20 pairs, which count as equal.",
+    )
+
+
+def test_a_failed_trial_is_worse_than_any_loss_and_a_zero_beside_it_is_no_zero():
+    trials = [*failures(HOST, range(4)), *losses(HOST, [0] * 20)[4:], *losses(DOCKER, [0] * 20)]
+    found = row(DOCKER, compare(plan(HOST, DOCKER, metrics=(LOSS,)), trials))
+    assert (found.baseline_failed, found.zeros, found.baseline_zeros) == (4, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sides_with_zeros_that_change_places_turn_the_verdict_round(seed):
+    rng = np.random.default_rng(seed)
+    one, other = (
+        np.where(rng.random(49) < share, 0, np.exp(rng.normal(-5, 1, 49)))
+        for share in rng.random(2)
+    )
+    study = plan(HOST, DOCKER, metrics=(LOSS,), instances=1)
+    there = row(DOCKER, compare(study, losses(HOST, one) + losses(DOCKER, other)))
+    back = row(DOCKER, compare(study, losses(HOST, other) + losses(DOCKER, one)))
+    turned = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
+    assert back.verdict is turned.get(there.verdict, there.verdict)
+    assert (back.p, back.zeros, back.baseline_zeros) == (there.p, there.baseline_zeros, there.zeros)
+    assert (there.cost is None) == (back.cost is None)
+    if there.cost is not None:
+        assert there.cost * back.cost == pytest.approx(1)
+    assert there.low in (0, math.inf) or back.high == pytest.approx(1 / there.low)
 
 
 def test_a_metric_that_trials_do_not_have_is_not_measured():
@@ -403,6 +490,26 @@ def test_suspect_trials_carry_numbers_and_are_counted():
     assert flags_of(row(DOCKER, found)) == ("Suspect in 3 of 20 pairs: the host was disturbed.",)
     assert found.summaries[1].counts == {Status.SUSPECT: 3, Status.OK: 17}
     assert found.summaries[1].values.n == 20
+
+
+def test_what_the_machine_outside_limited_is_not_said_of_the_host():
+    outside = Outside(None, "", "", [1], is_apart=False)
+    busy, shared = outside.complaints({"outside_cpu": 1.0, "outside_thread": 1.0})
+    reasons = {0: busy, 1: f"{busy}; {shared}", 2: f"other work took 11 %; {busy}", 3: ""}
+    trials = [
+        replace(one, status=Status.SUSPECT, reason=reasons[one.block])
+        if one.block in reasons
+        else one
+        for one in series(DOCKER, 1.1)
+    ]
+    found = row(DOCKER, compare(plan(HOST, DOCKER), [*trials, *series(HOST)]))
+    assert found.suspect == 4
+    assert flags_of(found) == (
+        "Suspect in 2 of 20 pairs: the host was disturbed.",
+        "Limited by the machine outside in 3 of 20 pairs: it was busy, and what is compared may be "
+        "its own number on both sides.",
+        "The machine outside shared the trial's CPUs in 1 of 20 pairs.",
+    )
 
 
 def test_of_repeated_trials_the_last_good_one_counts():
@@ -470,6 +577,7 @@ def test_arbitrary_outcomes_never_make_a_nan(seed):
         for block in range(int(rng.integers(0, 40)))
     ]
     found = compare(plan(*cells), trials)
+    json.dumps(as_json(describe(Results(Path(), "", plan(*cells), {}, {}, tuple(trials)))))
     assert_no_nan(found)
     assert json.dumps(sorted(decided(plan(*cells), trials)))
 

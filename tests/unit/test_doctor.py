@@ -1,9 +1,11 @@
 import argparse
 import json
 import os
+import re
 import time
 
 import pytest
+import yaml
 from rich.console import Console
 
 from tare import layer, layers, workload
@@ -11,6 +13,8 @@ from tare.cli import CANNOT, DONE, doctor, listing
 from tare.detection import Detected
 from tare.facts import Advice
 from tare.machine import Completed
+from tare.study.item import compose
+from tare.study.variant import variants
 
 BROKEN = {
     "syntax.py": "def",
@@ -184,6 +188,22 @@ def test_parameters_have_defaults_units_and_choices():
     kvm = {one.name for one in listing.describe("kvm", layer.kind).parameters}
     assert kvm
     assert "accel" not in kvm  # it leaves no choice
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(found.kind, name) for found in (layer, workload) for name in found.names()],
+)
+def test_a_study_takes_every_key_and_value_that_is_listed(kind, name):
+    lines = printed(listing.page([listing.describe(name, kind)])).splitlines()[1:]
+    found = [re.match(r" +(\w+): (.*?) *(?:   or .*)?$", line) for line in lines]
+    given = {one[1]: one[2] for one in found if one and one[2] != "(not set)"}
+    given.pop("job", None)  # it takes several lines
+    root = compose(yaml.safe_dump(given), "study.yaml")
+
+    variants(kind(name), root)
+
+    assert [said for *_, said in root.problems.found if "missing" not in said] == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -293,6 +294,59 @@ def test_a_living_session_is_passed_over_by_cleaning(lab):
 
         assert "still running" in said
         assert session.folder.exists()
+
+
+CHANGES = {
+    "parameter": "its cells of sysbench_cpu have other parameters (events is new)",
+    "value": "its cells of sysbench_cpu have other parameters (max_prime has other values)",
+    "name": "its cells of old have other parameters (there is none of that name)",
+    "order": "its cells of sysbench_cpu have other parameters (they are combined otherwise)",
+    "metrics": "its cells of sysbench_cpu measure other numbers",
+    "setting": "its platform base has other settings (sim.gone is gone)",
+}
+
+
+def as_another_tare_had_it(plan, change):
+    """A plan as it was stored when a workload or a layer was declared otherwise."""
+
+    def cell(one):
+        params = dict(one.params)
+        if change == "parameter":
+            del params["events"]
+        elif change == "value":
+            params["max_prime"] = 7
+        elif change == "order":
+            params = dict(reversed(params.items()))
+        elif change == "setting" and one.platform == "base":
+            return replace(one, settings=(*one.settings, ("sim.gone", 1)))
+        return replace(one, params=tuple(params.items()))
+
+    metrics = {name: of[1:] if change == "metrics" else of for name, of in plan.metrics.items()}
+    cells = [cell(one) for one in plan.cells]
+    if change == "name":
+        cells = [replace(one, workload="old") for one in cells]
+        metrics = {"old": next(iter(metrics.values()))}
+    ids = {old.id: new.id for old, new in zip(plan.cells, cells, strict=True)}
+    slots = tuple(replace(slot, cell=ids[slot.cell]) for slot in plan.slots)
+    return replace(plan, cells=tuple(cells), metrics=metrics, slots=slots)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_results_of_another_tare_are_not_continued_and_nothing_is_opened(lab, scripted, change):
+    declared, plan, folder = lab.begin(study(lab))
+    other = as_another_tare_had_it(plan, change)
+    heard = EndingAnywhere()
+
+    with pytest.raises(ResultsError) as refused:
+        runner.run(declared, other, folder, heard)
+
+    assert str(refused.value) == (
+        f"{folder} was measured by another version of Tare: {CHANGES[change]}; "
+        "start a new study instead"
+    )
+    assert heard.count == 0
+    assert scripted.made == []
+    assert lab.leftovers() == []
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from textwrap import indent
 
 import pytest
 
@@ -84,6 +85,13 @@ def test_a_study_without_such_values_has_no_scale():
         "{name: a, platforms: [host], limits: {cpus: 1, memory: 1GiB},\n"
         " workloads: [{sysbench_cpu: {threads: {quick: 1, full: 4}}}]}",
         "\ufeff" + TEXT,
+        f"&root\n{TEXT}",
+        f"--- &root\n{TEXT}",
+        f"!!map\n{TEXT}",
+        "--- !!map &root   # all of it\n" + indent(TEXT, "   "),
+        "&root {name: a, platforms: [host], limits: {cpus: 1, memory: 1GiB},\n"
+        " workloads: [{sysbench_cpu: {threads: {quick: 1, full: 4}}}]}",
+        f"? name\n: a\n{TEXT.partition(chr(10))[2]}",
     ],
 )
 @pytest.mark.parametrize("scale", SCALES)
@@ -160,6 +168,18 @@ def test_a_scale_is_refused_where_there_is_but_one(scale):
     said = f"the scale {scale} was asked for, but no value has the keys quick and full"
     assert refusal(PLAIN, scale).startswith(f"scaled.yaml:1:1: {said}")
     assert refusal(f"{PLAIN}scale: {scale}\n").startswith(f"scaled.yaml:5:1: scale: {said}")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_text_that_a_scale_cannot_be_written_into_is_refused_before_it_is_stored(scale):
+    text = f"&root\n? name\n: a\n{TEXT.partition(chr(10))[2]}"
+    read(text)
+    assert refusal(text, scale) == (
+        f"scaled.yaml:1: the scale {scale} was asked for and cannot be written into this text; "
+        f"expected plain keys and values; write 'scale: {scale}' among its keys, and leave the "
+        "scale out"
+    )
+    assert read(f"{text}scale: {scale}\n").scale == scale
 
 
 def test_a_value_that_holds_itself_is_refused():

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 NAME = "list"
 HELP = "list the layers, workloads or studies there are, and what can be set in each"
 
-UNITS = {"_bytes": "B", "_s": "s"}
 PIPED_WIDTH = 1000
 
 
@@ -85,6 +84,9 @@ def describe(name: str, find: Callable[[str], type[Any]]) -> Listed:
 
 def parameters(kind: type[Any]) -> Iterator[Parameter]:
     """List the fields that leave a choice."""
+    from tare.study.quantity import SIZE, TIME
+    from tare.study.variant import dimension_of
+
     hints = get_type_hints(kind)
     for field in fields(kind):
         hint = hints[field.name]
@@ -94,7 +96,8 @@ def parameters(kind: type[Any]) -> Iterator[Parameter]:
             choices = (True, False)
         if len(choices) != 1:
             default = None if field.default is MISSING else field.default
-            unit = next((unit for end, unit in UNITS.items() if field.name.endswith(end)), "")
+            dimension = dimension_of(field.name)
+            unit = "B" if dimension is SIZE else "s" if dimension is TIME else ""
             yield Parameter(name=field.name, default=default, unit=unit, choices=choices)
 
 
@@ -109,15 +112,18 @@ def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:
     """Lay out what people read: keys and values as they are written in a study file."""
     from rich.text import Text
 
+    from tare.study.variant import key_of
+
     table = grid()
     for one in listed:
         table.add_row(Text(one.name, style="bold"), Text(one.description))
         for parameter in one.parameters:
-            key = parameter.name.removesuffix("_bytes").removesuffix("_s")
             others = [written(c) for c in parameter.choices if c != parameter.default]
             choice = f"   or {', '.join(others)}" if others else ""
             default = written(parameter.default, parameter.unit)
-            table.add_row("", Text.assemble(f"  {key}: {default}", (choice, "dim")))
+            table.add_row(
+                "", Text.assemble(f"  {key_of(parameter.name)}: {default}", (choice, "dim"))
+            )
     yield table
 
 

@@ -52,7 +52,8 @@ class Case:
     @property
     def gain(self) -> float:
         """The part of the baseline's time that is saved."""
-        return 1 - (self.row.cost or self.row.high or 1.0)
+        known = [one for one in (self.row.cost, self.row.high) if one is not None]
+        return 1 - known[0] if known else 0.0
 
 
 def _control(seen: Case) -> Check:

@@ -11,7 +11,8 @@ import numpy as np
 from tare.compare.evidence import evidence
 from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pairing import History, Pairs, pair
-from tare.model import Cell, Evidence, Metric, Plan, Repetition, Variant
+from tare.compare.suspects import suspect_flags
+from tare.model import Better, Cell, Evidence, Metric, Plan, Repetition, Variant
 from tare.stats.description import spread
 from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval
 from tare.stats.power import detectable
@@ -28,12 +29,13 @@ class Comparison:
     the plan decides by.
 
     ``pairs`` are those of the test; in ``failed`` of them only the cell failed, in
-    ``baseline_failed`` only the baseline. ``left_out`` blocks make no pair; in ``both_failed`` of
-    them both failed.
+    ``baseline_failed`` only the baseline. In ``zeros`` of them the cell alone had 0 of what is
+    better when lower, in ``baseline_zeros`` the baseline: one is better, by no ratio. ``left_out``
+    blocks make no pair; in ``both_failed`` of them both failed.
 
     ``cost``, ``low`` and ``high`` are ratios, above 1 is worse; the interval is that of ``look``
-    pairs, valid at every look together; ``low`` is 0 and ``high`` infinite where too many trials
-    failed to bound it. The ``fixed`` interval is an ordinary one of 95 % for the same pairs, too
+    pairs, valid at every look together; an end is 0 or infinite where too many trials failed, or
+    had 0, to bound it. The ``fixed`` interval is an ordinary one of 95 % for the same pairs, too
     narrow for a number that was looked at repeatedly. Before the first look the cost is of all
     pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
     pairs would probably show) and ``noise_floor`` are ratios minus one.
@@ -52,6 +54,8 @@ class Comparison:
     pairs: int = 0
     failed: int = 0
     baseline_failed: int = 0
+    zeros: int = 0
+    baseline_zeros: int = 0
     left_out: int = 0
     both_failed: int = 0
     suspect: int = 0
@@ -81,6 +85,16 @@ class Comparison:
         """How much worse than the baseline; positive is worse."""
         return None if self.cost is None else 100 * (self.cost - 1)
 
+    @property
+    def why_no_cost(self) -> str:
+        """Why there is a verdict and no cost: too many pairs have no ratio."""
+        zeros = self.zeros + self.baseline_zeros
+        failed = self.failed + self.baseline_failed
+        whys = ["too many pairs failed"] if failed else []
+        if zeros:
+            whys.append(f"in {zeros} of {self.pairs} pairs one side had 0, which has no ratio")
+        return " and ".join(whys)
+
 
 def measured(
     row: Comparison, histories: Mapping[str, History], repetition: Repetition
@@ -102,14 +116,16 @@ def measured(
         pairs=len(pairs.log_ratios),
         failed=pairs.failed,
         baseline_failed=pairs.baseline_failed,
+        zeros=pairs.zeros,
+        baseline_zeros=pairs.baseline_zeros,
         left_out=pairs.both_failed + pairs.baseline_missing + pairs.absent + pairs.apart,
         both_failed=pairs.both_failed,
         suspect=pairs.suspect,
         stop=judgement.stop,
         look=judgement.look,
-        flags=(*_flags(pairs, mine.repeated), *_accounting_flags(pairs, row.variant)),
+        flags=(*_flags(pairs, row.metric, mine.repeated), *_accounting_flags(pairs, row.variant)),
     )
-    if np.isinf(pairs.log_ratios).all():
+    if pairs.failed + pairs.baseline_failed == row.pairs:
         stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
         return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
     row = _with_numbers(row, pairs, judgement, groups)
@@ -199,7 +215,7 @@ def _with_numbers(
     replicates = means(used, shared) if judgement.nested else used
     sized = has_size(used)
     if not sized:
-        row = replace(row, flags=(*row.flags, "Too many pairs failed to give a cost."))
+        row = replace(row, flags=(*row.flags, f"No cost is given: {row.why_no_cost}."))
     finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]
     noise = spread(finite) if sized and len(finite) > 1 else None
     known = replicates[np.isfinite(replicates)]
@@ -252,7 +268,7 @@ def _why_no_number(row: Comparison, pairs: Pairs, mine: History, theirs: History
     return f"{why}; the last reason: {said}" if said else why
 
 
-def _flags(pairs: Pairs, repeated: int) -> Iterator[str]:
+def _flags(pairs: Pairs, metric: Metric, repeated: int) -> Iterator[str]:
     n = len(pairs.log_ratios)
     if pairs.failed:
         yield f"Failed in {pairs.failed} of {n} pairs, which count as the worst value."
@@ -264,12 +280,13 @@ def _flags(pairs: Pairs, repeated: int) -> Iterator[str]:
     if pairs.both_failed:
         yield f"Left out {pairs.both_failed} blocks in which both failed: they favour neither."
     if pairs.no_ratio:
+        impossible = "zero, negative" if metric.better is Better.HIGHER else "negative"
         yield (
-            f"{pairs.no_ratio} values are zero, negative or not finite and have no ratio: "
+            f"{pairs.no_ratio} values are {impossible} or not finite and have no ratio: "
             "they count as failed."
         )
-    if pairs.suspect:
-        yield f"Suspect in {pairs.suspect} of {n} pairs: the host was disturbed."
+    yield from _zero_flags(pairs, n)
+    yield from suspect_flags(pairs.why_suspect, n)
     if pairs.baseline_missing:
         yield (
             f"Left out {pairs.baseline_missing} blocks in which the baseline has no number "
@@ -281,6 +298,19 @@ def _flags(pairs: Pairs, repeated: int) -> Iterator[str]:
         yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
     if repeated:
         yield f"{repeated} trials were run again; the last good one of a block counts."
+
+
+def _zero_flags(pairs: Pairs, n: int) -> Iterator[str]:
+    """Say where 0 is the best value there is: which side is better is known, not by what ratio."""
+    if pairs.zeros:
+        yield f"It had 0 in {pairs.zeros} of {n} pairs, which is better than any ratio says."
+    if pairs.baseline_zeros:
+        yield (
+            f"The baseline had 0 in {pairs.baseline_zeros} of {n} pairs, which has no ratio: the "
+            "cell is worse in them."
+        )
+    if pairs.both_zero:
+        yield f"Both had 0 in {pairs.both_zero} of {n} pairs, which count as equal."
 
 
 def _accounting_flags(pairs: Pairs, variant: Variant) -> Iterator[str]:

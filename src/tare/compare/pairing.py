@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.compare.contention import share_of_wall, value
+from tare.compare.suspects import Why, why_suspect
 from tare.model import (
     INJECTED,
     Better,
@@ -140,16 +141,27 @@ def has_numbers(trial: Trial) -> bool:
 class Pairs:
     """A cell's blocks beside its baseline's.
 
-    The last four are numbers of blocks: ``both_failed``, ``baseline_missing`` and ``absent`` make
-    no pair, the second because the baseline neither gave a number nor failed, the third because the
-    cell did neither. ``no_ratio`` counts values, of either side, that are zero, negative or not
-    finite; they are failures. ``unknown`` counts the trials, of either side, for which the variant
-    is not known, by the reason; ``workers`` is the most threads at once whose delay was averaged.
+    In ``failed`` pairs only the cell failed, in ``baseline_failed`` only the baseline. In ``zeros``
+    the cell alone had 0 of what is better when lower, in ``baseline_zeros`` the baseline, in
+    ``both_zero`` both. ``both_failed``, ``baseline_missing`` and ``absent`` blocks make no pair,
+    the second because the baseline neither gave a number nor failed, the third because the cell did
+    neither. ``no_ratio`` counts values, of either side, that are failures for what they are:
+    negative, not finite, or 0 of what is better when higher. ``unknown`` counts the trials, of
+    either side, for which the variant is not known, by the reason; ``workers`` is the most threads
+    at once whose delay was averaged.
     """
 
     log_ratios: Array
-    """In order of block; positive is worse, +inf the cell failed, -inf the baseline did."""
+    """In order of block; positive is worse. It is +inf where the cell failed or the baseline alone
+    had 0, -inf where the baseline failed or the cell alone had 0, and 0 where both had 0."""
+    failed: int
+    baseline_failed: int
+    zeros: int
+    baseline_zeros: int
+    both_zero: int
     suspect: int
+    why_suspect: Mapping[Why, int]
+    """How many of the suspect blocks there are for each reason; one may have several."""
     both_failed: int
     baseline_missing: int
     absent: int
@@ -160,16 +172,6 @@ class Pairs:
     """The block of each of the log ratios."""
     apart: int = 0
     """Blocks whose two trials are of different sessions, hours apart perhaps: they make no pair."""
-
-    @property
-    def failed(self) -> int:
-        """Pairs in which only the cell failed."""
-        return int(np.isposinf(self.log_ratios).sum())
-
-    @property
-    def baseline_failed(self) -> int:
-        """Pairs in which only the baseline failed."""
-        return int(np.isneginf(self.log_ratios).sum())
 
 
 def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Variant.WALL) -> Pairs:
@@ -196,12 +198,24 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
     no_ratio = int(here.no_ratio[at][read].sum() + there.no_ratio[other][read].sum())
     kept = ~(np.isinf(own) & np.isinf(base))
     blocks, at, other = blocks[read][kept], at[read][kept], other[read][kept]
-    # What failed is infinitely worse, whichever way the metric improves.
-    ratios = np.log(own[kept]) - np.log(base[kept])
+    own, base = own[kept], base[kept]
+    # What failed is infinitely worse, whichever way the metric improves; 0 is infinitely better.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(own) - np.log(base)
+    both_zero = (own == 0) & (base == 0)
+    ratios[both_zero] = 0.0
     worse = -1.0 if metric.better is Better.HIGHER else 1.0
+    own_failed, base_failed = np.isinf(own), np.isinf(base)
+    suspect = here.suspect[at] | there.suspect[other]
     return Pairs(
         np.where(np.isinf(ratios), ratios, worse * ratios),
-        suspect=int((here.suspect[at] | there.suspect[other]).sum()),
+        failed=int(own_failed.sum()),
+        baseline_failed=int(base_failed.sum()),
+        zeros=int(((own == 0) & ~both_zero & ~base_failed).sum()),
+        baseline_zeros=int(((base == 0) & ~both_zero & ~own_failed).sum()),
+        both_zero=int(both_zero.sum()),
+        suspect=int((suspect != 0).sum()),
+        why_suspect={why: int((suspect & why != 0).sum()) for why in Why},
         both_failed=int((~kept).sum()),
         baseline_missing=len(alone) + int((~has_base).sum()),
         absent=int((has_base & ~has_own).sum()),
@@ -217,15 +231,15 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
 class Columns:
     """What pairs are made of: one metric of a history, trial by trial in order of block.
 
-    ``values`` are numbers of which a ratio can be made; +inf is a failure, NaN is no value.
-    ``no_ratio`` marks failures of trials that have numbers. ``unknown`` says of each trial why the
-    variant is not known for it; it is empty where it is of all. ``workers`` is how many threads'
-    delay was averaged, 0 where none was.
+    ``suspect`` has the ``Why`` of each. ``values`` are numbers that can be compared; +inf is a
+    failure, NaN is no value. ``no_ratio`` marks failures of trials that have numbers. ``unknown``
+    says of each trial why the variant is not known for it; it is empty where it is of all.
+    ``workers`` is how many threads' delay was averaged, 0 where none was.
     """
 
     blocks: NDArray[np.int64]
     sessions: NDArray[np.str_]
-    suspect: NDArray[np.bool_]
+    suspect: NDArray[np.int64]
     values: Array
     no_ratio: NDArray[np.bool_]
     workers: NDArray[np.int64]
@@ -246,7 +260,7 @@ def _columns_of(
         known.sessions if known else np.array([_session(trial) for trial in ordered], dtype=str),
         known.suspect
         if known
-        else np.array([trial.status is Status.SUSPECT for trial in ordered], dtype=bool),
+        else np.array([why_suspect(trial) for trial in ordered], dtype=np.int64),
         values,
         np.isinf(values) & numbers,
         np.array([_delayed_workers(t) if averaged else 0 for t in ordered], dtype=np.int64),
@@ -260,13 +274,18 @@ def _session(trial: Trial) -> str:
 
 
 def _reading(trial: Trial, metric: Metric, variant: Variant) -> float:
-    """Read a number of which a ratio can be made; +inf is a failure, NaN is no value."""
+    """Read a number that can be compared; +inf is a failure, NaN is no value.
+
+    A rate of 0 delivered nothing, which is a failure. Of what is better when lower, such as loss, 0
+    is the best value there is, although no ratio can be made of it.
+    """
     if trial.status is Status.FAILED or trial.status is Status.DNR:
         return math.inf
     found = value(trial, metric, variant) if has_numbers(trial) else None
     if found is None:
         return math.nan
-    return found if 0 < found < math.inf else math.inf
+    perfect = found == 0 and metric.better is Better.LOWER
+    return found if perfect or 0 < found < math.inf else math.inf
 
 
 def _unknown(trial: Trial, metric: Metric, variant: Variant) -> str:

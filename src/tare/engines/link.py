@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
-from tare.errors import CommandFailed, LayerError
-from tare.machine import Machine, check
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.machine import NOT_FOUND, Machine, check
 
 if TYPE_CHECKING:
     from tare.layer import Site
@@ -20,6 +21,7 @@ at=/proc/sys/net/ipv4/conf/$0/forwarding
 [ ! -w "$at" ] || echo 1 > "$at"
 """
 MAKE = f"""
+command -v ip > /dev/null || exit {NOT_FOUND}
 ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up || exit 1
 {FORWARD}"""
 # A container engine's packet filter passes only what is its own, and drops the rest.
@@ -49,7 +51,7 @@ class Link:
 
 
 def make(outer: Machine, site: Site) -> Link:
-    """Make a bridge on a machine, or raise LayerError.
+    """Make a bridge on a machine, or raise LayerError; Unavailable where it has no ``ip``.
 
     The addresses are of a network for benchmarks (RFC 2544), so that they meet no real one; no two
     guests of a session get the same.
@@ -57,7 +59,8 @@ def make(outer: Machine, site: Site) -> Link:
     number = next(site.services.once("link numbers", outer, _numbers, lambda _: True))
     low = 4 * number
     at = f"198.19.{low // 256}.{low % 256}".rpartition(".")[0]
-    link = Link(f"tare{site.session}n{number}", f"{at}.{low % 256 + 1}", f"{at}.{low % 256 + 2}")
+    bridge = f"tare{site.session}n{_short(number)}"
+    link = Link(bridge, f"{at}.{low % 256 + 1}", f"{at}.{low % 256 + 2}")
     site.scope.about_to_make("bridge", link.bridge, outer, ["sh", "-c", REMOVE, link.bridge])
     try:
         check(outer, ["sh", "-c", MAKE, link.bridge, f"{link.gateway}/{BITS}"])
@@ -66,8 +69,21 @@ def make(outer: Machine, site: Site) -> Link:
             site.scope.about_to_make("packet filter rule", link.bridge, outer, dismiss)
             check(outer, ["sh", "-c", ADMIT, link.bridge])
     except CommandFailed as error:
+        if error.completed.returncode == NOT_FOUND:
+            raise Unavailable(
+                f"{outer.name} has no ip, by which networks are made", "apt-get install iproute2"
+            ) from error
         raise LayerError(f"could not make a bridge on {outer.name}: {error}") from error
     return link
+
+
+def _short(number: int) -> str:
+    """Write a number in base 36.
+
+    A name has room for three digits, for the kernel takes 15 characters and a veth's one more than
+    its bridge's: in base 36 those are more than there are addresses.
+    """
+    return (_short(number // 36) if number >= 36 else "") + (digits + ascii_lowercase)[number % 36]
 
 
 def _numbers(scope: Scope) -> Iterator[int]:

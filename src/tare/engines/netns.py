@@ -37,7 +37,7 @@ class Namespace:
 
 
 def make(outer: Machine, site: Site) -> Namespace:
-    """Make a namespace with an ``eth0`` on a link, or raise LayerError.
+    """Make a namespace with an ``eth0`` on a link; raises what ``link.make`` does.
 
     The link reaches the outer machine and the machines on other links of its, which know the way
     back: nobody else does.

@@ -213,7 +213,7 @@ def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Compar
     if row.cost is None:
         never = any(one.status is Status.UNAVAILABLE for one in ours.trials if one.cell == cell.id)
         what = "unavailable" if never else "no cost"
-        return f"{what}: {row.reason or 'too many trials failed'}"
+        return f"{what}: {row.reason or row.why_no_cost}"
     return row
 
 

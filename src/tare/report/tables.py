@@ -154,6 +154,8 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "pairs": row.pairs,
         "pairs_failed": row.failed,
         "pairs_baseline_failed": row.baseline_failed,
+        "pairs_zero": row.zeros,
+        "pairs_baseline_zero": row.baseline_zeros,
         "pairs_both_failed": row.both_failed,
         "pairs_left_out": row.left_out,
         "look": row.look,

@@ -191,7 +191,7 @@ def _clauses(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
 
 def _number(row: Comparison) -> str:
     if row.cost is None:
-        return "(no cost: too many trials failed)"
+        return f"(no cost: {row.why_no_cost})"
     known = row.low is not None
     if row.cost >= LARGE:
         ends = f" {costs_text(row.low, row.high)}" if known else ""

@@ -14,6 +14,7 @@ from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
 from tare.runner.packages import has_services, packages_of, programs_of
+from tare.runner.same_cells import refuse_other_cells
 from tare.runner.pool import Key, Pool, key
 from tare.runner.progress import Progress
 from tare.runner.repeats import repeats
@@ -27,9 +28,10 @@ from tare.study import Platform, Study, lifecycle
 def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
     """Run what of the plan has no trial yet; returns the reason for stopping.
 
-    Raises ResultsError where results cannot be written or the host is not the one that began,
-    Unavailable where this host cannot run anything. Whatever is raised, nothing stays behind.
+    Raises ResultsError where results cannot be written, or the host or Tare is not the one that
+    began, Unavailable where this host cannot run anything. Whatever is raised, nothing stays behind.
     """
+    refuse_other_cells(study, plan, folder)
     packages, nested = packages_of(study)
     try:
         with (

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -136,7 +136,7 @@ def read_study(
         )
     root.problems.end()
     head = heads[0].made
-    return Study(
+    study = Study(
         name=head.name,
         question=head.question,
         scenario=head.scenario,
@@ -147,9 +147,32 @@ def read_study(
         repetition=repetitions[0].made,
         deadlines=deadlines[0].made,
         seed=head.seed,
-        source=text if scale is None else written_into(text, root.node, scale),
+        source=text,
         scale=root.choice.scale if root.choice.was_made else None,
     )
+    if scale is None:
+        return study
+    return replace(study, source=_said(study, root, file, layers, workloads))
+
+
+def _said(study: Study, root: Item, file: str, layers: Catalogue, workloads: Catalogue) -> str:
+    """Write a study's scale into its text, or raise ConfigError if it would not be the same study.
+
+    YAML can be written in more ways than the word is put in by.
+    """
+    scale = root.choice.scale
+    source = written_into(study.source, root.node, scale)
+    try:
+        again = read_study(source, file, layers, workloads)
+    except ConfigError:
+        again = None
+    if again is None or replace(again, source=study.source) != study:
+        raise ConfigError(
+            f"{file}:1: the scale {scale} was asked for and cannot be written into this text; "
+            f"expected plain keys and values; write 'scale: {scale}' among its keys, and leave the "
+            "scale out"
+        )
+    return source
 
 
 def _platforms(item: Item, layers: Catalogue) -> list[Platform]:

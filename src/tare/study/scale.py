@@ -48,9 +48,13 @@ def written_into(text: str, root: yaml.Node, scale: Scale) -> str:
     value = declared(root)
     if value is not None:
         return f"{text[: value.start_mark.index]}{scale}{text[value.end_mark.index :]}"
-    start = root.start_mark.index
+    mark = root.start_mark
     if isinstance(root, yaml.MappingNode) and root.flow_style:
-        start = text.index("{", start) + 1
+        start = text.index("{", mark.index) + 1
         return f"{text[:start]}{KEY}: {scale}, {text[start:]}"
+    if isinstance(root, yaml.MappingNode) and text[mark.index] in "&!":
+        # An anchor or a tag of the whole stands before its first key, and has to stay there.
+        mark = root.value[0][0].start_mark
+    start = mark.index
     # The other keys stand where they stood, or they would be another mapping.
-    return f"{text[:start]}{KEY}: {scale}\n{' ' * root.start_mark.column}{text[start:]}"
+    return f"{text[:start]}{KEY}: {scale}\n{' ' * mark.column}{text[start:]}"

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar, cast, get_args, get_origin, g
 
 from tare.model import Params
 from tare.study.item import Item, one_of, refuse_unknown
-from tare.study.quantity import PURE, SIZE, TIME, parse
+from tare.study.quantity import PURE, SIZE, TIME, Dimension, parse
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def variants(
             return []
         entries = {} if item.is_empty else item.entries()
     given = _given(kind, entries)
-    missing = [_key(name) for name in _required(kind) if name not in given]
+    missing = [key_of(name) for name in _required(kind) if name not in given]
     if missing:
         item.wrong(f"missing {' and '.join(missing)}; expected here; add what is missing")
         return []
@@ -76,7 +76,7 @@ def variants(
         except ValueError as error:
             _refuse(str(error), given, item)
         else:
-            varying = {_key(name): chosen[name].text for name in levels if len(levels[name]) > 1}
+            varying = {key_of(name): chosen[name].text for name in levels if len(levels[name]) > 1}
             made.append(Variant(one, varying))
     return made
 
@@ -91,21 +91,29 @@ def params_of(made: object) -> Params:
     )
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
+    """Give the key by which a field is known: its name without the unit that values have."""
     return name if name.endswith("_per_s") else name.removesuffix("_bytes").removesuffix("_s")
+
+
+def dimension_of(name: str) -> Dimension:
+    """Say by a field's name what its numbers are: sizes, times or bare numbers."""
+    if name.endswith("_bytes"):
+        return SIZE
+    return TIME if name.endswith("_s") and not name.endswith("_per_s") else PURE
 
 
 def _keys(kind: type) -> dict[str, str]:
     """Map each key that may be written to its field; a field's own name wins over a short one."""
     names = [field.name for field in fields(kind) if field.init]
-    return {_key(name): name for name in names} | {name: name for name in names}
+    return {key_of(name): name for name in names} | {name: name for name in names}
 
 
 def _given(kind: type, entries: Mapping[str, Item]) -> dict[str, Item]:
     """Sort the entries by the fields they mean; note those that mean none, or one twice."""
     by_key = _keys(kind)
     unknown = {key: entry for key, entry in entries.items() if key not in by_key}
-    refuse_unknown(unknown, dict.fromkeys(map(_key, by_key)))
+    refuse_unknown(unknown, dict.fromkeys(map(key_of, by_key)))
     given: dict[str, Item] = {}
     for key in (key for key in entries if key in by_key):
         name, entry = by_key[key], entries[key]
@@ -160,9 +168,7 @@ def _value(text: str, annotation: object, name: str) -> object:
     if len(of_union) == 1 and NoneType in get_args(annotation):
         annotation = of_union[0]
     if annotation in (int, float):
-        is_time = name.endswith("_s") and not name.endswith("_per_s")
-        dimension = SIZE if name.endswith("_bytes") else TIME if is_time else PURE
-        number = parse(text, dimension)
+        number = parse(text, dimension_of(name))
         if annotation is float:
             return float(number)
         if number != int(number):
@@ -190,7 +196,7 @@ def _refuse(message: str, given: Mapping[str, Item], item: Item) -> None:
     """Note a refusal at the key it speaks of: of those given, the one it mentions first."""
     blamed = (len(message), item, "")
     for name, entry in given.items():
-        for word in (name, _key(name)):
+        for word in (name, key_of(name)):
             found = re.search(rf"\b{re.escape(word)}\b", message)
             if found and found.start() < blamed[0]:
                 blamed = (found.start(), entry, f"{word}: ")

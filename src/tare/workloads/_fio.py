@@ -38,14 +38,13 @@ def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -
     """Read a report of one group, or raise OutputNotUnderstood.
 
     ``sides`` are what it must have done, of "read" and "write"; None takes what it did. It must
-    have run for ``least_s``. Latencies are left out where the jobs did not measure them.
+    have run for ``least_s``. Rates are over the time of the longer side: the other then rests.
     """
     try:
         # Warnings may stand before the report.
         start = text.index("{\n")
         (group,) = json.JSONDecoder().raw_decode(text, start)[0]["jobs"]
-        # Only jobs that go on after errors count them.
-        if error := group["error"] or group.get("total_err", 0):
+        if error := group["error"]:
             raise OutputNotUnderstood(f"job without error (fio says {error})", text)
         if sides is None:
             sides = [side for side in MEAN if group[side]["io_bytes"]]
@@ -58,13 +57,11 @@ def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -
     # fio that is interrupted reports what it has, in the same form.
     if duration_s < least_s or not all(side.agrees() for side in found):
         raise OutputNotUnderstood(f"bytes that agree with rate and {least_s:g} s or more", text)
-    yield Sample(THROUGHPUT, sum(side.bytes_per_s for side in found))
-    yield Sample(REQUESTS, sum(side.requests_per_s for side in found))
+    yield Sample(THROUGHPUT, sum(side.total_bytes for side in found) / duration_s)
+    yield Sample(REQUESTS, sum(side.requests for side in found) / duration_s)
     for side in found:
-        if side.mean_s:
-            yield Sample(MEAN[side.name], side.mean_s)
-        if side.p99_s:
-            yield Sample(P99[side.name], side.p99_s)
+        yield Sample(MEAN[side.name], side.mean_s)
+        yield Sample(P99[side.name], side.p99_s)
     yield Sample(TOOL_DURATION, duration_s)
 
 
@@ -75,10 +72,10 @@ class _Side:
         self.name = name
         self.total_bytes = float(report["io_bytes"])
         self.bytes_per_s = float(report["bw_bytes"])
-        self.requests_per_s = float(report["iops"])
         self.duration_s = report["runtime"] / 1000
+        self.requests = float(report["iops"]) * self.duration_s
         self.mean_s = report["lat_ns"]["mean"] / 1e9
-        self.p99_s = report["lat_ns"].get("percentile", {}).get("99.000000", 0) / 1e9
+        self.p99_s = report["lat_ns"]["percentile"]["99.000000"] / 1e9
 
     def agrees(self) -> bool:
         """Say whether it did anything, and its total is its rate times its duration."""

@@ -64,7 +64,7 @@ class Workload(Netperf):
         if not all(agree(total, rate, duration_s) for total, rate in ends):
             raise OutputNotUnderstood("bytes that agree with rate and time", output.stdout)
         more_bytes = received_bytes - sent_bytes
-        # The last message, which the end of the time cuts short, is received but not counted as sent.
+        # The last message is cut short by the end of the time: received, but not counted as sent.
         is_tcp = self.protocol == "tcp"
         if more_bytes >= (self.message_bytes if is_tcp else 1) or (is_tcp and more_bytes < 0):
             raise OutputNotUnderstood("bytes received that agree with those sent", output.stdout)
