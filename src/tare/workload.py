@@ -95,7 +95,7 @@ class Workload(ABC):
         return 1.0
 
     def disk_bytes(self) -> int:
-        """Say how much disk the prepared files take."""
+        """Say how much disk the files take that are prepared, or written in the run."""
         return 0
 
 

@@ -316,3 +316,16 @@ def test_published_levels_are_in_the_full_scale():
     prestudy = [w.made for w in load_study("aspernas2016-prestudy").workloads if w.name == "fio"]
     assert {(w.engine, w.block_bytes, w.depth) for w in prestudy} == {("libaio", 4096, 64)}
     assert len(prestudy) == 3
+
+
+def test_the_arrays_of_huang2019_are_larger_than_the_caches_of_servers_at_full_scale():
+    quick, full = (
+        next(
+            one.made
+            for one in load_study("huang2019-performance", scale).workloads
+            if one.name == "stream"
+        )
+        for scale in SCALES
+    )
+
+    assert (quick.array_bytes, full.array_bytes) == (2**27, 2**29)

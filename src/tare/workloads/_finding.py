@@ -9,20 +9,30 @@ from typing import Any
 from tare.errors import OutputNotUnderstood
 
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_BEGUN = re.compile(r"\d[.,]?\Z")
-_GOES_ON = re.compile(r"[.,eE]?[+-]?(?:\d|\Z)")
+_BEGUN = re.compile(r"(?:\d(?:[.,_]|[eE][+-]?)?|(?<!\S)-)\Z")
+_GOES_ON = re.compile(r"[.,_eE]?[+-]?(?:\d|\Z)|[eE][+-]?(?![A-Za-z])")
 """What stands before or behind half a number; behind it, so does the end of the output."""
+_GROUPED = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:[ \u00a0\u2009\u202f'\u2019](?:\d{3}(?!\d)|\d{0,2}\Z))+", re.ASCII
+)
+"""A number with its thousands set apart: ``12 345``, ``12'345``; the last may be cut."""
 
 
 def matched(pattern: str, text: str) -> object:
-    """Find the one number of a pattern; half a number, or the digits after a comma, is none."""
+    """Find the one number of a pattern; half a number, or the digits after a comma, is none.
+
+    Where the pattern goes on before or behind the group, it says itself where the number ends.
+    """
     found = list(re.finditer(pattern, text, re.MULTILINE))
     if len(found) != 1:
         raise OutputNotUnderstood(f"single match of {pattern!r} ({len(found)} were found)", text)
     (match,) = found
-    begun = match.start(1) == match.start() and _BEGUN.search(text[: match.start(1)])
-    goes_on = match.end(1) == match.end() and _GOES_ON.match(text[match.end(1) :])
-    if begun or goes_on:
+    start, end = match.span(1)
+    ends = {start, end} & set(match.span())
+    begun = start in ends and _BEGUN.search(text[:start])
+    goes_on = end in ends and _GOES_ON.match(text[end:])
+    grouped = (number.span() for number in _GROUPED.finditer(text))
+    if begun or goes_on or any(first < one < last for first, last in grouped for one in ends):
         raise OutputNotUnderstood(f"whole number at {pattern!r} ({match[1]!r})", text)
     return match[1]
 

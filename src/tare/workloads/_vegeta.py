@@ -59,6 +59,8 @@ attack() {
     printf '"report": %s}\n' "$(vegeta report -type=json hits)"
 }
 """
+MOST_RATE = 1_000_000
+"""A second. It is more than vegeta can send, and intervals in whole nanoseconds still make it."""
 OWN_FAULTS = ("too many open files", "cannot assign requested address", "cannot allocate memory")
 
 

@@ -11,16 +11,20 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import DATA_PORT, PORT, SERVER
-from tare.workloads import at_least, one_of
+from tare.workloads import at_least, of_form, one_of
 from tare.workloads._finding import NUMBER, led_to, matched
 
 Words = Literal["s", "B", "1/s", "B/s", "1"]
+
+PACKAGE = r"([a-z][a-z-]*/)?[a-z0-9][a-z0-9.+-]+"
+"""A Debian package (Debian policy, 5.6.1), with its component before it or not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +62,10 @@ class Workload(workload.Workload):
             one_of(self, better=Literal["lower", "higher"])
         for key, line in (("run", self.run), ("setup", self.setup), ("serve", self.serve)):
             _check_words(key, line, may_be_empty=key != "run")
-        _check(self, "called", r"[A-Za-z0-9._+-]{0,40}", "letters, digits and ._+- (at most 40)")
-        _check(self, "metric", r"[a-z][a-z0-9_]{0,39}", "small letters, digits and _ (at most 40)")
-        _check(self, "install", r"[a-z0-9.+/, -]*", "Debian packages, separated by spaces")
+        of_form(self, "called", r"[A-Za-z0-9._+-]{0,40}", "letters, digits and ._+- (at most 40)")
+        of_form(self, "metric", r"[a-z][a-z0-9_]{0,39}", "small letters, digits and _ (at most 40)")
+        packages = rf"[ ,]*({PACKAGE}([ ,]+|$))*"
+        of_form(self, "install", packages, "Debian packages, separated by spaces")
         self._check_reading()
         if not self.serve and any(word in self.run for word in (SERVER, PORT, DATA_PORT)):
             raise ValueError(f"run: {self.run!r} was given; a port or server expects serve")
@@ -76,7 +81,7 @@ class Workload(workload.Workload):
     @property
     def packages(self) -> tuple[str, ...]:  # type: ignore[override]  # here they are a parameter
         """See Workload.packages."""
-        return tuple(re.split(r"[ ,]+", self.install.strip(" ,"))) if self.install else ()
+        return tuple(re.findall(r"[^ ,]+", self.install))
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
@@ -100,7 +105,8 @@ class Workload(workload.Workload):
         elif self.json_path:
             found = led_to(self.json_path, text)
         # A zero is what a tool prints that did nothing, or rounded: no ratio can be made of it.
-        if not NUMBER.fullmatch(str(found)) or (value := float(str(found)) * self.factor) <= 0:
+        value = float(str(found)) * self.factor if NUMBER.fullmatch(str(found)) else 0.0
+        if not 0 < value < inf:
             raise OutputNotUnderstood(f"number above 0 for {self.metric} ({found!r})", text)
         yield Sample(self.metrics[0], value)
 
@@ -130,11 +136,6 @@ class Workload(workload.Workload):
             raise ValueError("pattern: neither it nor json_path was given; expected one for a unit")
         if self.unit == "1" and self.better is None:
             raise ValueError("better: nothing was given; expected lower or higher for the unit 1")
-
-
-def _check(params: object, key: str, pattern: str, expected: str) -> None:
-    if not re.fullmatch(pattern, given := getattr(params, key)):
-        raise ValueError(f"{key}: {given!r} was given; expected {expected}")
 
 
 def _check_words(key: str, line: str, *, may_be_empty: bool) -> None:

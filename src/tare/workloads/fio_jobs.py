@@ -54,6 +54,9 @@ OPTIONS: Mapping[str, str] = dict.fromkeys(FREE.split(), ".*") | {
 }
 """What may stand in a job, with its values; and ``direct``, if it says what the parameter does."""
 
+LEAST_S = 0.1
+"""fio gives times in whole milliseconds: one is 1 % of this."""
+
 WRITE_AND_LAY = 'printf %s "$1" > jobs.fio && shift && exec fio "$@" jobs.fio'
 
 
@@ -104,7 +107,7 @@ class Workload(workload.Workload):
         # How long the jobs should have run is not known, so fio's own word for it is needed.
         if "fio: terminating on signal" in output.stdout:
             raise OutputNotUnderstood("jobs that ran to their end", output.stdout)
-        yield from samples(output.stdout)
+        yield from samples(output.stdout, least_s=LEAST_S)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

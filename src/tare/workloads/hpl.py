@@ -17,7 +17,7 @@ from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import number
-from tare.workloads import at_least
+from tare.workloads import at_least, of_form
 
 FLOPS = Metric("flops", Unit.PER_SECOND, Better.HIGHER)
 RESIDUAL = Metric("residual", Unit.RATIO, Better.LOWER)
@@ -95,6 +95,7 @@ class Workload(workload.Workload):
 
     def __post_init__(self) -> None:
         at_least(self, size=100, block=1, rows=1, columns=1)
+        of_form(self, "core", r"\w*", "a name of OpenBLAS's, such as Haswell or SkylakeX")
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""

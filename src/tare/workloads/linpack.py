@@ -14,7 +14,7 @@ from math import isclose
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workloads import _native, at_least
+from tare.workloads import _native, at_least, of_form
 
 FLOPS = Metric("flops", Unit.PER_SECOND, Better.HIGHER)
 RESIDUAL = Metric("residual", Unit.RATIO, Better.LOWER)
@@ -45,6 +45,7 @@ class Workload(workload.Workload):
 
     def __post_init__(self) -> None:
         at_least(self, size=10, threads=1)
+        of_form(self, "core", r"\w*", "a name of OpenBLAS's, such as Haswell or SkylakeX")
         if self.time_s < 0.1:
             raise ValueError(f"time_s: {self.time_s} was given; expected 0.1 or more")
 

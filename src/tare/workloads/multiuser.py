@@ -98,6 +98,10 @@ class Workload(workload.Workload):
         """See Workload.expected_s."""
         return 1.0 + 0.01 * len(JOB_OPS) * self._each
 
+    def disk_bytes(self) -> int:
+        """See Workload.disk_bytes; nothing is prepared, every user lays its file in the run."""
+        return FILE_BYTES * self.users
+
     @property
     def _each(self) -> int:
         return self.users * self.user_jobs

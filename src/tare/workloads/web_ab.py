@@ -15,7 +15,7 @@ from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import number
-from tare.workloads import _web, at_least
+from tare.workloads import _web, at_least, at_most
 
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
@@ -53,6 +53,7 @@ class Workload(_web.Workload):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(self, clients=1, requests=self.clients, timeout_s=1)
+        at_most(self, clients=20_000)  # ab's own limit
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""

@@ -15,7 +15,7 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workloads import _vegeta, at_least, one_of
+from tare.workloads import _vegeta, at_least, at_most, one_of
 from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, Attack, attacks
 
 Quantile = Literal["p50", "p90", "p95", "p99"]
@@ -66,6 +66,7 @@ class Workload(_vegeta.Workload):
         super().__post_init__()
         one_of(self, quantile=Quantile)
         at_least(self, low_rate=1, high_rate=2 * self.low_rate, steps=2, time_s=1)
+        at_most(self, high_rate=_vegeta.MOST_RATE)
         if not 0 < self.objective_s <= 1:
             raise ValueError(f"objective_s: {self.objective_s} was given; expected up to 1")
 

@@ -13,7 +13,7 @@ from math import isfinite
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workloads import _vegeta, at_least
+from tare.workloads import _vegeta, at_least, at_most
 from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, attacks
 
 QUANTILES = {
@@ -44,6 +44,7 @@ class Workload(_vegeta.Workload):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(self, rate=1, time_s=1)
+        at_most(self, rate=_vegeta.MOST_RATE)
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
