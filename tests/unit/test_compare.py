@@ -406,7 +406,7 @@ def test_a_side_that_loses_nothing_is_better_by_no_ratio():
     assert there.p < 0.01
     assert (there.failed, there.baseline_failed, there.baseline_zeros) == (0, 0, 17)
     assert flags_of(there) == (
-        "The baseline had 0 in 17 of 20 pairs, which has no ratio: the cell is worse in them.",
+        "The baseline had 0 in 17 of 20 pairs, which has no ratio: it is better in them.",
         "No cost is given: in 17 of 20 pairs one side had 0, which has no ratio.",
     )
     assert DOCKER.id in decided(study, host + docker)
@@ -444,7 +444,7 @@ def test_blocks_in_which_neither_side_lost_anything_count_as_equal():
     found = row(DOCKER, compare(plan(HOST, DOCKER, metrics=(LOSS,)), trials))
     assert (found.verdict, found.cost, found.pairs) == (Verdict.SAME, 1, 20)
     assert flags_of(found)[:2] == (
-        "The baseline had 0 in 1 of 20 pairs, which has no ratio: the cell is worse in them.",
+        "The baseline had 0 in 1 of 20 pairs, which has no ratio: it is better in them.",
         "Both had 0 in 18 of 20 pairs, which count as equal.",
     )
 
@@ -577,7 +577,10 @@ def test_arbitrary_outcomes_never_make_a_nan(seed):
         for block in range(int(rng.integers(0, 40)))
     ]
     found = compare(plan(*cells), trials)
-    json.dumps(as_json(describe(Results(Path(), "", plan(*cells), {}, {}, tuple(trials)))))
+    json.dumps(
+        as_json(describe(Results(Path(), "", plan(*cells), {}, {}, tuple(trials)))),
+        allow_nan=False,
+    )
     assert_no_nan(found)
     assert json.dumps(sorted(decided(plan(*cells), trials)))
 

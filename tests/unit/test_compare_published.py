@@ -341,6 +341,31 @@ def test_a_metric_that_is_not_in_the_results_is_a_reason(monkeypatch):
     }
 
 
+def test_a_disk_that_was_asked_in_another_way_than_by_huang2019_is_told():
+    other = {"pattern": "randread", "engine": "libaio", "depth": 64, "jobs": 1, "block_bytes": 4096}
+    like = {"pattern": "read", "engine": "psync", "depth": 1, "jobs": 20, "block_bytes": 2**15}
+    parts = [
+        beside("huang2019", make_ours(("fio", params), {"native": 1, "kvm": 2}))
+        for params in (other, like)
+    ]
+
+    assert parts[0].pairs[0].differs == (
+        "engine libaio, there psync",
+        "depth 64, there 1",
+        "jobs 1, there 20",
+        "block_bytes 4,096, there 32,768",
+    )
+    assert parts[1].pairs[0].differs == ()
+    assert all("Not in the data of huang2019" in part.caveats[-1] for part in parts)
+
+
+def test_io_utilization_by_iotop_is_listed_as_another_thing():
+    part = beside("cole2022", make_ours(WRITES, {"native": 1, "docker": 1}))
+    (why,) = reasons(part, metric="I/O utilization (iotop)")
+    assert "not compared: iotop tells" in why
+    assert "disk_busy_share" in why
+
+
 def test_a_loss_of_zero_and_a_p_value_are_no_costs():
     part = beside("laine2017", make_ours(WRITES, {"native": 1, "docker": 1}))
 

@@ -393,6 +393,76 @@ def test_values_of_zero_do_not_stop_the_page(tmp_path):
     assert as_json(describe(make_results(plan=plan, trials=trials)))["rows"][0]["median"] == 0
 
 
+def test_how_busy_the_hosts_disk_was_stands_with_work_on_files(tmp_path):
+    def seen(one, plan):
+        if plan.cells_by_id[one.cell].workload != "fio":
+            return replace(one, noise={"psi_io_some": 0.01})
+        busy = 0.25 if plan.cells_by_id[one.cell].platform == "host" else 0.75
+        return replace(one, noise={"disk_busy_share": busy + one.block / 1e6, "psi_io_some": 0.5})
+
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("sysbench_cpu", "fio"))
+    results = make_results(plan=plan, trials=tuple(seen(one, plan) for one in make_trials(plan)))
+    write_report(results, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+
+    assert page.count("disks meanwhile") == 1
+    assert re.search(r"<td>host/docker</td><td class=\"n\">75 %</td><td class=\"n\">50 %", page)
+    rows = [row for row in as_json(describe(results))["rows"] if row.get("primary") is not False]
+    shares = {(one["workload"], one["platform"]): one["disk_busy_share"] for one in rows}
+    assert shares["fio", "host/docker"] == pytest.approx(0.75, abs=1e-4)
+    assert shares["sysbench_cpu", "host"] is None
+    assert {one["psi_io_some"] for one in rows} == {0.01, 0.5}
+
+
+def test_what_was_lost_stands_beside_the_number(tmp_path):
+    def traffic(lost):
+        loss = Metric("loss", Unit.RATIO, Better.LOWER)
+        plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
+        plan = replace(plan, metrics={"fio": (BANDWIDTH, loss)})
+        trials = [
+            replace(one, samples={**one.samples, "loss": lost[plan.cells_by_id[one.cell].platform]})
+            if one.samples
+            else one
+            for one in make_trials(plan)
+        ]
+        return make_results(plan=plan, trials=tuple(trials))
+
+    some = traffic({"host": 0.0, "host/docker": 0.65})
+    for width in (40, 80, 120):
+        said = " ".join(printed(some, width).split())
+        assert "65 % lost" in said
+        assert "baseline 0 %" not in said
+    write_report(some, tmp_path)
+    page = text_of((tmp_path / "report.html").read_text())
+    assert "65 % lost, on average over its trials." in page
+    assert "0 % lost, on average over its trials." in page
+    both = " ".join(printed(traffic({"host": 0.02, "host/docker": 0.65}), 120).split())
+    assert "host/docker: 65 % lost (baseline 2 % lost)" in both
+    none = traffic({"host": 0.0, "host/docker": 0.0})
+    assert "% lost" not in printed(none, 120)
+
+
+def test_a_verdict_without_a_ratio_says_why_there_is_no_cost(tmp_path):
+    loss = Metric("loss", Unit.RATIO, Better.LOWER)
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
+    plan = replace(plan, metrics={"fio": (loss,)})
+    trials = tuple(
+        replace(one, samples={"loss": 0.5 if "/" in plan.cells_by_id[one.cell].platform else 0.0})
+        for one in make_trials(plan)
+        if one.samples
+    )
+    results = make_results(plan=plan, trials=trials)
+    write_report(results, tmp_path)
+    said = " ".join(printed(results, 120).split())
+    assert "no cost: in 11 of 11 pairs one side had 0, which has no ratio" in said
+    assert "failed" not in said
+    assert "∞" not in said
+    row = next(one for one in as_json(describe(results))["rows"] if one["platform"] != "host")
+    assert (row["verdict"], row["cost"], row["low"]) == ("slower", None, "inf")
+    assert (row["pairs_failed"], row["pairs_baseline_zero"]) == (0, 11)
+    json.dumps(as_json(describe(results)), allow_nan=False)
+
+
 def test_charts_of_an_earlier_report_do_not_stay(tmp_path):
     write_report(make_results(), tmp_path)
     (tmp_path / "figures" / "mine.svg").touch()

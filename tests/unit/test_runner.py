@@ -14,6 +14,7 @@ from tare.ledger import leftovers
 from tare.limits.readback import Inside
 from tare.machine import Completed, Host
 from tare.model import Kind, Status
+from tare.runner import session
 from tare.runner.session import Session
 from tare.store import load
 
@@ -296,6 +297,46 @@ def test_a_living_session_is_passed_over_by_cleaning(lab):
         assert session.folder.exists()
 
 
+def test_only_what_needs_what_the_userland_lacks_is_unavailable(lab, scripted, monkeypatch):
+    tried = []
+
+    class Userland:
+        id, suite, kernel_version, versions = "0123456789ab", "bookworm", None, {}
+
+        def __init__(self, *_, **__):
+            self.lacking = {}
+
+        @property
+        def folder(self):
+            if "mbw" not in self.lacking:
+                tried.append("mbw")
+                self.lacking["mbw"] = "Go is not installed; to mend it: apt-get install golang-go"
+            return lab.folder
+
+    monkeypatch.setattr(session, "Userland", Userland)
+    monkeypatch.setattr(scripted.Layer, "runs_userland", True)
+    workloads = [{"mbw": {"runs": 3}}, {"sysbench_cpu": {"threads": 1, "time": "1 s"}}]
+    declared, plan, folder = lab.begin(study(lab, workloads=workloads))
+    with pytest.raises(Killed):
+        runner.run(declared, plan, folder, Ending(8))
+    runner.run(declared, plan, folder, runner.Silent())
+
+    results = load(folder)
+    assert tried == ["mbw"], "what was begun without it goes on without it"
+    assert results.facts["userland"]["lacking"].keys() == {"mbw"}
+    of_workload = {"mbw": [], "sysbench_cpu": []}
+    for trial in measured(results, "scripted"):
+        of_workload[results.plan.cells_by_id[trial.cell].workload].append(trial)
+    (lacks,) = of_workload["mbw"]
+    assert lacks.status is Status.UNAVAILABLE
+    assert lacks.reason == (
+        "the userland lacks mbw: Go is not installed; to mend it: apt-get install golang-go; "
+        "these results go on without it, and a new study tries again"
+    )
+    assert [trial.status for trial in of_workload["sysbench_cpu"]] == [Status.OK] * 3
+    assert {trial.status for trial in measured(results, "base")} == {Status.OK}, "it has its own"
+
+
 CHANGES = {
     "parameter": "its cells of sysbench_cpu have other parameters (events is new)",
     "value": "its cells of sysbench_cpu have other parameters (max_prime has other values)",
@@ -303,6 +344,8 @@ CHANGES = {
     "order": "its cells of sysbench_cpu have other parameters (they are combined otherwise)",
     "metrics": "its cells of sysbench_cpu measure other numbers",
     "setting": "its platform base has other settings (sim.gone is gone)",
+    "much": "its cells of sysbench_cpu have other parameters (max_prime is new, threads is new, "
+    "time_s is new, and 1 more)",
 }
 
 
@@ -315,6 +358,8 @@ def as_another_tare_had_it(plan, change):
             del params["events"]
         elif change == "value":
             params["max_prime"] = 7
+        elif change == "much":
+            params = {}
         elif change == "order":
             params = dict(reversed(params.items()))
         elif change == "setting" and one.platform == "base":

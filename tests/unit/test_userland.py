@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -302,6 +303,96 @@ def test_vegeta_is_pinned_whole():
     pinned = programs.recipe(["vegeta"])["vegeta"]
 
     assert f"{pinned['package']} v{pinned['version']} h1:" in pinned["go.sum"]
+
+
+# --- what cannot be had
+
+
+MIRROR = b"E: Unable to locate package netperf"
+
+
+class Bootstrap:
+    """A host whose mirror has no component non-free; ``included`` are the packages asked for."""
+
+    name, ephemeral = "host", False
+
+    def __init__(self):
+        self.included = []
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        del stdin, timeout_s
+        words = list(argv)
+        asked = [word.removeprefix("--include=") for word in words if "--include=" in word]
+        self.included += asked
+        refused = any("netperf" in word for word in asked)
+        return Completed(tuple(words), int(refused), b"", MIRROR if refused else b"", 0.0)
+
+
+@pytest.fixture
+def poor(tool, monkeypatch):
+    """Have a host that lacks what a program is built by, and a mirror without non-free."""
+    host = Bootstrap()
+    monkeypatch.setattr(cache, "builder", lambda folder, scope: host)
+    monkeypatch.setattr(tree, "installed", lambda tree: {"fio": "3.33-3"})
+    monkeypatch.setattr(tree, "sign", lambda *_: None)
+    tool("words", Unavailable("Go is not installed", "apt-get install golang-go"))
+    return host
+
+
+def whole(ledger, **lacking):
+    wanted = ("fio", "non-free/netperf")
+    return tree.Userland("bookworm", wanted, ledger, programs=("tool",), **lacking)
+
+
+@pytest.mark.usefixtures("poor")
+def test_a_userland_is_built_without_what_cannot_be_had_and_says_why(ledger, tmp_path):
+    userland = whole(ledger)
+    assert userland.folder.is_dir()
+
+    assert userland.lacking["tool"] == (
+        "Go is not installed; to mend it: apt-get install golang-go"
+    )
+    assert "does not give netperf of its component non-free" in userland.lacking["non-free/netperf"]
+    plain = tree.Userland("bookworm", ("fio",), ledger)
+    assert plain.id == userland.id, "its address is that of what is in it"
+    assert set(json.loads((userland.folder / cache.MANIFEST).read_text())) == {
+        "version", "suite", "packages", "left_out", "versions",
+    }  # fmt: skip
+    assert not list((tmp_path / "userland").glob("building-*"))
+    assert leftovers(ledger.path) == []
+
+
+def test_what_was_lacking_in_the_beginning_is_not_tried_again(poor, tool, ledger):
+    before = whole(ledger)
+    assert before.folder
+    tool("words")  # Go is there by now
+    poor.included.clear()
+
+    again = whole(ledger, lacking=before.lacking)
+
+    assert again.id == before.id
+    assert again.lacking == before.lacking
+    assert poor.included == []
+
+
+@pytest.mark.usefixtures("poor")
+def test_what_another_system_lacks_is_not_what_this_one_lacks(ledger):
+    userland = tree.Userland("bookworm", ("fio",), ledger, programs=("tool",))
+    assert userland.folder
+    other = replace(userland, suite="trixie")
+    other.lacking["fio"] = "gone"
+
+    assert set(userland.lacking) == {"tool"}
+
+
+def test_a_userland_that_is_built_needs_nothing_to_build_it(tool, ledger):
+    tool("words")
+    first = tree.Userland("bookworm", ("fio",), ledger, programs=("tool",))
+    cache.build(tree.home() / "userland", first._recipe(), ledger, 0, make)
+    tool("words", Unavailable("Go is not installed"))
+
+    assert tree.Userland("bookworm", ("fio",), ledger, programs=("tool",)).folder == first.folder
+    assert first.lacking == {}
 
 
 # --- systems of guests

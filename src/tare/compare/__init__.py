@@ -13,20 +13,23 @@ stay: the cell could leave the study then, so what comes later must not take it 
 **Failures.** They count alike on both sides; otherwise identical platforms that fail now and then
 would be told apart. A trial that failed, did not respond or gave a value that has no ratio is the
 worst there is: its pair keeps its rank in the test, against the cell or, if the baseline failed,
-for it. A block in which both failed says nothing about which is better and is left out, and so is
-one in which either has no number for another reason: it has no trial, is unavailable, lacks the
-metric. From a quarter of failed pairs on no cost is given, and nothing is called the same. All of
-it is counted and said beside the number.
+for it. Of what is better when lower, such as loss, 0 is no failure but the best there is: it too
+has no ratio and keeps its rank, and where both have 0 they are equal. A block in which both failed
+says nothing about which is better and is left out, and so is one in which either has no number for
+another reason: it has no trial, is unavailable, lacks the metric. From a quarter of pairs without a
+ratio on no cost is given, and nothing is called the same. All of it is counted and said beside the
+number.
 
 **Variants.** A workload's first metric is compared three times, where the host kept account of its
 trials: by wall time, by that less foreign delay, and by CPU time; the plan says which decides.
 
 Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
-``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``control`` (what the
-A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
-their layers), ``conditions`` (in what a platform was unlike the baseline), ``causes`` and
-``plausibility`` (what is better than it can be, and why), ``summary`` (a cell on its own),
-``study`` (all of it, for a whole plan) and ``other_tests`` (those of older studies, beside it).
+``suspects`` (why a trial is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost
+and a verdict), ``control`` (what the A/A control, the other variants and the family of comparisons
+add), ``attribution`` (stacks beside their layers), ``conditions`` (in what a platform was unlike
+the baseline), ``causes`` and ``plausibility`` (what is better than it can be, and why), ``summary``
+(a cell on its own), ``study`` (all of it, for a whole plan) and ``other_tests`` (those of older
+studies, beside it).
 """
 
 from tare.compare.attribution import Attribution

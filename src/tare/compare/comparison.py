@@ -303,11 +303,11 @@ def _flags(pairs: Pairs, metric: Metric, repeated: int) -> Iterator[str]:
 def _zero_flags(pairs: Pairs, n: int) -> Iterator[str]:
     """Say where 0 is the best value there is: which side is better is known, not by what ratio."""
     if pairs.zeros:
-        yield f"It had 0 in {pairs.zeros} of {n} pairs, which is better than any ratio says."
+        yield f"It had 0 in {pairs.zeros} of {n} pairs, which has no ratio: it is better in them."
     if pairs.baseline_zeros:
         yield (
-            f"The baseline had 0 in {pairs.baseline_zeros} of {n} pairs, which has no ratio: the "
-            "cell is worse in them."
+            f"The baseline had 0 in {pairs.baseline_zeros} of {n} pairs, which has no ratio: it "
+            "is better in them."
         )
     if pairs.both_zero:
         yield f"Both had 0 in {pairs.both_zero} of {n} pairs, which count as equal."

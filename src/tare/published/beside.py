@@ -140,7 +140,7 @@ def beside(study: str, ours: Ours) -> Beside:
         for row in rows
         if row.unit == POINTS and _key(row) not in paired
     ]
-    caveats = tuple(_caveats(study, pairs, ours))
+    caveats = tuple(_caveats(study, pairs, ours, getattr(module, "UNTOLD", "")))
     return Beside(study=study, pairs=tuple(pairs), missing=tuple(missing), caveats=caveats)
 
 
@@ -217,7 +217,7 @@ def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Compar
     return row
 
 
-def _caveats(study: str, pairs: Sequence[Pair], ours: Ours) -> Iterator[str]:
+def _caveats(study: str, pairs: Sequence[Pair], ours: Ours, untold: str) -> Iterator[str]:
     if not pairs:
         return
     host = ours.facts.get("host")
@@ -236,6 +236,8 @@ def _caveats(study: str, pairs: Sequence[Pair], ours: Ours) -> Iterator[str]:
             f"The intervals of {study} are for the fewest runs that its digits allow: see "
             f"tare published {study}."
         )
+    if untold:
+        yield untold
 
 
 def _key(row: Row) -> tuple[str, str, str]:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 
 from tare.compare import Comparison, Comparisons, OtherTests, Summary, compare, other_tests
 from tare.compare.pairing import group
-from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial
+from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, Unit
 from tare.report.disturbances import merged
 from tare.report.numbers import bytes_text, plain
 from tare.stats.sequential import Verdict
@@ -18,6 +18,9 @@ from tare.store import Results
 
 OVERHEAD_PHASES = ("resume", "settle", "jitter", "setup", "parse", "pause", "store")
 """What Tare itself does around a command, in the order in which it does it."""
+
+LOST = {"loss": "lost", "failed": "failed"}
+"""Metrics that say what part of a workload's traffic did not come to its end, and the word."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,19 @@ class Usage:
     cpu_s: float
     run_delay_share: float
     coverage: float
+
+
+@dataclass(frozen=True)
+class DiskUse:
+    """What the host saw of its disks during a cell's trials: medians over those with numbers.
+
+    ``busy_share`` is the part of the time in which the busiest disk had a request in hand, for
+    whomever; ``pressure`` that in which some task of the host waited for I/O (``psi_io_some``).
+    Either is None if no trial has it; disks are read for work on files only.
+    """
+
+    busy_share: float | None
+    pressure: float | None
 
 
 @dataclass(frozen=True)
@@ -153,6 +169,41 @@ class Findings:
         return found
 
     @cached_property
+    def disk_use(self) -> Mapping[str, DiskUse]:
+        """How busy the host's disks were with each cell, by its id."""
+        return {
+            cell: DiskUse(
+                _median_noise("disk_busy_share", trials), _median_noise("psi_io_some", trials)
+            )
+            for cell, trials in self.measured.items()
+        }
+
+    @cached_property
+    def lost(self) -> Mapping[str, Mapping[str, float]]:
+        """What part was lost or failed, by the cell's id and the word for it.
+
+        It is the mean over the trials, because a median says 0 of what is lost now and then. Where
+        no platform of a group lost anything there is nothing; where one did, all say how much.
+        """
+        found: dict[str, dict[str, float]] = {}
+        for one in self.groups:
+            # A first metric has its own table; this stands beside it.
+            for metric in one.metrics[1:]:
+                if metric.name not in LOST or metric.unit is not Unit.RATIO:
+                    continue
+                means = {cell.id: self._mean(cell, metric) for cell in one.cells}
+                if any(means.values()):
+                    for cell, share in means.items():
+                        if share is not None:
+                            found.setdefault(cell, {})[LOST[metric.name]] = share
+        return found
+
+    def _mean(self, cell: Cell, metric: Metric) -> float | None:
+        numbers = [one.samples.get(metric.name) for one in self.measured[cell.id]]
+        known = [number for number in numbers if number is not None]
+        return fmean(known) if known else None
+
+    @cached_property
     def notes(self) -> Mapping[str, tuple[str, ...]]:
         """What trials of a cell warn of, by the cell's id; each kind once, with its number."""
         notes = {}
@@ -226,6 +277,11 @@ def _value(name: str, value: object) -> str:
         written = plain(value) if isinstance(value, int) else f"{value:g}"
         return written + (" s" if name.endswith("_s") else "")
     return str(value)
+
+
+def _median_noise(name: str, trials: Sequence[Trial]) -> float | None:
+    known = [one.noise[name] for one in trials if name in one.noise]
+    return median(known) if known else None
 
 
 def _names(keys: Sequence[tuple[str, Params, Limits]]) -> list[str]:

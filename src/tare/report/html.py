@@ -76,7 +76,13 @@ def page(found: Findings, drawings: Mapping[str, Drawing]) -> str:
             if one.stack.primary and one.reason
         ],
         details=[
-            (number, group, _metrics(found, group), _other_tests(found, group))
+            (
+                number,
+                group,
+                _metrics(found, group),
+                _disks(found, group),
+                _other_tests(found, group),
+            )
             for number, group in enumerate(shown, 1)
         ],
         facts=facts(found),
@@ -199,7 +205,9 @@ def _verdict(found: Findings, row: Comparison | None) -> dict[str, str]:
 
 def _notes(found: Findings, cell: Cell, row: Comparison | None) -> list[str]:
     """Gather what concerns one number: its flags, its trials' warnings, why it is not there."""
-    notes = list(row.flags) if row else []
+    lost = words.lost_text(found, cell)
+    notes = [f"{lost[:1].upper()}{lost[1:]}, on average over its trials."] if lost else []
+    notes += row.flags if row else []
     notes += found.notes[cell.id]
     usage = found.usage.get(cell.id)
     if usage and usage.coverage < 0.9:
@@ -247,6 +255,17 @@ def _metrics(found: Findings, group: Group) -> list[ValueTable]:
         ]
         tables.append(ValueTable(metric, scale.unit, table))
     return tables
+
+
+def _disks(found: Findings, group: Group) -> list[Sequence[str]]:
+    """Write how busy the host's disks were, a line a platform, of work on files."""
+    used = {platform_text(cell): found.disk_use[cell.id] for cell in group.cells}
+    if all(one.busy_share is None for one in used.values()):
+        return []
+    return [
+        (name, numbers.share_text(one.busy_share), numbers.share_text(one.pressure))
+        for name, one in used.items()
+    ]
 
 
 def _other_tests(found: Findings, group: Group) -> list[Sequence[str]]:

@@ -96,14 +96,14 @@ def percent_text(cost: float | None) -> str:
 
 def percents_text(low: float | None, high: float | None) -> str:
     """Write the interval of a cost as degradation: [+2.8, +3.4] %."""
-    if low is None or high is None:
+    if low is None or high is None or _is_boundless(low, high):
         return NONE
     return f"[{_percent(low)}, {_percent(high)}] %"
 
 
 def costs_text(low: float | None, high: float | None) -> str:
     """Write the interval of a cost: [1.028, 1.034]."""
-    if low is None or high is None:
+    if low is None or high is None or _is_boundless(low, high):
         return NONE
     return f"[{cost_text(low)[:-1]}, {cost_text(high)[:-1]}]"
 
@@ -144,6 +144,11 @@ def _percent(cost: float) -> str:
         return f"+{plain(value)}"
     text = f"{value:+,.{2 if size < 1 else 1 if size < 100 else 0}f}"
     return _signed(text) if text.strip("+-0.") else "0.00"
+
+
+def _is_boundless(low: float, high: float) -> bool:
+    """Whether an interval says no more than which side is better: both ends are 0 or infinite."""
+    return low == high and not 0 < low < math.inf
 
 
 def _finite(value: float, text: str, many: str | None = None) -> str:

@@ -21,6 +21,7 @@ from tare.report.numbers import (
     share_text,
 )
 from tare.report.words import (
+    lost_text,
     pairs_text,
     state,
     stop_text,
@@ -105,6 +106,8 @@ def _rows(found: Findings) -> Iterator[dict[str, Any]]:
             **_summary(one),
             "host_cpu_s": usage.cpu_s if usage else None,
             "run_delay_share": usage.run_delay_share if usage else None,
+            "disk_busy_share": found.disk_use[one.cell.id].busy_share,
+            "psi_io_some": found.disk_use[one.cell.id].pressure,
             **_comparison(row),
             **_other_tests(found, row),
         }
@@ -256,7 +259,7 @@ class Shown:
             verdict = verdict_text(row, self.found.plan.repetition.margin) + mark
             # Text, because in a bare string rich would take [square brackets] for a style.
             table.add_row(
-                *(Text(one) for one in (f"  {platform_text(row.cell)}", *numbers)),
+                *(Text(one) for one in (f"  {self._platform(row)}", *numbers)),
                 Text(verdict, style=_STYLES.get(row.verdict.value, "")),
                 *(Text(one) for one in last),
                 style="dim" if row.cell.control else "",
@@ -265,6 +268,14 @@ class Shown:
                 if beside.cost is not None:
                     table.add_row(*map(Text, self._variant(beside, width)), style="dim")
         return table
+
+    def _platform(self, row: Comparison) -> str:
+        """Name a platform, with what it lost or failed if any of its group did."""
+        name, lost = platform_text(row.cell), lost_text(self.found, row.cell)
+        base = row.baseline
+        if base is not None and any(self.found.lost.get(base.id, {}).values()):
+            lost += f" (baseline {lost_text(self.found, base)})"
+        return f"{name}: {lost}" if lost else name
 
     def _variant(self, row: Comparison, width: int) -> list[str]:
         """Write the line of a variant; it stands below the one that decides."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tare.compare import FAMILYWISE, Comparison
-from tare.model import Evidence, Kind, Status, Variant
+from tare.model import Cell, Evidence, Kind, Status, Variant
 from tare.report.findings import Findings
 from tare.report.numbers import (
     cost_text,
@@ -50,6 +50,12 @@ def state(found: Findings) -> str:
     if isinstance(stop, str) and stop:
         return f"ended: {stop}"
     return "not ended: the study is running or was killed; what follows is what there is so far"
+
+
+def lost_text(found: Findings, cell: Cell) -> str:
+    """Say what part of its traffic a platform lost or failed: 65 % lost."""
+    lost = found.lost.get(cell.id, {})
+    return ", ".join(f"{share_text(share)} {word}" for word, share in lost.items())
 
 
 def pairs_text(row: Comparison) -> str:

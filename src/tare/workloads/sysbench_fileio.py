@@ -85,7 +85,9 @@ class Workload(workload.Workload):
         yield Sample(THROUGHPUT, throughput)
         if fsyncs:
             yield Sample(FSYNCS, fsyncs)
-        yield from general(text, requests + fsyncs)
+        # At the end every thread syncs every file, which is no event.
+        at_end = self.threads * self.files if fsyncs else 0
+        yield from general(text, requests + fsyncs, at_end)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

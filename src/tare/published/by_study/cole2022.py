@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
 from tare.published.counterparts import Measure
@@ -33,6 +34,11 @@ _MEASURES = {
         for prime in (100, 100_000)
     },
 }
+_IOTOP = "I/O utilization (iotop)"
+_IOTOP_IS_ANOTHER = (
+    "not compared: iotop tells for what part of its time a process waited for I/O, Tare how busy "
+    "the host's disk was (disk_busy_share) and for how long tasks waited (psi_io_some)"
+)
 _COLUMNS = (
     *(Column("platform"), Column("mean", Form.NUMBER), Column("sd", Form.NUMBER)),
     *(Column("min", Form.NUMBER), Column("max", Form.NUMBER), Column("against")),
@@ -73,7 +79,8 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
     """Give the costs against the container on the same resources, with their intervals."""
     n, _ = _runs([row for row in rows if row.better is not None])
-    return from_means(rows, n)
+    for one in from_means(rows, n):
+        yield replace(one, reason=_IOTOP_IS_ANOTHER) if one.row.metric == _IOTOP else one
 
 
 def measures(row: Row) -> tuple[Measure, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from tare.model import Scalar
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.costs import of_rate_degradation, of_time_degradation
 from tare.published.counterparts import Measure
@@ -17,6 +18,12 @@ _COLUMNS = (
 )
 _TIMES = ("latency", "runtime")
 DEGRADATION = "% degradation"
+UNTOLD = (
+    "Not in the data of huang2019: the sizes of problems, arrays, files and messages, and how long "
+    "each ran. Where ours differ from its own is told only of what is known otherwise: fio's "
+    "engine, depth, processes and blocks."
+)
+"""What the study did not print that a comparison is to be read with."""
 
 _FIO = {
     "random read": "randread",
@@ -25,6 +32,8 @@ _FIO = {
     "sequential read": "read",
     "sequential write": "write",
 }
+_DISK: Mapping[str, Scalar] = {"engine": "psync", "depth": 1, "jobs": 20, "block_bytes": 2**15}
+"""How fio was asked, as by the preset: 20 processes that wait for 32 KiB each; not in the data."""
 _MEASURES = {
     ("LINPACK", "numerical linear algebra"): (Measure("linpack", "flops"), Measure("hpl", "flops")),
     **{("STREAM", one): (Measure("stream", one),) for one in ("copy", "scale", "add", "triad")},
@@ -42,7 +51,7 @@ _MEASURES = {
         for way in ("send", "receive")
     },
     **{
-        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}),)
+        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}, _DISK),)
         for metric, pattern in _FIO.items()
     },
 }
@@ -81,7 +90,7 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row; the tables give neither sizes nor depth."""
+    """Say what of ours measures a row; see ``UNTOLD``."""
     return _MEASURES.get((row.workload, row.metric), ())
 
 
