@@ -23,6 +23,7 @@ from tare.model import (
     Plan,
     Status,
     Trial,
+    Unit,
     Variant,
 )
 from tare.stats.signed_rank import Array
@@ -276,15 +277,16 @@ def _session(trial: Trial) -> str:
 def _reading(trial: Trial, metric: Metric, variant: Variant) -> float:
     """Read a number that can be compared; +inf is a failure, NaN is no value.
 
-    A rate of 0 delivered nothing, which is a failure. Of what is better when lower, such as loss, 0
-    is the best value there is, although no ratio can be made of it.
+    A rate of 0 delivered nothing, and no work takes 0 s: both are failures. Of what else is better
+    when lower, such as loss, 0 is the best value there is, although no ratio can be made of it.
     """
     if trial.status is Status.FAILED or trial.status is Status.DNR:
         return math.inf
     found = value(trial, metric, variant) if has_numbers(trial) else None
     if found is None:
         return math.nan
-    perfect = found == 0 and metric.better is Better.LOWER
+    may_be_zero = metric.better is Better.LOWER and metric.unit is not Unit.SECOND
+    perfect = found == 0 and may_be_zero
     return found if perfect or 0 < found < math.inf else math.inf
 
 

@@ -59,7 +59,7 @@ def make(outer: Machine, site: Site) -> Link:
     number = next(site.services.once("link numbers", outer, _numbers, lambda _: True))
     low = 4 * number
     at = f"198.19.{low // 256}.{low % 256}".rpartition(".")[0]
-    bridge = f"tare{site.session}n{_short(number)}"
+    bridge = f"tare{site.session}n{short(number)}"
     link = Link(bridge, f"{at}.{low % 256 + 1}", f"{at}.{low % 256 + 2}")
     site.scope.about_to_make("bridge", link.bridge, outer, ["sh", "-c", REMOVE, link.bridge])
     try:
@@ -77,13 +77,13 @@ def make(outer: Machine, site: Site) -> Link:
     return link
 
 
-def _short(number: int) -> str:
+def short(number: int) -> str:
     """Write a number in base 36.
 
     A name has room for three digits, for the kernel takes 15 characters and a veth's one more than
     its bridge's: in base 36 those are more than there are addresses.
     """
-    return (_short(number // 36) if number >= 36 else "") + (digits + ascii_lowercase)[number % 36]
+    return (short(number // 36) if number >= 36 else "") + (digits + ascii_lowercase)[number % 36]
 
 
 def _numbers(scope: Scope) -> Iterator[int]:

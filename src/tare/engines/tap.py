@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from tare.engines.link import FORWARD
+from tare.engines import link
 from tare.errors import CommandFailed, LayerError
 from tare.machine import Machine, check
 
@@ -43,7 +44,7 @@ class Tap:
 def make(outer: Machine, site: Site) -> Tap:
     """Make a tap device on a machine and claim two addresses for it, or raise LayerError."""
     number = next(site.services.once("tap numbers", outer, _numbers, lambda _: True))
-    device = f"tare{site.session}t{number}"  # 15 characters at most
+    device = f"tare{site.session}t{link.short(number)}"  # 15 characters at most
     site.scope.about_to_make("tap", device, outer, ["sh", "-c", REMOVE, device])
     try:
         check(outer, ["sh", "-c", MAKE, device])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 
+from tare.model import Params
 from tare.runner.pool import load_layers
-from tare.study import Study
+from tare.study import FixedWorkload, Study
 from tare.workload import Workload
 
 
@@ -29,10 +31,19 @@ def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def programs_of(study: Study) -> tuple[str, ...]:
     """List the programs besides packages that the userland must hold."""
-    made = [chosen.made for chosen in study.workloads]
-    return tuple(
-        sorted({name for each in made if isinstance(each, Workload) for name in each.programs})
-    )
+    return tuple(sorted({name for chosen in study.workloads for name in _programs(chosen)}))
+
+
+def needs_of(study: Study) -> Mapping[tuple[str, Params], Collection[str]]:
+    """Map each workload with its parameters to the packages and programs that it needs."""
+    return {
+        (chosen.name, chosen.params): {*chosen.made.packages, *_programs(chosen)}
+        for chosen in study.workloads
+    }
+
+
+def _programs(chosen: FixedWorkload) -> tuple[str, ...]:
+    return chosen.made.programs if isinstance(chosen.made, Workload) else ()
 
 
 def has_services(study: Study) -> bool:

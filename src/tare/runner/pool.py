@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
+from types import MappingProxyType
 
 from tare import detection, layer
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.limits import readback
-from tare.model import Cell, Limits, Status
+from tare.model import Cell, Limits, Params, Status
 from tare.runner import conditions, cores
 from tare.runner.progress import Progress
 from tare.runner.session import Session
@@ -34,6 +35,11 @@ def key(cell: Cell, cores: int | None = None) -> Key:
 def takes_userland(platform: Platform) -> bool:
     """Say whether any layer of a platform takes the shared userland."""
     return any(layer.kind(name).runs_userland for name, _ in platform.layers)
+
+
+def runs_userland(platform: Platform) -> bool:
+    """Say whether what is measured on a platform is the shared userland's."""
+    return takes_userland(platform) and not load_layers(platform)[-1].own_system()
 
 
 def load_layers(platform: Platform) -> list[layer.Layer]:
@@ -110,6 +116,9 @@ class Pool:
     is what will be measured. ``tools`` are the programs whose versions have to agree.
     """
 
+    needs: Mapping[tuple[str, Params], Collection[str]] = MappingProxyType({})
+    """What the userland has to have for a workload with its parameters."""
+
     def __init__(
         self,
         session: Session,
@@ -124,8 +133,26 @@ class Pool:
         self.fleets: dict[Key, Fleet] = {}
 
     def of(self, cell: Cell) -> list[Fleet]:
-        """List the fleets a cell is run on: one, or a duet's two."""
-        return [fleet for which, fleet in self.fleets.items() if which[:3] == key(cell)[:3]]
+        """List the fleets a cell is run on: one, or a duet's two.
+
+        To a cell whose workload needs what the userland lacks they are as closed ones.
+        """
+        fleets = [fleet for which, fleet in self.fleets.items() if which[:3] == key(cell)[:3]]
+        needed = self.needs.get((cell.workload, cell.params), ())
+        lacks = "; ".join(
+            f"the userland lacks {name}: {why}"
+            for name, why in self.session.userland.lacking.items()
+            if name in needed
+        )
+        if not lacks:
+            return fleets
+        reason = f"{lacks}; these results go on without it, and a new study tries again"
+        return [
+            Fleet(fleet.platform, fleet.limits, fleet.name, [], Status.UNAVAILABLE, reason)
+            if fleet.status is Status.OK and runs_userland(fleet.platform)
+            else fleet
+            for fleet in fleets
+        ]
 
     def open_all(self, wanted: Mapping[Key, Platform], instances: int) -> None:
         """Open every instance of every platform, some at a time; failures close their fleet."""
@@ -182,12 +209,14 @@ class Pool:
         """Build what is missing here, because an interrupt ends only what the main thread runs.
 
         Without a userland nothing can be measured, so that is raised; without a guest the platforms
-        that need one are closed.
+        that need one are closed. What the userland had to be built without is told.
         """
         fleets = [fleet for fleet in self.fleets.values() if fleet.status is Status.OK]
         if any(takes_userland(fleet.platform) for fleet in fleets):
             self.progress.says("preparing the userland")
             _ = self.session.userland.folder
+            for name, why in self.session.userland.lacking.items():
+                self.progress.says(f"going on without {name}: {why}")
         for fleet in fleets:
             self.progress.says(f"preparing {fleet.platform.name}")
             try:

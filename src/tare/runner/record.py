@@ -37,6 +37,12 @@ def sessions(folder: Path) -> list[object]:
     return list(known) if isinstance(known, list) else []
 
 
+def lacking(folder: Path) -> Mapping[str, str]:
+    """Say what the userland that these results were begun with was built without, and why."""
+    userland = stored(folder, "facts.json").get("userland")
+    return dict(userland.get("lacking", {})) if isinstance(userland, dict) else {}
+
+
 def session_facts(
     study: Study, plan: Plan, pool: Pool, folder: Path, *, goes_on: bool
 ) -> dict[str, object]:
@@ -97,6 +103,7 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "suite": source.suite,
             "versions": dict(source.versions),
             "kernel": source.kernel_version or "",
+            "lacking": dict(source.lacking),
         }
     return {"platforms": platforms, "userland": userland}
 

@@ -13,11 +13,11 @@ from tare.errors import ResultsError
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
-from tare.runner.packages import has_services, packages_of, programs_of
-from tare.runner.same_cells import refuse_other_cells
+from tare.runner.packages import has_services, needs_of, packages_of, programs_of
 from tare.runner.pool import Key, Pool, key
 from tare.runner.progress import Progress
 from tare.runner.repeats import repeats
+from tare.runner.same_cells import refuse_other_cells
 from tare.runner.session import Session
 from tare.runner.slots import Slots
 from tare.stats import looks
@@ -29,7 +29,7 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
     """Run what of the plan has no trial yet; returns the reason for stopping.
 
     Raises ResultsError where results cannot be written, or the host or Tare is not the one that
-    began, Unavailable where this host cannot run anything. Whatever is raised, nothing stays behind.
+    began; Unavailable where this host cannot run anything. Whatever is raised, nothing stays.
     """
     refuse_other_cells(study, plan, folder)
     packages, nested = packages_of(study)
@@ -39,6 +39,7 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
             closing(Writer(folder)) as writer,
         ):
             session.reached = has_services(study)
+            session.userland.lacking |= record.lacking(folder)
             runner = _Runner(study, plan, writer, session, progress)
             try:
                 runner.run()
@@ -77,6 +78,7 @@ class _Runner:
             around=around,
             tools=conditions.tools(study),
         )
+        self.pool.needs = needs_of(study)
         self.slots = Slots(study, plan, writer, self.pool)
         self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,9 @@ class Userland:
 
     A package that is not of the component main is spelled with its own: ``non-free/netperf``.
     ``nested`` are the packages that its guests have besides, for the layers inside them.
-    ``programs`` are those of ``tare.userland.programs`` that it has too.
+    ``programs`` are those of ``tare.userland.programs`` that it has too. What of these and of other
+    components cannot be had is left out; ``lacking`` says why, by name, once it is built. What is
+    in there from the beginning is not tried: results that were begun without it go on without it.
     Its methods raise Unavailable where a tool or room is missing, LayerError where a build fails.
     """
 
@@ -48,16 +50,26 @@ class Userland:
     nested: tuple[str, ...] = ()
     arch: Literal["amd64", "arm64"] = "amd64"
     programs: tuple[str, ...] = ()
+    lacking: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, init=False)
     _unpacking: Lock = field(default_factory=Lock, init=False)
+
+    def __post_init__(self) -> None:
+        """Have what is lacking for itself: another suite or architecture may lack more."""
+        self.lacking = dict(self.lacking)
 
     @cached_property
     def folder(self) -> Path:
         """Where it is on the controlling host; builds it if need be."""
         with self._lock:
-            return cache.build(
-                home() / "userland", self._recipe(), self.ledger, NEEDS_BYTES, self._make
-            )
+            while True:
+                recipe = self._recipe()
+                try:
+                    return cache.build(
+                        home() / "userland", recipe, self.ledger, NEEDS_BYTES, self._make
+                    )
+                except _NotHad as error:
+                    self.lacking |= dict.fromkeys(error.names, str(error))
 
     def is_built(self) -> bool:
         """Say whether it, and its guest, are there without building anything."""
@@ -129,11 +141,12 @@ class Userland:
         return replace(guest, folder=folder)
 
     def _base(self, system: System) -> Base:
+        name = self.id  # first: the others are built without what this one is built without
         shared = self if system.arch == self.arch else replace(self, arch=system.arch)
         suite = system.suite or self.suite
         own = shared if suite == self.suite else replace(shared, suite=suite)
         return Base(
-            self.id,
+            name,
             own.folder / "tree.tar",
             own.package_versions,
             self.nested,
@@ -141,15 +154,18 @@ class Userland:
             shared.folder / "tree.tar",
         )
 
+    def _had(self, names: Iterable[str]) -> list[str]:
+        return sorted(set(names) - set(self.lacking))
+
     def _recipe(self) -> Mapping[str, object]:
         recipe: dict[str, object] = {
             "version": RECIPE_VERSION,
             "suite": self.suite,
-            "packages": sorted(set(self.packages)),
+            "packages": self._had(self.packages),
             "left_out": LEFT_OUT,
         }
-        if self.programs:
-            recipe |= {"programs": programs.recipe(self.programs)}
+        if wanted := self._had(self.programs):
+            recipe |= {"programs": programs.recipe(wanted)}
         return recipe if self.arch == "amd64" else recipe | {"arch": self.arch}
 
     def _make(self, folder: Path, scope: Scope) -> Mapping[str, object]:
@@ -157,10 +173,7 @@ class Userland:
         if host.run(["mmdebstrap", "--version"]).returncode != 0:
             raise Unavailable("mmdebstrap is not installed", "apt-get install mmdebstrap")
         tree, tar = folder / "tree", folder / "tree.tar"
-        built = {
-            name: programs.build(name, self.arch, self.ledger)
-            for name in sorted(set(self.programs))
-        }
+        built = {name: self._program(name) for name in self._had(self.programs)}
         try:
             able = foreign.able(host, self.arch)
             # In a mount namespace of its own, so that its mounts end with it, whatever ends it.
@@ -176,6 +189,20 @@ class Userland:
             _refuse_missing_component(recipe, error)
             raise LayerError(f"the userland could not be built: {error}") from error
         return manifest
+
+    def _program(self, name: str) -> Path:
+        try:
+            return programs.build(name, self.arch, self.ledger)
+        except (Unavailable, LayerError) as error:
+            raise _NotHad([name], str(error)) from error
+
+
+class _NotHad(Unavailable):
+    """Packages or programs cannot be had here; without these names there can be a userland."""
+
+    def __init__(self, names: Sequence[str], reason: str, mend: str = "") -> None:
+        self.names = names
+        super().__init__(reason, mend)
 
 
 def _place(machine: Machine, shelf: str, name: str) -> Path:
@@ -199,7 +226,7 @@ def deliver(here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUN
 
 
 def _refuse_missing_component(recipe: Mapping[str, object], error: CommandFailed) -> None:
-    """Raise Unavailable where a build failed by a component that the mirror does not give."""
+    """Raise _NotHad where a build failed by a component that the mirror does not give."""
     said = error.completed.stderr.decode(errors="replace").splitlines()
     for component, names in _by_component(recipe["packages"]).items():
         about = re.compile(
@@ -207,10 +234,11 @@ def _refuse_missing_component(recipe: Mapping[str, object], error: CommandFailed
         )
         why = next((line for line in said if about.match(line)), "")
         if component != MAIN and why:
-            raise Unavailable(
+            raise _NotHad(
+                [f"{component}/{name}" for name in names],
                 f"the mirror of Debian {recipe['suite']} does not give {', '.join(names)} of its "
                 f"component {component} ({why})",
-                f"use a mirror that has {component}, or leave out what needs it",
+                f"use a mirror that has {component}",
             ) from error
 
 
