@@ -9,8 +9,8 @@ from ipaddress import IPv4Address
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tare.engines.link import FORWARD
 from tare.engines import link
+from tare.engines.link import FORWARD
 from tare.errors import CommandFailed, LayerError
 from tare.machine import Machine, check
 
