@@ -22,6 +22,9 @@ from tare.stack import Stack, open_stack
 from tare.study import Platform
 
 Key = tuple[str, bool, Limits, int | None]
+FIRST = "0"
+"""The label of the instance that is asked for what holds for all of a platform: whichever opens
+first would make two runs of one plan differ."""
 
 
 def key(cell: Cell, cores: int | None = None) -> Key:
@@ -273,9 +276,8 @@ class Pool:
 
     def _read_conditions(self, fleet: Fleet, member: Member) -> None:
         """Read in a platform's first instance what must be alike for it to be compared fairly."""
-        if fleet.conditions is not None or fleet.inside is None:
+        if fleet.conditions is not None or fleet.inside is None or member.label != FIRST:
             return
-        fleet.conditions = conditions.Conditions()  # other instances are opened at the same time
         found = conditions.read(member.stack, member.label, fleet.inside, self.tools)
         fleet.conditions = found
         fleet.warnings += [found.problem] if found.problem else []
@@ -295,9 +297,10 @@ class Pool:
         """See in a platform's first instance whether its stack is the one that was declared."""
         layers = [layer.load(name, **dict(given)) for name, given in fleet.platform.layers]
         declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
-        if fleet.detected is not None or not all(one.seen_as for one in declared):
+        asked = all(one.seen_as for one in declared)
+        if fleet.detected is not None or member.label != FIRST or not asked:
             return
-        fleet.detected = ()  # other instances are opened at the same time
+        fleet.detected = ()
         try:
             fleet.detected = detection.detect(member.stack.machine)
         except CommandFailed as error:
