@@ -120,7 +120,8 @@ def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:
         for parameter in one.parameters:
             others = [written(c) for c in parameter.choices if c != parameter.default]
             choice = f"   or {', '.join(others)}" if others else ""
-            default = written(parameter.default, parameter.unit)
+            # A job file has lines of its own, which would break those of the table.
+            default = " ".join(written(parameter.default, parameter.unit).split())
             table.add_row(
                 "", Text.assemble(f"  {key_of(parameter.name)}: {default}", (choice, "dim"))
             )

@@ -81,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _label(name: str, params: Mapping[str, object]) -> str:
-    return f"{name}({', '.join(f'{key}={value}' for key, value in params.items())})"
+    flat = {key: " ".join(str(value).split()) for key, value in params.items()}
+    return f"{name}({', '.join(f'{key}={value}' for key, value in flat.items())})"
 
 
 def _side_by_side(estimates: Mapping[str, Estimate]) -> Iterator[str]:
