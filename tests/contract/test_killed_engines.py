@@ -20,6 +20,7 @@ from tare.errors import LayerError
 from tare.limits.cgroup import Group
 from tare.machine import Host, await_true
 from tare.model import Status
+from tare.runner.outside import Command, in_directory
 from tare.runner.trial import measure
 from tare.stack import open_stack
 from tare.workload import load as load_workload
@@ -125,7 +126,8 @@ def test_a_daemon_killed_while_a_workload_runs(host, daemon, own_place, traces, 
     workload = load_workload("sysbench_cpu", threads=1, time_s=4321)
     host.during("sysbench", works, kills=pid_in(daemon / "pid"))
 
-    outcome = measure(stack, workload, stack.workdir, [int(stack.cpuset)], 60)
+    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    outcome = measure(stack, workload, command, [int(stack.cpuset)], 60)
     with pytest.raises(LayerError, match=r"docker pause .* failed: .*daemon"):
         stack.pause()
     stack.close()

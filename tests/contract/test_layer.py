@@ -24,6 +24,7 @@ from tare.limits.readback import Inside
 from tare.machine import Host, Inner, await_true, check, get, put, text
 from tare.model import DiskCache, Limits, Status
 from tare.monitors.threads import Sampler
+from tare.runner.outside import Command, in_directory
 from tare.runner.trial import measure
 from tare.stack import Stack
 from tare.workload import load as load_workload
@@ -183,7 +184,8 @@ def test_the_workdir_is_empty_and_can_be_written(stack):
 def test_a_workload_is_measured_inside(stack):
     workload = load_workload("sysbench_cpu", max_prime=2000, threads=1, time_s=1)
 
-    outcome = measure(stack, workload, stack.workdir, [int(stack.cpuset.split("-")[0])], 60)
+    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    outcome = measure(stack, workload, command, [int(stack.cpuset.split("-")[0])], 60)
 
     assert outcome.status in (Status.OK, Status.SUSPECT), outcome.reason
     assert outcome.samples["events"] > 0
