@@ -168,9 +168,10 @@ def test_a_conmon_killed_while_a_workload_runs(own_place, traces, settles):
     site = own_place.site()
     stack = open_stack(Host(), [layer.load("podman")], site)
     workload = load_workload("sysbench_cpu", threads=1, time_s=4321)
+    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
 
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(measure, stack, workload, stack.workdir, [int(stack.cpuset)], 60)
+        running = pool.submit(measure, stack, workload, command, [int(stack.cpuset)], 60)
         assert await_true(works, timeout_s=SEEN_S)
         Group(Host(), f"tare/{site.name}-0/conmon").kill()
         outcome = running.result()
