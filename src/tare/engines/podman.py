@@ -52,7 +52,8 @@ class Podman:
     def argv(self, *words: str) -> list[str]:
         """Build the command that has it do something."""
         call = [
-            "env", f"CONTAINERS_CONF={self.folder}/containers.conf", "podman",
+            # conmon leaves a file called oom in the folder that it was called in.
+            "env", "-C", self.folder, f"CONTAINERS_CONF={self.folder}/containers.conf", "podman",
             "--root", f"{self.folder}/podman", "--runroot", f"{self.run}/storage",
             "--tmpdir", f"{self.run}/engine", "--network-config-dir", f"{self.folder}/networks",
             "--storage-driver=vfs", "--cgroup-manager=cgroupfs", "--events-backend=none",
