@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tare import workload
+from tare.model import Better, Metric, Unit
 from tare.workload import PORT, SERVER
 from tare.workloads import at_least, one_of
 
 Server = Literal["apache", "lighttpd", "nginx"]
 
 PAGE = f"{SERVER}:{PORT}/page"
+FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
+QUANTILES = {
+    50: Metric("latency_p50", Unit.SECOND, Better.LOWER),
+    90: Metric("latency_p90", Unit.SECOND, Better.LOWER),
+    99: Metric("latency_p99", Unit.SECOND, Better.LOWER),
+}
+
 PACKAGES = ("apache2", "lighttpd", "nginx-light")
 
 # Bytes that nothing below can shrink.

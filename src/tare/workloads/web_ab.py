@@ -16,15 +16,10 @@ from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import number
 from tare.workloads import _web, at_least, at_most
+from tare.workloads._web import FAILED, QUANTILES
 
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
-FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
-QUANTILES = {
-    50: Metric("latency_p50", Unit.SECOND, Better.LOWER),
-    90: Metric("latency_p90", Unit.SECOND, Better.LOWER),
-    99: Metric("latency_p99", Unit.SECOND, Better.LOWER),
-}
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 # The report has percentiles in whole milliseconds, the file in microseconds.

@@ -12,16 +12,10 @@ from math import isfinite
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
+from tare.model import Sample
 from tare.workloads import _vegeta, at_least, at_most
 from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, attacks
-
-QUANTILES = {
-    50: Metric("latency_p50", Unit.SECOND, Better.LOWER),
-    90: Metric("latency_p90", Unit.SECOND, Better.LOWER),
-    99: Metric("latency_p99", Unit.SECOND, Better.LOWER),
-}
-FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
+from tare.workloads._web import FAILED, QUANTILES
 
 SCRIPT = 'attack "$1" "$2"'
 
