@@ -5,10 +5,11 @@ The other machine is a network namespace on a cable of its own, as a load genera
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Network
 
 import pytest
 
-from tare.engines import link, netns
+from tare.engines import addresses, link, netns
 from tare.errors import LayerError, Unavailable
 from tare.machine import Host, Inner, check, text
 
@@ -168,6 +169,17 @@ def strict(place):
     check(machine, ["iptables", "-P", "FORWARD", "DROP"])
     yield machine
     site.scope.close()
+
+
+@pytest.mark.needs("root")
+def test_no_two_devices_of_a_machine_have_one_network(strict):
+    alone = IPv4Network("198.18.7.0/24")
+    for device in ("tarefirst", "taresecond"):
+        check(strict, ["sh", "-c", link.MAKE, device])
+
+    assert addresses.claim(strict, "tarefirst", alone, 24) == alone
+    with pytest.raises(LayerError, match=r"no addresses for taresecond on host/strict: .*File exists"):
+        addresses.claim(strict, "taresecond", alone, 24)
 
 
 @pytest.mark.needs("docker")

@@ -21,7 +21,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.engines.docker import MAKE_BRIDGE, REMOVE_BRIDGE, SERVE, Daemon, daemon_argv
+from tare.engines import link
+from tare.engines.addresses import BRIDGE_BITS, BRIDGES, claim
+from tare.engines.docker import SERVE, Daemon, daemon_argv
 from tare.home import home
 from tare.ledger import Ledger, Scope, leftovers
 from tare.limits import cgroup
@@ -202,8 +204,9 @@ def _made(session, ledger, scope):
         ],
     )
     bridge = f"tare{session}"
-    scope.about_to_make("bridge", bridge, host, ["sh", "-c", REMOVE_BRIDGE, bridge])
-    check(host, ["sh", "-c", MAKE_BRIDGE, bridge, _free_network(host)])
+    scope.about_to_make("bridge", bridge, host, ["sh", "-c", link.REMOVE, bridge])
+    check(host, ["sh", "-c", link.MAKE, bridge])
+    claim(host, bridge, BRIDGES, BRIDGE_BITS)
     cgroup.make(host, f"tare/{name}-machines", scope)
     group = cgroup.make(host, f"tare/{name}-vcsim", scope)
     (own / "daemon.json").write_text("{}")
@@ -218,10 +221,3 @@ def _made(session, ledger, scope):
 def _serve(group, log, argv):
     """Start what stays, in a group, and give its process id."""
     return int(text(Host(), group.enter_argv(["sh", "-c", f"{SERVE} echo $!", str(log), *argv])))
-
-
-def _free_network(host):
-    """Choose an address of the benchmark networks (RFC 2544) that no bridge here has."""
-    taken = text(host, ["ip", "-o", "-4", "addr"])
-    free = [f"198.19.{number}." for number in range(256) if f" 198.19.{number}." not in taken]
-    return f"{secrets.choice(free)}1/24"

@@ -151,41 +151,6 @@ def test_a_tap_is_in_the_ledger_and_its_name_fits():
     assert here.scope.made == ("tap", second.device, ["sh", "-c", tap.REMOVE, second.device])
 
 
-def test_both_ends_are_one_pair_of_the_range():
-    for _ in range(50):
-        made = tap.make(Fake(), site())
-        near, far = (list(map(int, at.split("."))) for at in (made.gateway, made.address))
-        assert near[:2] == far[:2] == [198, 18]
-        assert near[2] == far[2] >= 128
-        assert near[3] % 2 == 0
-        assert far[3] == near[3] + 1
-
-
-def test_an_address_that_another_has_is_not_taken():
-    class Taken(Fake):
-        def run(self, argv, *, stdin=b"", timeout_s=60.0):
-            claims = sum(tap.CLAIM in asked for asked in self.asked)
-            self.answers = {tap.CLAIM: (2, b"", b"RTNETLINK answers: File exists")}
-            if claims == 3:
-                self.answers = {}
-            return super().run(argv)
-
-    machine = Taken()
-
-    made = tap.make(machine, site())
-
-    claims = [asked[-2:] for asked in machine.asked if tap.CLAIM in asked]
-    assert len(claims) == 4
-    assert claims[-1] == [made.gateway, made.address]
-
-
-def test_any_other_refusal_of_an_address_is_told():
-    machine = Fake(**{tap.CLAIM: (2, b"", b"Operation not permitted")})
-
-    with pytest.raises(LayerError, match="no addresses for tarea1b2c3t1 on host: Operation not"):
-        tap.make(machine, site())
-
-
 # --- how it fails
 
 

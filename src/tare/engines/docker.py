@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.engines import link, oci
+from tare.engines.addresses import BRIDGE_BITS, BRIDGES, claim
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import cgroup
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 START_S = 60.0
 IMPORT_S = 600.0
-# A network for benchmarks (RFC 2544), so that it meets no real one.
-BRIDGE_ADDRESS = "198.18.0.1/24"
 MOUNTS = {
     "overlay": (),
     "volume": ("--mount", "type=volume,dst=/data"),
@@ -30,7 +29,6 @@ MOUNTS = {
 """What each storage for /data needs besides the container's own layer."""
 # setsid and no open streams: the daemon must outlive the command that starts it.
 SERVE = 'setsid "$@" > "$0" 2>&1 < /dev/null &'
-REMOVE_BRIDGE = '! ip link show "$0" > /dev/null 2>&1 || ip link delete "$0"'
 # Gone already is as good as removed; with a daemon of Tare's own that is dead, the container's
 # processes go with its cgroup and its files with the daemon's folder.
 REMOVE_CONTAINER = r"""
@@ -50,7 +48,6 @@ exit 1
 """
 PID = "{{.State.Pid}}"
 ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
-MAKE_BRIDGE = link.MAKE
 
 
 @dataclass(frozen=True)
@@ -194,11 +191,12 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
         )
     name = f"tare-{site.session}-docker"
     folder, bridge = f"{site.folder}/{name}", f"tare{site.session}"
-    scope.about_to_make("bridge", bridge, machine, ["sh", "-c", REMOVE_BRIDGE, bridge])
+    scope.about_to_make("bridge", bridge, machine, ["sh", "-c", link.REMOVE, bridge])
     scope.about_to_make("folder", folder, machine, ["sh", "-c", REMOVE_FOLDER, folder])
     group = cgroup.make(machine, f"tare/{name}", scope)
     try:
-        check(machine, ["sh", "-c", MAKE_BRIDGE, bridge, BRIDGE_ADDRESS])
+        check(machine, ["sh", "-c", link.MAKE, bridge])
+        claim(machine, bridge, BRIDGES, BRIDGE_BITS)
         check(machine, ["mkdir", "-p", folder])
         # A guest's disk is thrown away with it, so what was prepared on it is used in place.
         prepared = (

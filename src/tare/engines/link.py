@@ -8,6 +8,7 @@ from itertools import count
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
+from tare.engines.addresses import LINK_BITS, LINKS, claim
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.machine import NOT_FOUND, Machine, check
 
@@ -22,7 +23,7 @@ at=/proc/sys/net/ipv4/conf/$0/forwarding
 """
 MAKE = f"""
 command -v ip > /dev/null || exit {NOT_FOUND}
-ip link add "$0" type bridge && ip addr add "$1" dev "$0" && ip link set "$0" up || exit 1
+ip link add "$0" type bridge && ip link set "$0" up || exit 1
 {FORWARD}"""
 # A container engine's packet filter passes only what is its own, and drops the rest.
 FILTERED = r"""
@@ -38,7 +39,6 @@ for way in -i -o; do
 done
 """
 REMOVE = '! ip link show "$0" > /dev/null 2>&1 || ip link delete "$0"'
-BITS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +51,24 @@ class Link:
 
 
 def make(outer: Machine, site: Site) -> Link:
-    """Make a bridge on a machine, or raise LayerError; Unavailable where it has no ``ip``.
-
-    The addresses are of a network for benchmarks (RFC 2544), so that they meet no real one; no two
-    guests of a session get the same.
-    """
+    """Make a bridge on a machine, or raise LayerError; Unavailable where it has no ``ip``."""
     number = next(site.services.once("link numbers", outer, _numbers, lambda _: True))
-    low = 4 * number
-    at = f"198.19.{low // 256}.{low % 256}".rpartition(".")[0]
     bridge = f"tare{site.session}n{short(number)}"
-    link = Link(bridge, f"{at}.{low % 256 + 1}", f"{at}.{low % 256 + 2}")
-    site.scope.about_to_make("bridge", link.bridge, outer, ["sh", "-c", REMOVE, link.bridge])
+    site.scope.about_to_make("bridge", bridge, outer, ["sh", "-c", REMOVE, bridge])
     try:
-        check(outer, ["sh", "-c", MAKE, link.bridge, f"{link.gateway}/{BITS}"])
+        check(outer, ["sh", "-c", MAKE, bridge])
         if outer.run(["sh", "-c", FILTERED]).returncode == 0:
-            dismiss = ["sh", "-c", DISMISS, link.bridge]
-            site.scope.about_to_make("packet filter rule", link.bridge, outer, dismiss)
-            check(outer, ["sh", "-c", ADMIT, link.bridge])
+            dismiss = ["sh", "-c", DISMISS, bridge]
+            site.scope.about_to_make("packet filter rule", bridge, outer, dismiss)
+            check(outer, ["sh", "-c", ADMIT, bridge])
     except CommandFailed as error:
         if error.completed.returncode == NOT_FOUND:
             raise Unavailable(
                 f"{outer.name} has no ip, by which networks are made", "apt-get install iproute2"
             ) from error
         raise LayerError(f"could not make a bridge on {outer.name}: {error}") from error
-    return link
+    gateway, address = claim(outer, bridge, LINKS, LINK_BITS).hosts()
+    return Link(bridge, str(gateway), str(address))
 
 
 def short(number: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.engines import link
+from tare.engines.addresses import LINK_BITS
 from tare.errors import CommandFailed, LayerError
 from tare.machine import Machine, check
 
@@ -45,7 +46,7 @@ def make(outer: Machine, site: Site) -> Namespace:
     made = link.make(outer, site)
     remove = ["sh", "-c", REMOVE, site.name]
     site.scope.about_to_make("network namespace", site.name, outer, remove)
-    words = [site.name, made.bridge, made.gateway, f"{made.address}/{link.BITS}"]
+    words = [site.name, made.bridge, made.gateway, f"{made.address}/{LINK_BITS}"]
     try:
         check(outer, ["sh", "-c", MAKE, *words])
     except CommandFailed as error:

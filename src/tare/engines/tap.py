@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 from itertools import count
 from typing import TYPE_CHECKING
 
 from tare.engines import link
+from tare.engines.addresses import CABLE_BITS, CABLES, claim
 from tare.engines.link import FORWARD
 from tare.errors import CommandFailed, LayerError
 from tare.machine import Machine, check
@@ -18,17 +17,10 @@ if TYPE_CHECKING:
     from tare.layer import Site
     from tare.ledger import Scope
 
-BITS = 31
-# Pairs of addresses of a network for benchmarks (RFC 2544), so that they meet no real one.
-FIRST, PAIRS = int(IPv4Address("198.18.128.0")), 2**14
-TRIES = 20
 MAKE = f"""
 [ -c /dev/net/tun ] || modprobe tun || exit 1
 ip tuntap add dev "$0" mode tap && ip link set dev "$0" up || exit 1
 {FORWARD}"""
-# The kernel takes one route to an address and no second one, whichever session asks for it.
-CLAIM = 'ip route add "$2/32" dev "$0" && ip addr add "$1/32" dev "$0"'
-TAKEN = b"File exists"
 REMOVE = '! ip link show dev "$0" > /dev/null 2>&1 || ip link delete dev "$0"'
 
 
@@ -50,16 +42,8 @@ def make(outer: Machine, site: Site) -> Tap:
         check(outer, ["sh", "-c", MAKE, device])
     except CommandFailed as error:
         raise LayerError(f"could not make a tap device on {outer.name}: {error}") from error
-    for _ in range(TRIES):
-        low = FIRST + 2 * random.randrange(PAIRS)  # noqa: S311 - only to miss others at once
-        tap = Tap(device, str(IPv4Address(low)), str(IPv4Address(low + 1)))
-        done = outer.run(["sh", "-c", CLAIM, tap.device, tap.gateway, tap.address])
-        if done.returncode == 0:
-            return tap
-        if TAKEN not in done.stderr:
-            break
-    why = done.stderr.decode(errors="replace").strip()
-    raise LayerError(f"no addresses for {device} on {outer.name}: {why}")
+    gateway, address = claim(outer, device, CABLES, CABLE_BITS).hosts()
+    return Tap(device, str(gateway), str(address))
 
 
 def _numbers(scope: Scope) -> Iterator[int]:

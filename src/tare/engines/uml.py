@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tare.engines import direct
-from tare.engines.tap import BITS, Tap
+from tare.engines.addresses import CABLE_BITS
+from tare.engines.tap import Tap
 from tare.errors import Unavailable
 from tare.machine import Machine, text
 from tare.model import DiskCache, Limits
@@ -49,6 +50,6 @@ def start_argv(folder: str, guest: Guest, limits: Limits, cable: Tap) -> list[st
         "con=null", "con0=null,fd:1", "ssl=null", "loglevel=1",
         f"vec0:transport=tap,ifname={cable.device},depth=64,gro=1",
         "rcupdate.rcu_cpu_stall_suppress=1", "tare.console=/dev/tty0",
-        f"tare.address={cable.address}/{BITS}", f"tare.gateway={cable.gateway}",
+        f"tare.address={cable.address}/{CABLE_BITS}", f"tare.gateway={cable.gateway}",
         "init=/bin/sh", "--", "-c", INIT,
     ]  # fmt: skip

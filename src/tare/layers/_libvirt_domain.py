@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tare import layer
 from tare.engines import disk, domain, link, namespaces, tap, tree
+from tare.engines.addresses import CABLE_BITS, LINK_BITS
 from tare.engines.libvirt import Daemon
 from tare.engines.link import Link
 from tare.engines.tap import Tap
@@ -111,11 +112,11 @@ class Guest(Domain):
         self.console = "" if kind.startswith("xen") else f"{folder}/console"
         if self.console:
             cable = tap.make(outer, site)
-            address, append = cable.address, f"console=ttyS0 {APPEND} {_network(cable, tap.BITS)}"
+            address, append = cable.address, f"console=ttyS0 {APPEND} {_network(cable, CABLE_BITS)}"
             xml = domain.qemu(site, kind, guest, cable.device, append)
         else:
             bridge = link.make(outer, site)
-            address, append = bridge.address, f"{XEN_APPEND} {_network(bridge, link.BITS)}"
+            address, append = bridge.address, f"{XEN_APPEND} {_network(bridge, LINK_BITS)}"
             xml = domain.xen(site, kind, guest, bridge.bridge, append)
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         self.connection = Connection("root", address, 22, str(guest.key), f"{folder}/ssh")

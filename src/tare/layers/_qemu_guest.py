@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tare import layer
-from tare.engines import tap
+from tare.engines.addresses import CABLE_BITS
 from tare.engines.keeper import Keeper
 from tare.engines.qemu import Command, tell
 from tare.engines.tap import Tap
@@ -163,7 +163,7 @@ class Guest(layer.Instance):
                 "leave out image: and machine: microvm",
             )
         try:
-            ends = [f"{self.cable.address}/{tap.BITS}", self.cable.gateway]
+            ends = [f"{self.cable.address}/{CABLE_BITS}", self.cable.gateway]
             check(self.machine, ["sh", "-c", PLUG, *ends])
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} has no network of its own: {error}") from error

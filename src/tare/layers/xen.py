@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.engines import disk, nbd
 from tare.engines import link as links
-from tare.engines.link import BITS
+from tare.engines.addresses import LINK_BITS
 from tare.engines.tree import own_folder
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.limits import cgroup
@@ -176,7 +176,7 @@ def configuration(of: Instance, disk: str) -> str:
         "type": of.kind,
         "kernel": str(of.guest.kernel),
         "ramdisk": str(of.guest.initrd),
-        "extra": f"{KERNEL_ARGUMENTS} tare.address={link.address}/{BITS} "
+        "extra": f"{KERNEL_ARGUMENTS} tare.address={link.address}/{LINK_BITS} "
         f"tare.gateway={link.gateway}",
         "vcpus": limits.cpus,
         "cpus": f"{max(0, of.physical - limits.cpus)}-{of.physical - 1}",
