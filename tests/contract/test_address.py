@@ -178,7 +178,9 @@ def test_no_two_devices_of_a_machine_have_one_network(strict):
         check(strict, ["sh", "-c", link.MAKE, device])
 
     assert addresses.claim(strict, "tarefirst", alone, 24) == alone
-    with pytest.raises(LayerError, match=r"no addresses for taresecond on host/strict: .*File exists"):
+    with pytest.raises(
+        LayerError, match=r"no addresses for taresecond on host/strict: .*File exists"
+    ):
         addresses.claim(strict, "taresecond", alone, 24)
 
 

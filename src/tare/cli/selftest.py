@@ -60,12 +60,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def status(tested: Sequence[Tested]) -> int:
-    """Give the exit status: a truth outside the interval of a recommended variant is a failure."""
+    """Give the exit status: a truth that a recommended variant missed is a failure."""
     chosen = [one for one in tested if one.recommended]
     if not chosen:
         return CANNOT
-    missed = any(arm.holds is False for one in chosen for arm in one.arms)
-    return NOT_ALL_OK if missed else DONE
+    return NOT_ALL_OK if any(arm.missed for one in chosen for arm in one.arms) else DONE
 
 
 def as_table(tested: Sequence[Tested]) -> list[dict[str, Any]]:
@@ -82,7 +81,7 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
     from tare.selftest.words import NAMES, found_text, share_text, span_text
 
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
-    found.title = "What was found, in %, of what was injected (an interval without it is red)"
+    found.title = "What was found, in %, of what was injected (red: missed, and not by bad luck)"
     titles = [f"{100 * arm.truth:+g} %" if arm.truth else "A/A" for arm in tested[0].arms]
     for title in ("stack and variant", *titles, "pairs"):
         found.add_column(title, overflow="fold")
@@ -96,9 +95,7 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
         if one.reason:
             found.add_row(Text(name), Text(one.reason, style="yellow"), style="dim")
             continue
-        cells = [
-            Text(found_text(arm), style="red" if arm.holds is False else "") for arm in one.arms
-        ]
+        cells = [Text(found_text(arm), style="red" if arm.missed else "") for arm in one.arms]
         pairs = str(min(arm.pairs for arm in one.arms))
         found.add_row(Text(name), *cells, Text(pairs), style=style)
         shares = (Text(share_text(share)) for share in one.resolvable)

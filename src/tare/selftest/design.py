@@ -14,12 +14,12 @@ ARMS = (0.0, 0.01, 0.03, 0.10)
 """The injected parts that are compared with the baseline; the first is the A/A."""
 
 STAGES = 4
-"""So often is a stack looked at, after as many blocks more each time, until it is resolved."""
+"""So often is a stack looked at, after twice as many blocks each time, until it is resolved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much work an arm is, and how often it is done in one stage."""
+    """How much work an arm is, and how often it is done in the first stage."""
 
     events: int
     blocks: int
@@ -55,7 +55,7 @@ def declare(stack: str, instances: int = 2) -> Study:
     """Declare the self-test of a stack, such as ``host/docker``."""
     size = EMULATED if stack.endswith("tcg") else NATIVE
     text = STUDY.format(
-        stack=stack, events=size.events, blocks=STAGES * size.blocks, instances=instances
+        stack=stack, events=size.events, blocks=size.blocks * 2 ** (STAGES - 1), instances=instances
     )
     works = [Work(events=size.events), *(Work(events=size.events, injected=x) for x in ARMS)]
     chosen = tuple(FixedWorkload(name=NAME, params=params_of(work), made=work) for work in works)
@@ -85,7 +85,7 @@ def order(study: Study, seed: int) -> Plan:
 
 def until(plan: Plan, stage: int) -> Plan:
     """Cut a plan off at the end of a stage, the first of which is 1."""
-    blocks = plan.repetition.max_blocks * stage // STAGES
+    blocks = plan.repetition.max_blocks // 2 ** (STAGES - stage)
     shorter = replace(plan.repetition, min_blocks=blocks, max_blocks=blocks)
     slots = tuple(slot for slot in plan.slots if slot.block < blocks)
     return replace(plan, repetition=shorter, slots=slots)

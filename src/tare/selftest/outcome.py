@@ -32,8 +32,9 @@ FINE = 0.01
 class Arm:
     """An injected overhead as one variant found it; all are ratios minus one.
 
-    The interval holds together with those of all arms of the session, at every stage, with 95 %.
-    None: there were too few pairs.
+    The interval is what a study would print: it holds with 95 % at all stages together. ``missed``
+    says that the truth is outside of it by more than luck among all arms of the session, also with
+    95 %. None: there were too few pairs.
     """
 
     truth: float
@@ -41,6 +42,7 @@ class Arm:
     found: float | None
     low: float | None
     high: float | None
+    missed: bool = False
 
     @property
     def holds(self) -> bool | None:
@@ -76,9 +78,9 @@ def evaluate(plan: Plan, trials: Iterable[Trial], stacks: int = 1) -> tuple[Test
     """
     trials = tuple(trials)
     found = histories(plan, trials)
-    level = ALPHA / (len(ARMS) * stacks * STAGES)
     pair_s = 2 * _trial_s(trials)
-    tested = [_tested(plan, found, variant, level, pair_s) for variant in Variant]
+    family = len(ARMS) * stacks
+    tested = [_tested(plan, found, variant, family, pair_s) for variant in Variant]
     chosen = recommended(tested)
     return tuple(replace(one, recommended=one is chosen) for one in tested)
 
@@ -102,7 +104,7 @@ def recommended(tested: Sequence[Tested]) -> Tested | None:
 
 
 def _tested(
-    plan: Plan, found: Mapping[str, History], variant: Variant, level: float, pair_s: float
+    plan: Plan, found: Mapping[str, History], variant: Variant, family: int, pair_s: float
 ) -> Tested:
     base = baseline_of(plan)
     results, noises = [], []
@@ -111,7 +113,7 @@ def _tested(
             continue
         metric = plan.metrics[cell.workload][0]
         values = pair(found[cell.id], found[base.id], metric, variant).log_ratios
-        results.append(_arm(cell.injected, values, level))
+        results.append(_arm(cell.injected, values, family))
         finite = values[np.isfinite(values)]
         if len(finite) >= FIRST_LOOK:
             noises.append(spread(finite))
@@ -127,16 +129,19 @@ def _tested(
     )
 
 
-def _arm(truth: float, values: Array, level: float) -> Arm:
+def _arm(truth: float, values: Array, family: int) -> Arm:
     sized = has_size(values)
-    ends = interval(values, level) if sized else None
+    ends = interval(values, ALPHA / STAGES) if sized else None
     bounded = ends is not None and math.isfinite(ends.low) and math.isfinite(ends.high)
+    strict = interval(values, ALPHA / (STAGES * family)) if sized else None
+    right = math.log1p(truth)
     return Arm(
         truth=truth,
         pairs=len(values),
         found=ratio(estimate(values)) - 1 if sized else None,
         low=ratio(ends.low) - 1 if ends is not None and bounded else None,
         high=ratio(ends.high) - 1 if ends is not None and bounded else None,
+        missed=strict is not None and not strict.low <= right <= strict.high,
     )
 
 

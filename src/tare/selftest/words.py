@@ -28,13 +28,15 @@ def said(tested: Sequence[Tested], date: str) -> list[str]:
     )
     count = sum(arm.holds is not None for one in chosen for arm in one.arms)
     held = "all" if not wrong else f"{count - len(wrong)}"
+    missed = sum(arm.missed for one in chosen for arm in one.arms)
+    luck = f"; {missed} missed it by more than luck" if missed else ""
     spans = " / ".join(map(span_text, SPANS_S))
     resolved = ", ".join(
         f"{one.stack} {' / '.join(map(share_text, one.resolvable))}" for one in chosen
     )
     return [
         f"Self-test of this host on {date}: +{100 * HEADLINE:g} % of work came out as {quoted}; "
-        f"{held} of {count} intervals hold the truth.",
+        f"{held} of {count} intervals hold the truth, each of them with 95 %{luck}.",
         f"In {spans} of measuring one comparison it resolves: {resolved}.",
     ]
 
