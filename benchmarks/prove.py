@@ -24,6 +24,7 @@ import yaml
 from tare import runner
 from tare.compare import compare
 from tare.compare.comparison import Comparison
+from tare.proof import fresh
 from tare.proof.designs import RIVALS, SD_LIMIT
 from tare.proof.figures import (
     EFFECTS,
@@ -45,6 +46,7 @@ from tare.store import Writer, load
 from tare.study import make_plan, read_study
 
 TRACES = Path(__file__).parent / "traces"
+FRESH = TRACES / "fresh" / "comparisons.csv.gz"
 VARIANTS: dict[Variant, str] = {
     "wall": "wall", "corrected": "corrected", "host_cpu": "host CPU",
 }  # fmt: skip
@@ -173,6 +175,7 @@ def main() -> int:
     evidence = Evidence(
         tares={one.noise: one for one, _ in every},
         rivals=[rival for _, rivals in every for rival in rivals],
+        fresh=fresh.alarms(FRESH) if FRESH.exists() else {},
     )
     judged = targets(evidence)
     for part in (tares_tables(evidence), rivals_table(evidence), runs_table(whole)):

@@ -76,6 +76,9 @@ class Instance(ABC):
     network: str = "host"
     """Which network it was asked for, in its layer's words; ``none`` leads nowhere."""
 
+    ports: tuple[int, int] | None = None
+    """The only ports at which others reach it; None: all there are."""
+
     @abstractmethod
     def start(self) -> None:
         """Start what was created; it may still be booting when this returns."""

@@ -66,6 +66,10 @@ class Stack:
             return address
         return None
 
+    def ports(self) -> tuple[int, int] | None:
+        """Give the only ports at which the innermost machine is reached; None: all there are."""
+        return next((one.ports for one in reversed(self.instances) if one.ports), None)
+
     def threads(self) -> Threads | None:
         """Say which threads of the controlling host do the work."""
         return self.instances[0].threads() if self.instances else None

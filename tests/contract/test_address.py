@@ -25,16 +25,17 @@ CALL = """
 use IO::Socket::INET;
 while (time - $^T < 12) {
     $server = IO::Socket::INET->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Timeout => 2);
-    if ($server) { print <$server>; exit }
+    # QEMU's own network takes the call before the guest does.
+    if ($server && (@said = <$server>)) { print @said; exit }
     select undef, undef, undef, 0.25;
 }
 die $@;
 """
 
 
-def said(server, client, address):
+def said(server, client, address, ports=None):
     """Have one machine serve and another call it at an address; gives what the caller heard."""
-    port = str(20000 + secrets.randbelow(10000))
+    port = str(ports[0] if ports else 20000 + secrets.randbelow(10000))
     with ThreadPoolExecutor() as pool:
         # The one that nobody calls is given up.
         pool.submit(server.run, ["perl", "-e", SERVE, port], timeout_s=WAIT_S)
@@ -63,11 +64,15 @@ def _stack(name, needs, **settings):
     return pytest.param(name, settings, id="-".join([name, *words]), marks=marks)
 
 
+RULES = ["iptables", "-w", "-t", "nat", "-S"]
+PROXIED = _stack("host/qemu-tcg", "qemu-tcg", qemu_tcg={"netdev": "user"})
 OWN = [
     _stack("host/docker", "docker", docker={"network": "bridge"}),
+    _stack("host/docker", "docker", docker={"network": "nat"}),
     _stack("host/gvisor", "gvisor", gvisor={"network": "sandbox"}),
     _stack("host/qemu-tcg", "qemu-tcg"),
     _stack("host/qemu-tcg", "qemu-tcg", qemu_tcg={"machine": "q35", "network": "e1000"}),
+    PROXIED,
     _stack("host/kvm", "kvm"),
     _stack("host/uml", "uml"),
     _stack("host/libvirt", "libvirt", libvirt={"type": "qemu"}),
@@ -97,12 +102,17 @@ def test_a_machine_is_reached_at_its_address_and_reaches_others(
         assert stack.address() == address, "it may be asked for again"
 
         assert (address is None) == ((name, settings) in [param.values for param in HOSTS])
-        heard = said(stack.machine, outside, address or namespace.gateway)
+        heard = said(stack.machine, outside, address or namespace.gateway, stack.ports())
         assert heard == f"you are {namespace.address}"
         heard = said(outside, stack.machine, namespace.address)
-        assert heard == f"you are {address or namespace.gateway}"
+        # QEMU calls others from a socket of the host's.
+        called_from = None if (name, settings) == tuple(PROXIED.values) else address
+        assert heard == f"you are {called_from or namespace.gateway}"
     finally:
         stack.close()
+    if address is not None:
+        left = [text(place.host, argv) for argv in (RULES, ["ip", "-4", "addr"])]
+        assert f"{address}/" not in "\n".join(left)
 
 
 @pytest.mark.needs("root")

@@ -9,8 +9,10 @@ from tare.store import load
 
 GOOD = (Status.OK, Status.SUSPECT)
 BRIDGED = {"stack": "host/docker", "name": "docker", "docker": {"network": "bridge"}}
+TRANSLATED = {"stack": "host/docker", "name": "nat", "docker": {"network": "nat"}}
 APART = {"stack": "host/docker", "name": "apart", "docker": {"network": "none"}}
 GUEST = {"stack": "host/qemu-tcg", "name": "qemu-tcg"}
+PROXIED = {"stack": "host/qemu-tcg", "name": "user", "qemu-tcg": {"netdev": "user"}}
 JOB = "[a]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime=1\n"
 
 # A list is a factor: both sides of a network, and every server.
@@ -48,6 +50,7 @@ NETWORK = {
     "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
 }
 ALL = LOCAL | NETWORK
+CALM = NETWORK["web_capacity"] | {"high_rate": 500}
 SHORT = {
     "integer_loop": {"iterations": 100_000},
     "command": ALL["command"],
@@ -91,12 +94,10 @@ def measure(lab, tmp_path, platforms, workloads):
 
 
 @pytest.mark.needs("docker")
-def test_some_workloads_run_on_the_host_and_on_a_bridge_and_without_a_network_it_is_said(
-    lab, tmp_path
-):
-    results = measure(lab, tmp_path, ["host", BRIDGED, APART], SHORT)
+def test_some_workloads_run_on_every_network_and_without_one_it_is_said(lab, tmp_path):
+    results = measure(lab, tmp_path, ["host", BRIDGED, TRANSLATED, APART], SHORT)
 
-    check(results, ["host", "docker"])
+    check(results, ["host", "docker", "nat"])
     loaded = [t for t in results.trials if "outside_cpu" in t.noise]
     assert loaded
     assert all(trial.noise["outside_cpu"] > 0 for trial in loaded)
@@ -118,3 +119,11 @@ def test_every_workload_runs_on_the_host_in_a_container_and_in_a_guest(lab, tmp_
     results = measure(lab, tmp_path, ["host", BRIDGED, GUEST], part)
 
     check(results, ["host", "docker", "qemu-tcg"])
+
+
+@pytest.mark.slow
+@pytest.mark.needs("qemu")
+def test_a_guest_is_loaded_through_the_network_of_qemu_itself(lab, tmp_path):
+    results = measure(lab, tmp_path, ["host", PROXIED], NETWORK | {"web_capacity": CALM})
+
+    check(results, ["host", "user"])

@@ -10,6 +10,7 @@ from tare.machine import Completed
 RANGES = [
     (addresses.BRIDGES, addresses.BRIDGE_BITS),
     (addresses.CABLES, addresses.CABLE_BITS),
+    (addresses.FRONTS, addresses.FRONT_BITS),
     (addresses.LINKS, addresses.LINK_BITS),
 ]
 
@@ -42,7 +43,7 @@ def test_a_network_of_the_range_is_given_with_its_first_address(within, bits):
 
         assert found.prefixlen == bits
         assert found.subnet_of(within)
-        assert kernel.asked == [["dev", str(found), str(next(found.hosts()))]]
+        assert kernel.asked == [["dev", str(found), str(next(iter(found.hosts())))]]
 
 
 def test_a_network_that_another_has_is_not_taken():

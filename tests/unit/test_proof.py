@@ -1,5 +1,6 @@
 """The claims of ``make prove``, each on fewer paths, and the tools it makes them with."""
 
+import gzip
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from tare.cli import BAD_INPUT, main
 from tare.cli.record_noise import PAIRS_A_ROUND, RUN, arranged, rows_of
 from tare.errors import ConfigError
 from tare.model import HostCost, Kind, Status, Trial
-from tare.proof import designs
+from tare.proof import designs, fresh
 from tare.proof.designs import RIVALS, RULE, Rival, blocks, holds, measured, pairs_until
 from tare.proof.figures import Share, families, rivals, tares
 from tare.proof.noise import MODELS, Recorded, recorded, scatter
@@ -309,6 +310,49 @@ def test_targets_without_a_recording_are_open_and_not_met(figures):
     assert judged["T3"].met
     assert judged["T4"].met is None
     assert judged["T7"].met is None
+
+
+def test_fresh_comparisons_are_judged_when_there_are_enough(figures):
+    for count, of, met in ((20, 400, True), (60, 400, False), (20, 399, None)):
+        found = replace(figures, fresh={"wall time": Share(count, of)})
+        judged = {target.name: target for target in targets(found)}
+        assert judged["T1, fresh"].met is met
+        assert f"{count} of {of}" in judged["T1, fresh"].found
+    assert {t.name: t.met for t in targets(figures)}["T1, fresh"] is None
+
+
+def write_fresh(path, costs):
+    """Write comparisons of 30 pairs, of which arm b costs so much by the wall and nothing else."""
+    rng = np.random.default_rng(4)
+    with gzip.open(path, "wt", newline="") as file:
+        print("began,kind,pair,arm,place,wall_s,cpu_s,delay_s", file=file)
+        for number, cost in enumerate(costs):
+            for pair in range(30):
+                for place, arm in enumerate("ab"):
+                    cpu_s = 0.1 * math.exp(rng.normal(0, 0.01))
+                    delay_s = 0.1 * (cost - 1) if arm == "b" else 0.0
+                    row = (number, "cpu", pair, arm, place, cpu_s + delay_s, cpu_s, delay_s)
+                    print(*row, sep=",", file=file)
+
+
+def test_alarms_of_fresh_comparisons_are_counted_by_variant(tmp_path):
+    write_fresh(tmp_path / "f.csv.gz", [1.0, 1.0, 1.5, 1.5, 1.5])
+
+    found = fresh.alarms(tmp_path / "f.csv.gz")
+
+    assert found["wall time"] == Share(3, 5)
+    assert found["less foreign delay"].count <= 1
+    assert found["CPU time"] == found["less foreign delay"]
+
+
+def test_a_fresh_comparison_without_all_its_pairs_is_refused(tmp_path):
+    write_fresh(tmp_path / "f.csv.gz", [1.0])
+    lines = gzip.decompress((tmp_path / "f.csv.gz").read_bytes()).decode().splitlines(True)
+    with gzip.open(tmp_path / "f.csv.gz", "wt") as file:
+        file.writelines(lines[:-1])
+
+    with pytest.raises(ValueError, match="has not 30 pairs"):
+        fresh.alarms(tmp_path / "f.csv.gz")
 
 
 def test_a_missed_target_is_told(figures):

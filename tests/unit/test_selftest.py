@@ -107,18 +107,19 @@ def test_the_arms_are_compared_with_the_baseline_of_their_stack_by_the_corrected
 
 
 @pytest.mark.parametrize(("injected", "total"), [(None, 800), (0.0, 800), (0.01, 808), (0.1, 880)])
-def test_the_dear_arm_does_so_many_more_events(injected, total):
-    assert f"--events={total}" in Work(events=800, injected=injected).command()
+def test_the_dear_arm_does_so_many_more_rounds(injected, total):
+    assert Work(rounds=800, injected=injected).command() == ["./xorshift", str(total)]
 
 
 def test_a_run_that_ended_early_is_none():
-    text = "total time:                          0.7000s\ntotal number of events:         {}\n"
-    work = Work(events=800, injected=0.01)
+    text = '{{"rounds": {}, "state": "6f0b3e8a2c11d94e", "seconds": {}}}\n'
+    work = Work(rounds=800, injected=0.01)
 
-    (sample,) = work.parse(Output(text.format(808)))
+    (sample,) = work.parse(Output(text.format(808, 0.7)))
     assert (sample.metric.name, sample.value) == ("tool_duration", 0.7)
-    with pytest.raises(OutputNotUnderstood, match="all of 808 events"):
-        list(work.parse(Output(text.format(807))))
+    for wrong in (text.format(807, 0.7), text.format(808, 0.0), text.format(808, 0.7)[:20], ""):
+        with pytest.raises(OutputNotUnderstood):
+            list(work.parse(Output(wrong)))
 
 
 def test_under_load_the_truth_is_found_less_foreign_delay():

@@ -13,8 +13,10 @@ from tare.machine import Machine
 
 BRIDGES, BRIDGE_BITS = IPv4Network("198.18.0.0/17"), 24
 """Those of container engines: many containers each."""
-CABLES, CABLE_BITS = IPv4Network("198.18.128.0/17"), 31
+CABLES, CABLE_BITS = IPv4Network("198.18.128.0/18"), 31
 """Those of a guest's tap device: an address at each end (RFC 3021)."""
+FRONTS, FRONT_BITS = IPv4Network("198.18.192.0/18"), 32
+"""Those of the outer machine's that stand for one guest each."""
 LINKS, LINK_BITS = IPv4Network("198.19.0.0/16"), 30
 """Those of a bridge with one guest on it."""
 
@@ -36,7 +38,8 @@ def claim(machine: Machine, device: str, within: IPv4Network, bits: int) -> IPv4
             within.num_addresses // step
         )
         found = IPv4Network((low, bits))
-        done = machine.run(["sh", "-c", CLAIM, device, str(found), str(next(found.hosts()))])
+        first = next(iter(found.hosts()))
+        done = machine.run(["sh", "-c", CLAIM, device, str(found), str(first)])
         if done.returncode == 0:
             return found
         if TAKEN not in done.stderr:

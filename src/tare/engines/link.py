@@ -52,8 +52,7 @@ class Link:
 
 def make(outer: Machine, site: Site) -> Link:
     """Make a bridge on a machine, or raise LayerError; Unavailable where it has no ``ip``."""
-    number = next(site.services.once("link numbers", outer, _numbers, lambda _: True))
-    bridge = f"tare{site.session}n{short(number)}"
+    bridge = device(outer, site, "n")
     site.scope.about_to_make("bridge", bridge, outer, ["sh", "-c", REMOVE, bridge])
     try:
         check(outer, ["sh", "-c", MAKE, bridge])
@@ -69,6 +68,12 @@ def make(outer: Machine, site: Site) -> Link:
         raise LayerError(f"could not make a bridge on {outer.name}: {error}") from error
     gateway, address = claim(outer, bridge, LINKS, LINK_BITS).hosts()
     return Link(bridge, str(gateway), str(address))
+
+
+def device(outer: Machine, site: Site, kind: str) -> str:
+    """Name a device by its session, a letter for its kind, and a number that no other has."""
+    number = next(site.services.once(f"numbers of {kind}", outer, _numbers, lambda _: True))
+    return f"tare{site.session}{kind}{short(number)}"
 
 
 def short(number: int) -> str:

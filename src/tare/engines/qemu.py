@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tare.engines.nat import PORTS
 from tare.errors import LayerError, Unavailable
 from tare.machine import Machine, text
 from tare.model import Limits
@@ -91,14 +92,21 @@ class Hardware:
         """Name the CPU as QEMU is to be told."""
         return self.cpu or (CPU[self.arch] if accel == "tcg" else "host")
 
-    def argv(self, folder: str, limits: Limits, accel: str, port: int) -> list[str]:
+    def argv(
+        self, folder: str, limits: Limits, accel: str, port: int, front: str = ""
+    ) -> list[str]:
         """Build the command that starts a guest and returns, all but what it boots.
 
+        Its user-mode network leads from ``port`` of the loopback to its sshd, and from an address
+        ``front``, if there is one, to the ports that are published.
         ``cache=none`` opens the disk with O_DIRECT: the host's memory is no second cache for the
         guest. ``debug-threads`` gives the threads of the virtual CPUs names that can be told apart.
         ``append=on`` lets the console's file be emptied before a reboot.
         """
         memory = f"{limits.memory_bytes // 2**20}M"
+        forwards = [f"tcp:127.0.0.1:{port}-:22"]
+        if front:
+            forwards += [f"{kind}:{front}:{at}-:{at}" for kind in ("tcp", "udp") for at in PORTS]
         return [
             self.binary, "-machine", self.board + (",memory-backend=ram" * self.hugepages),
             "-accel", "tcg,thread=multi" if accel == "tcg" else "kvm",
@@ -113,7 +121,7 @@ class Hardware:
             "-mon", "chardev=monitor,mode=control",
             "-drive", f"if=none,id=disk,file={folder}/disk,format=qcow2,cache={limits.disk_cache}",
             *self._disk(),
-            "-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22",
+            "-netdev", ",".join(["user,id=net", *(f"hostfwd={each}" for each in forwards)]),
             "-device", f"{self._network()},netdev=net",
         ]  # fmt: skip
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from tare.engines import link
@@ -15,7 +13,6 @@ from tare.machine import Machine, check
 
 if TYPE_CHECKING:
     from tare.layer import Site
-    from tare.ledger import Scope
 
 MAKE = f"""
 [ -c /dev/net/tun ] || modprobe tun || exit 1
@@ -35,8 +32,7 @@ class Tap:
 
 def make(outer: Machine, site: Site) -> Tap:
     """Make a tap device on a machine and claim two addresses for it, or raise LayerError."""
-    number = next(site.services.once("tap numbers", outer, _numbers, lambda _: True))
-    device = f"tare{site.session}t{link.short(number)}"  # 15 characters at most
+    device = link.device(outer, site, "t")
     site.scope.about_to_make("tap", device, outer, ["sh", "-c", REMOVE, device])
     try:
         check(outer, ["sh", "-c", MAKE, device])
@@ -44,8 +40,3 @@ def make(outer: Machine, site: Site) -> Tap:
         raise LayerError(f"could not make a tap device on {outer.name}: {error}") from error
     gateway, address = claim(outer, device, CABLES, CABLE_BITS).hosts()
     return Tap(device, str(gateway), str(address))
-
-
-def _numbers(scope: Scope) -> Iterator[int]:
-    del scope
-    return count(1)

@@ -71,6 +71,7 @@ class Guest(layer.Instance):
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         self.reboots = False
         self.cable: Tap | None = None
+        self.front = ""
 
     def start(self) -> None:
         """See Instance.start.
@@ -152,15 +153,17 @@ class Guest(layer.Instance):
     def address(self) -> str:
         """See Instance.address: its end of the cable is set up when somebody asks for it.
 
-        What it is told by goes over QEMU's own network, and nothing that is measured does.
+        What it is told by goes over QEMU's own network, and nothing that is measured does, unless
+        that is the one to be measured.
         """
         if not self.site.reached:
             raise LayerError(f"{self.site.name} was made without a network for others")
+        if self.front:
+            return self.front
         if self.cable is None:
             raise Unavailable(
-                f"{self.machine.name} has only QEMU's user-mode network, where nobody outside "
-                "reaches it",
-                "leave out image: and machine: microvm",
+                f"{self.machine.name} has one network card only, which is no tap",
+                "netdev: user, or leave out image: and machine: microvm",
             )
         try:
             ends = [f"{self.cable.address}/{CABLE_BITS}", self.cable.gateway]

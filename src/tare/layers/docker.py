@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
+from tare.engines import nat
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 class Layer(layer.Layer):
     """A container under a runtime, with a network and a storage for /data (a tmpfs ends with it).
 
-    ``runtime`` is runc, crun, runsc (gVisor), or what a daemon that is already there knows.
+    ``network: bridge`` is routed to; ``nat`` is that bridge behind an address of the outer machine
+    that is translated, as published ports are. ``runtime`` is runc, crun, runsc (gVisor), or what a
+    daemon that is already there knows.
     ``seccomp`` is Docker's filter of system calls. ``privileged`` takes that and all other
     confinement away: a layer nested in the container may have to mount or to make namespaces and
     groups. ``image`` is another image than the shared userland; the report then says so.
@@ -29,7 +32,7 @@ class Layer(layer.Layer):
 
     image: str = ""
     runtime: str = "runc"
-    network: Literal["host", "bridge", "none"] = "host"
+    network: Literal["host", "bridge", "nat", "none"] = "host"
     storage: Literal["overlay", "volume", "tmpfs"] = "overlay"
     seccomp: bool = True
     privileged: bool = False
@@ -39,7 +42,7 @@ class Layer(layer.Layer):
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
         del userland
-        return usable(outer, self.runtime, self.network)
+        return usable(outer, self.runtime, self._attached)
 
     def needs(self) -> tuple[str, ...]:
         """See Layer.needs; Docker's own package brings runc."""
@@ -49,6 +52,11 @@ class Layer(layer.Layer):
     def own_kernel(self) -> bool:  # type: ignore[override]  # here it depends on a setting
         """See Layer.own_kernel: gVisor's is one."""
         return self.runtime.startswith("runsc")
+
+    @property
+    def _attached(self) -> str:
+        """The network as Docker knows it."""
+        return "bridge" if self.network == "nat" else self.network
 
     def own_system(self) -> str:
         """See Layer.own_system."""
@@ -66,6 +74,7 @@ class Layer(layer.Layer):
         image = self.image or daemon.image(site.userland)
         if daemon.own:  # a group that has CPUs, or runsc could make none below it
             cgroup.make(outer, f"tare/{site.name}", site.scope)
+        front = nat.make(outer, site) if self.network == "nat" else ""
         remove = daemon.remove_argv(site.name)
         site.scope.about_to_make("container", site.name, outer, remove)
         try:
@@ -75,17 +84,17 @@ class Layer(layer.Layer):
                 f"docker did not create {site.name} on {outer.name}: {error}"
             ) from error
         made = Instance(outer, site, daemon)
-        made.network = self.network
+        made.network, made.front = self.network, front
         return made
 
     def create_argv(self, daemon: Daemon, image: str, site: layer.Site) -> list[str]:
         """Build the command that creates the container."""
         memory = str(site.limits.memory_bytes)
-        runtime = daemon.runtime(self.runtime, self.network, privileged=self.privileged)
+        runtime = daemon.runtime(self.runtime, self._attached, privileged=self.privileged)
         # Without --memory-swap a container may use as much swap again as it has memory.
         return [
             *daemon.client, "create", "--name", site.name, "--init", f"--runtime={runtime}",
-            f"--network={self.network}", f"--cpuset-cpus={site.cpuset}", f"--memory={memory}",
+            f"--network={self._attached}", f"--cpuset-cpus={site.cpuset}", f"--memory={memory}",
             f"--memory-swap={memory}", *MOUNTS[self.storage],
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
             *([] if self.seccomp else ["--security-opt", "seccomp=unconfined"]),
@@ -95,10 +104,12 @@ class Layer(layer.Layer):
 
 
 class Instance(layer.Instance):
-    """One container."""
+    """One container; ``front`` is the address that is translated to its own, if any."""
+
+    front = ""
 
     def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon) -> None:
-        self.site, self.daemon = site, daemon
+        self.outer, self.site, self.daemon = outer, site, daemon
         enter = [*daemon.client, "exec", "--interactive", site.name]
         self.machine = Inner(outer, "docker", lambda argv: [*enter, *argv])
         self.cpuset = site.cpuset
@@ -141,9 +152,13 @@ class Instance(layer.Instance):
 
     def address(self) -> str | None:
         """See Instance.address."""
-        if self.network != "bridge":
+        if self.network not in ("bridge", "nat"):
             return super().address()
-        return self.daemon.address(self.site.name)
+        own = self.daemon.address(self.site.name)
+        if not self.front:
+            return own
+        nat.translate(self.outer, self.site, self.front, own)
+        return self.front
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

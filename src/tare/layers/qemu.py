@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import qemu, tap, tree
+from tare.engines import nat, qemu, tap, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._qemu_guest import Guest
 from tare.layers._qemu_image import Own
@@ -29,6 +28,8 @@ class Layer(layer.Layer, qemu.Hardware):
     ``os`` is the Debian that is booted and serves containers; those run the shared userland on any.
     ``image`` is a disk of the user's own (qcow2 or raw, only read) instead, booted by its own
     loader from ``firmware``; ``user`` is let in there by the private key in the file ``key``.
+    ``netdev`` is how other machines reach it: a ``tap`` device, or QEMU's own network of ``user``
+    mode, which translates in QEMU's process.
     """
 
     accel: Literal["kvm", "tcg", "auto"] = "auto"
@@ -37,6 +38,7 @@ class Layer(layer.Layer, qemu.Hardware):
     firmware: Literal["bios", "uefi"] = "bios"
     user: str = "root"
     key: str = ""
+    netdev: Literal["tap", "user"] = "tap"
 
     packages = ("qemu-utils", "openssh-client", "socat", "iproute2")
     boots_guest = True
@@ -133,8 +135,10 @@ class Layer(layer.Layer, qemu.Hardware):
             boot, key = qemu.kernel_argv(self, str(guest.kernel), str(guest.initrd)), str(guest.key)
             backing = [str(guest.disk), "-F", "raw"]
         tree.own_folder(outer, site)
+        front = nat.make(outer, site) if site.reached and self.netdev == "user" else ""
         # An image's system may do anything with a second network, and a microvm mix up the two.
-        has_cable = site.reached and not self.image and self.board != "microvm"
+        alone = self.netdev == "user" or self.image or self.board == "microvm"
+        has_cable = site.reached and not alone
         cable = tap.make(outer, site) if has_cable else None
         if cable:
             boot = [*self.cable_argv(cable.device), *boot]
@@ -145,18 +149,16 @@ class Layer(layer.Layer, qemu.Hardware):
         except CommandFailed as error:
             raise LayerError(f"could not make a disk for {site.name}: {error}") from error
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
-        start = partial(self.start_argv, folder, site, accel, boot)
+
+        def start(port: int) -> list[str]:
+            return [*self.argv(folder, site.limits, accel, port, front), *boot]
+
         made = (Own if self.image else Guest)(outer, site, group, connection, start)
         # It has none of the devices that a PC is reset by; a new QEMU is one for certain.
         made.resets = self.board != "microvm"
-        made.cable = cable
+        made.cable, made.front = cable, front
+        made.ports = nat.PORTS if front else None
         return made
-
-    def start_argv(
-        self, folder: str, site: layer.Site, accel: str, boot: list[str], port: int
-    ) -> list[str]:
-        """Build the command that boots a guest and returns."""
-        return [*self.argv(folder, site.limits, accel, port), *boot]
 
     def _refuse_missing(self, outer: Machine) -> None:
         """Refuse files and CPU models that are not there."""

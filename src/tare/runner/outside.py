@@ -156,7 +156,8 @@ class Ends:
         if service is None:
             yield Command(machine, in_directory(directory, self.workload.command()))
             return
-        endpoint = Endpoint(self._address(service), free_ports())
+        published = self.stack.ports() if service.under_test else None
+        endpoint = Endpoint(self._address(service), published or free_ports())
         server_machine, at = self._inside if service.under_test else self._apart
         with serving(server_machine, service, endpoint, f"{at}-service") as server:
             argv = in_directory(directory, endpoint.fill(self.workload.command()))

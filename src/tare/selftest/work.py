@@ -1,4 +1,4 @@
-"""Work whose amount is known: a fixed number of sysbench's events, and a part more of them."""
+"""Work whose amount is known: a fixed number of rounds of a program, and a part more of them."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from dataclasses import dataclass
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Sample
-from tare.workload import number
-from tare.workloads._sysbench import TOOL_DURATION
+from tare.model import Better, Metric, Sample, Unit
+from tare.workloads import _native
 
 NAME = "injected_work"
-AT_MOST_S = 60
+TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work(workload.Workload):
-    """One thread tests numbers up to ``max_prime`` for being prime, ``events`` times.
+    """One thread steps through a random sequence, ``rounds`` times 100,000 steps (xorshift.c).
 
     ``injected`` is the part by which it does more of that; None marks the baseline. The primary
     metric is the time that all of it takes, so that the truth is the injected part itself.
     """
 
-    events: int
-    max_prime: int = 10_000
+    rounds: int
     injected: float | None = None
 
     metrics = (TOOL_DURATION,)
-    # Those of the default study: its userland and guest, which take a minute to build, serve both.
-    packages = ("fio", "sysbench")
+    packages = _native.PACKAGES
 
     @property
     def total(self) -> int:
-        """How many events there are in all."""
-        return round(self.events * (1 + (self.injected or 0.0)))
+        """How many rounds there are in all."""
+        return round(self.rounds * (1 + (self.injected or 0.0)))
+
+    def prepare(self) -> Sequence[str]:
+        """See Workload.prepare."""
+        return _native.compiling("xorshift", "-O2")
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
-        bound = [f"--time={AT_MOST_S}", f"--events={self.total}", "--threads=1"]
-        return ["sysbench", "cpu", f"--cpu-max-prime={self.max_prime}", *bound, "run"]
+        return ["./xorshift", str(self.total)]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
-        """See Workload.parse; a run that ended before its last event is none."""
-        text = output.stdout
-        if number(r"total number of events:\s+(\d+)$", text) != self.total:
-            raise OutputNotUnderstood(f"all of {self.total} events", text)
-        yield Sample(TOOL_DURATION, number(r"total time:\s+([\d.]+)s$", text))
+        """See Workload.parse; a run that ended before its last round is none."""
+        found = _native.report(output, rounds=self.total)
+        if not found["seconds"] > 0:
+            raise OutputNotUnderstood("time that the rounds took", output.stdout)
+        yield Sample(TOOL_DURATION, found["seconds"])
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

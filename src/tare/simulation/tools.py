@@ -18,6 +18,7 @@ MEMORY_MIB_PER_S = 16_384.0
 FILE_REQUESTS_PER_S = 50_000.0
 FIO_REQUESTS_PER_S = 100_000.0
 COPY_MIB_PER_S = 8_192.0
+XORSHIFT_ROUNDS_PER_S = 5_000.0
 LAYING_BYTES_PER_S = 2.0**30
 """Rates at speed 1: large, so that tools that print two decimals lose nothing that matters."""
 
@@ -215,6 +216,13 @@ def _mbw(arguments: Sequence[str], speed: float) -> Answer:
     return text.encode(), (runs + 1) * mib / rate
 
 
+def _xorshift(arguments: Sequence[str], speed: float) -> Answer:
+    rounds = int(arguments[0])
+    time_s = rounds / (XORSHIFT_ROUNDS_PER_S * speed)
+    line = f'{{"rounds": {rounds}, "state": "6f0b3e8a2c11d94e", "seconds": {time_s:.9f}}}\n'
+    return line.encode(), time_s
+
+
 METHODS = {"-t0": "MEMCPY", "-t1": "DUMB", "-t2": "MCBLOCK"}
 
 TOOLS: Mapping[str, Callable[[Sequence[str], float], Answer | None]] = {
@@ -225,4 +233,5 @@ TOOLS: Mapping[str, Callable[[Sequence[str], float], Answer | None]] = {
     "sleep": _sleep,
     "sysbench": _sysbench,
     "true": _silent,
+    "xorshift": _xorshift,
 }

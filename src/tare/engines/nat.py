@@ -1,0 +1,58 @@
+"""An address of the outer machine's own that stands for one guest: address translation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tare.engines import link
+from tare.engines.addresses import FRONT_BITS, FRONTS, claim
+from tare.errors import CommandFailed, LayerError
+from tare.machine import Machine, check
+
+if TYPE_CHECKING:
+    from tare.layer import Site
+
+PORTS = (19801, 19802)
+"""What is published where ports are, one by one. Nobody else has the address, so any will do."""
+
+# Inserted, not appended: the rules of a container engine would take the packets first.
+TRANSLATE = r"""
+first() {
+    iptables -w -t nat -C "$@" 2> /dev/null || iptables -w -t nat -I "$@"
+}
+first PREROUTING -d "$0" -j DNAT --to-destination "$1" &&
+    first POSTROUTING -s "$1" -j SNAT --to-source "$0"
+"""
+LEAVE = r"""
+rules=$(iptables -w -t nat -S) || exit 1
+echo "$rules" | grep -wF -e "$0" | sed 's/^-A/-D/' | while read -r rule; do
+    iptables -w -t nat $rule || exit 1
+done
+"""
+
+
+def make(outer: Machine, site: Site) -> str:
+    """Give a machine one address more, which is nobody's yet; raises LayerError.
+
+    It is that of a bridge with nothing on it, for every kernel that runs containers has those.
+    """
+    device = link.device(outer, site, "f")
+    site.scope.about_to_make("bridge", device, outer, ["sh", "-c", link.REMOVE, device])
+    try:
+        check(outer, ["sh", "-c", link.MAKE, device])
+    except CommandFailed as error:
+        raise LayerError(f"could not make {device} on {outer.name}: {error}") from error
+    return str(claim(outer, device, FRONTS, FRONT_BITS).network_address)
+
+
+def translate(outer: Machine, site: Site, front: str, inside: str) -> None:
+    """Let a guest answer at the front, and call others from it; works twice.
+
+    The kernel does it with the rules that Docker makes for a published port (iptables(8), DNAT and
+    SNAT), but for all ports at once. Raises LayerError where it cannot.
+    """
+    site.scope.about_to_make("address translation", front, outer, ["sh", "-c", LEAVE, front])
+    try:
+        check(outer, ["sh", "-c", TRANSLATE, front, inside])
+    except CommandFailed as error:
+        raise LayerError(f"{outer.name} does not translate addresses: {error}") from error
