@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tare.engines import link
 from tare.engines.addresses import FRONT_BITS, FRONTS, claim
-from tare.errors import CommandFailed, LayerError
-from tare.machine import Machine, check
+from tare.errors import CommandFailed, LayerError, Unavailable
+from tare.machine import NOT_FOUND, Machine, check
 
 if TYPE_CHECKING:
     from tare.layer import Site
@@ -16,14 +16,16 @@ PORTS = (19801, 19802)
 """What is published where ports are, one by one. Nobody else has the address, so any will do."""
 
 # Inserted, not appended: the rules of a container engine would take the packets first.
-TRANSLATE = r"""
-first() {
+TRANSLATE = f"""
+command -v iptables > /dev/null || exit {NOT_FOUND}
+first() {{
     iptables -w -t nat -C "$@" 2> /dev/null || iptables -w -t nat -I "$@"
-}
+}}
 first PREROUTING -d "$0" -j DNAT --to-destination "$1" &&
     first POSTROUTING -s "$1" -j SNAT --to-source "$0"
 """
 LEAVE = r"""
+command -v iptables > /dev/null || exit 0
 rules=$(iptables -w -t nat -S) || exit 1
 echo "$rules" | grep -wF -e "$0" | sed 's/^-A/-D/' | while read -r rule; do
     iptables -w -t nat $rule || exit 1
@@ -49,10 +51,16 @@ def translate(outer: Machine, site: Site, front: str, inside: str) -> None:
     """Let a guest answer at the front, and call others from it; works twice.
 
     The kernel does it with the rules that Docker makes for a published port (iptables(8), DNAT and
-    SNAT), but for all ports at once. Raises LayerError where it cannot.
+    SNAT), but for all ports at once. Raises LayerError where it cannot, Unavailable without the
+    program.
     """
     site.scope.about_to_make("address translation", front, outer, ["sh", "-c", LEAVE, front])
     try:
         check(outer, ["sh", "-c", TRANSLATE, front, inside])
     except CommandFailed as error:
+        if error.completed.returncode == NOT_FOUND:
+            raise Unavailable(
+                f"{outer.name} has no iptables, by which addresses are translated",
+                "apt-get install iptables",
+            ) from error
         raise LayerError(f"{outer.name} does not translate addresses: {error}") from error

@@ -107,6 +107,7 @@ class Instance(layer.Instance):
     """One container; ``front`` is the address that is translated to its own, if any."""
 
     front = ""
+    _behind = ""
 
     def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon) -> None:
         self.outer, self.site, self.daemon = outer, site, daemon
@@ -155,10 +156,10 @@ class Instance(layer.Instance):
         if self.network not in ("bridge", "nat"):
             return super().address()
         own = self.daemon.address(self.site.name)
-        if not self.front:
-            return own
-        nat.translate(self.outer, self.site, self.front, own)
-        return self.front
+        if self.front and own != self._behind:  # at first, and when it was started anew
+            nat.translate(self.outer, self.site, self.front, own)
+            self._behind = own
+        return self.front or own
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

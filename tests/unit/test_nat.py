@@ -1,0 +1,118 @@
+"""Address translation on a host whose packet filter is a file: what is added, kept and removed."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tare import layer
+from tare.engines import nat
+from tare.errors import LayerError, Unavailable
+from tare.machine import Host
+from tare.model import Limits
+
+FRONT, INSIDE = "198.18.192.7", "198.18.3.2"
+# It keeps one rule a line and knows -S, -C, -I and -D, as iptables(8) has them.
+IPTABLES = r"""#!/bin/sh
+rules="$(dirname "$0")/rules"
+shift 3
+verb=$1
+shift
+case $verb in
+    -S) cat "$rules" ;;
+    -C) grep -qxF -e "-A $*" "$rules" ;;
+    -I) { echo "-A $*"; cat "$rules"; } > "$rules.new" && mv "$rules.new" "$rules" ;;
+    -D) grep -vxF -e "-A $*" "$rules" > "$rules.new"; mv "$rules.new" "$rules" ;;
+esac
+"""
+OTHERS = "-P PREROUTING ACCEPT\n-A POSTROUTING -s 198.18.192.70 -j SNAT --to-source 198.18.192.71\n"
+
+
+class Filtered(Host):
+    """This host, with programs of a folder before its own, or nothing but those."""
+
+    def __init__(self, folder, *, alone=False):
+        super().__init__()
+        self.path = str(folder) if alone else f"{folder}:/usr/bin:/bin"
+
+    def run(self, argv, **options):
+        assert argv[0] == "sh"
+        return super().run(["env", f"PATH={self.path}", "/bin/sh", *argv[1:]], **options)
+
+
+class Scope:
+    def __init__(self):
+        self.undo = []
+
+    def about_to_make(self, what, name, machine, undo):
+        self.undo.append((what, name, undo))
+
+
+@pytest.fixture
+def host(tmp_path):
+    (tmp_path / "iptables").write_text(IPTABLES)
+    (tmp_path / "iptables").chmod(0o755)
+    (tmp_path / "rules").write_text(OTHERS)
+    return Filtered(tmp_path)
+
+
+def translated(host, inside=INSIDE):
+    site = SimpleNamespace(scope=Scope())
+    nat.translate(host, site, FRONT, inside)
+    return site.scope.undo
+
+
+def rules(tmp_path):
+    return (tmp_path / "rules").read_text()
+
+
+def test_both_ways_are_translated_once_and_removed_without_touching_others(host, tmp_path):
+    translated(host)
+    (once,) = translated(host)
+
+    assert rules(tmp_path) == (
+        f"-A POSTROUTING -s {INSIDE} -j SNAT --to-source {FRONT}\n"
+        f"-A PREROUTING -d {FRONT} -j DNAT --to-destination {INSIDE}\n{OTHERS}"
+    )
+    assert once[:2] == ("address translation", FRONT)
+    assert host.run(once[2]).returncode == 0
+    assert rules(tmp_path) == OTHERS
+    assert host.run(once[2]).returncode == 0, "gone already is as good as removed"
+
+
+def test_the_newest_address_of_a_guest_counts(host, tmp_path):
+    translated(host)
+    (undo,) = translated(host, "198.18.3.9")
+
+    first = next(line for line in rules(tmp_path).splitlines() if "PREROUTING -d" in line)
+    assert first.endswith("198.18.3.9")
+    host.run(undo[2])
+    assert rules(tmp_path) == OTHERS
+
+
+def test_a_host_without_iptables_is_told_what_to_install_and_has_nothing_to_remove(tmp_path):
+    host = Filtered(tmp_path, alone=True)
+    site = SimpleNamespace(scope=Scope())
+    with pytest.raises(Unavailable, match="has no iptables") as refused:
+        nat.translate(host, site, FRONT, INSIDE)
+
+    assert refused.value.mend == "apt-get install iptables"
+    assert host.run(site.scope.undo[0][2]).returncode == 0
+
+
+def test_a_kernel_that_does_not_translate_is_an_error(host, tmp_path):
+    (tmp_path / "iptables").write_text("#!/bin/sh\necho 'no nat table' >&2\nexit 3\n")
+    with pytest.raises(LayerError, match=r"host does not translate addresses: .*no nat table"):
+        translated(host)
+
+
+def test_qemu_listens_at_a_front_on_two_ports_and_else_for_its_sshd_alone():
+    guest = layer.load("qemu-tcg", netdev="user")
+    limits = Limits(cpus=1, memory_bytes=2**29)
+
+    (front,) = (w for w in guest.argv("/f", limits, "tcg", 20022, FRONT) if w.startswith("user,"))
+    (alone,) = (w for w in guest.argv("/f", limits, "tcg", 20022) if w.startswith("user,"))
+
+    assert alone == "user,id=net,hostfwd=tcp:127.0.0.1:20022-:22"
+    assert front.removeprefix(alone).split(",hostfwd=")[1:] == [
+        f"{kind}:{FRONT}:{port}-:{port}" for kind in ("tcp", "udp") for port in nat.PORTS
+    ]
