@@ -75,7 +75,7 @@ def main() -> None:
     options.file.parent.mkdir(parents=True, exist_ok=True)
     is_new = not options.file.exists()
     with (
-        tempfile.TemporaryDirectory(dir=".") as folder,
+        tempfile.TemporaryDirectory(dir="/var/tmp") as folder,
         tempfile.NamedTemporaryFile(dir="/dev/shm") as memory,
     ):
         for kind, argv in itertools.cycle(commands(folder, memory.name).items()):
