@@ -13,8 +13,8 @@ from tare import plugins
 from tare.errors import ConfigError, ResultsError, TareError
 
 COMMANDS = (
-    *("doctor", "listing", "new", "plan", "run", "show", "report", "selftest"),
-    *("published", "compare", "record_noise", "tune", "lab", "clean"),
+    *("doctor", "listing", "new", "plan", "run", "serve", "show", "report", "selftest"),
+    *("published", "compare", "advise", "record_noise", "tune", "lab", "clean"),
 )
 
 DONE, NOT_ALL_OK, BAD_INPUT, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 NAME = "report"
-HELP = "write report.html, results.csv and the figures of a results directory"
+HELP = "write report.html, results.csv, .md and .tex and the figures of a results directory"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

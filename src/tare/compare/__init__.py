@@ -28,8 +28,8 @@ Inside, a module imports only those before it: ``contention`` (the variants of a
 and a verdict), ``control`` (what the A/A control, the other variants and the family of comparisons
 add), ``attribution`` (stacks beside their layers), ``conditions`` (in what a platform was unlike
 the baseline), ``causes`` and ``plausibility`` (what is better than it can be, and why), ``summary``
-(a cell on its own), ``study`` (all of it, for a whole plan) and ``other_tests`` (those of older
-studies, beside it).
+(a cell on its own), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older
+studies, beside it), ``between`` (two result sets) and ``advice`` (platforms for a mix of work).
 """
 
 from tare.compare.attribution import Attribution

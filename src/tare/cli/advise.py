@@ -1,0 +1,492 @@
+"""``tare advise``: which platform suits a mix of work, and how sure that is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.errors import ConfigError, ResultsError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tare.compare.advice import Advice, Constrained, Constraints, Gap, Mix, Place
+    from tare.compare.between import Side
+    from tare.compare.pairing import Group
+    from tare.model import Scalar
+    from tare.study.item import Item
+
+NAME = "advise"
+HELP = "rank platforms for a mix of workloads, with constraints"
+
+WEIGHT = "weight"
+"""The key of a selector that is no parameter."""
+MOST = 8
+"""So many values that a parameter has are named; of more, their number is told."""
+
+Names = Callable[["Group"], str]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("results", type=Path, metavar="DIR", help="a results directory")
+    parser.add_argument(
+        "lifecycles",
+        nargs="*",
+        type=Path,
+        metavar="LIFECYCLE",
+        help="results of lifecycle studies of the same platforms on the same host, which say how "
+        "fast they start and what memory they take",
+    )
+    parser.add_argument(
+        "--mix", type=Path, required=True, metavar="FILE", help="weights and constraints, in YAML"
+    )
+    parser.add_argument("--json", action="store_true", help="print facts for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from tare.compare.advice import advise
+    from tare.compare.between import Side
+    from tare.report.findings import Findings
+    from tare.store import load
+
+    results = load(options.results)
+    side = Side(results.plan, results.trials, results.facts)
+    mix = read_mix(_text_of(options.mix), str(options.mix), side)
+    others = [_other(folder, side) for folder in options.lifecycles]
+    found = advise(side, mix, others)
+    groups = Findings(results, side.comparisons).groups
+    known = {(one.workload, one.params, one.limits): one.name for one in groups}
+    if options.json:
+        told = {"results": str(options.results), "study": side.plan.study}
+        told |= as_json(found, mix, known.__getitem__)
+        print(json.dumps(told, allow_nan=False))
+    else:
+        show(side, found, mix, known.__getitem__)
+    return 0
+
+
+def _other(folder: Path, side: Side) -> Side:
+    """Read results of a lifecycle study; those of another host say nothing of this one."""
+    from tare.compare.between import Side, host_differences
+    from tare.runner.record import SAME_HOST
+    from tare.store import load
+
+    results = load(folder)
+    unlike = [one for one in host_differences(side.facts, results.facts) if one.what in SAME_HOST]
+    if unlike:
+        told = ", ".join(f"{one.what} {one.before} and {one.after}" for one in unlike)
+        raise ResultsError(f"{folder} was measured on another host: {told}; leave it out")
+    return Side(results.plan, results.trials, results.facts)
+
+
+# The mix
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 text; expected a YAML file") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; expected a mix file") from None
+
+
+def read_mix(text: str, file: str, side: Side) -> Mix:
+    """Read weights and constraints; raise ConfigError with everything that is wrong."""
+    from tare.compare.advice import Constraints, Mix
+    from tare.study.item import compose, refuse_unknown
+    from tare.study.variant import variants
+
+    if not any(line.partition("#")[0].strip() for line in text.splitlines()):
+        raise ConfigError(f"{file}:1: the file is empty; expected weights and constraints")
+    root = compose(text, file)
+    entries = root.entries()
+    refuse_unknown(entries, ("weights", "constraints"))
+    if root.is_mapping and "weights" not in entries:
+        root.wrong("missing weights; expected workloads with their shares of time")
+    weights = _weights(entries["weights"], side) if "weights" in entries else {}
+    limits = entries.get("constraints") or root.without("constraints")
+    constraints = variants(Constraints, limits, factors=False, check=_check)
+    total = math.fsum(weights.values())
+    if weights and not root.problems.found and total <= 0:
+        entries["weights"].wrong("all weights are 0; expected at least one above 0")
+    root.problems.end()
+    return Mix({key: weight / total for key, weight in weights.items()}, constraints[0].made)
+
+
+def _check(constraints: Constraints) -> None:
+    loss = constraints.isolation_loss
+    if loss is not None and loss < 0:
+        raise ValueError(f"isolation_loss: {loss:g} was given; expected 0 or more")
+
+
+def _weights(item: Item, side: Side) -> dict[Group, float]:
+    """Read the weights of all parts of the mix, as they are written."""
+    from tare.compare.pairing import group
+    from tare.study.item import one_of
+
+    rows: dict[str, list[Group]] = {}
+    for key in dict.fromkeys(group(cell) for cell in side.plan.cells if not cell.control):
+        rows.setdefault(key[0], []).append(key)
+    weights: dict[Group, float] = {}
+    entries = item.entries()
+    if item.is_mapping and not entries:
+        item.wrong(f"found no workload; expected {one_of(rows, '')}")
+    for name, entry in entries.items():
+        if name not in rows:
+            entry.wrong(
+                f"no workload of the study is called {name!r}; expected {one_of(rows, name)}"
+            )
+            continue
+        for part in entry.elements() if entry.is_list else [entry]:
+            _weigh(part, rows[name], weights, side)
+    return weights
+
+
+def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side: Side) -> None:
+    """Read one weight and find the row that it is for."""
+    from tare.compare.advice import has_time
+
+    entries = part.entries() if part.is_mapping else {WEIGHT: part}
+    if WEIGHT not in entries:
+        part.wrong(f"missing {WEIGHT}; expected it beside the parameters")
+        return
+    weight = _number(entries.pop(WEIGHT))
+    chosen = _chosen(part, entries, rows)
+    if chosen is None or weight is None:
+        return
+    if chosen in weights:
+        part.wrong("the same row of the study has a weight above; expected one; remove one")
+    elif not has_time(side, chosen):
+        metric = side.plan.metrics[chosen[0]][0]
+        part.wrong(
+            f"its first metric, {metric.name}, says no time per unit of work, so that a share of "
+            "time has no meaning; expected another workload"
+        )
+    else:
+        weights[chosen] = weight
+
+
+def _number(item: Item) -> float | None:
+    from tare.study.quantity import PURE, parse
+
+    text = item.text()
+    if text is None:
+        return None
+    try:
+        found = float(parse(text, PURE))
+    except ValueError as error:
+        item.wrong(str(error))
+        return None
+    if found < 0:
+        item.wrong(f"a weight of {text} was given; expected 0 or more")
+        return None
+    return found
+
+
+def _chosen(part: Item, entries: Mapping[str, Item], rows: Sequence[Group]) -> Group | None:
+    """Find the one row whose parameters and limits are as they are asked for."""
+    from tare.study.item import refuse_unknown
+    from tare.study.variant import key_of
+
+    levels = {row: {key_of(name): (name, v) for name, v in _levels(row).items()} for row in rows}
+    names = dict.fromkeys(name for one in levels.values() for name in one)
+    unknown = {name: one for name, one in entries.items() if key_of(name) not in names}
+    if unknown:
+        refuse_unknown(unknown, (WEIGHT, *names))
+        return None
+    left = list(rows)
+    for name, entry in entries.items():
+        text = entry.text()
+        if text is None:
+            return None
+        key = key_of(name)
+        fitting = [row for row in left if key in levels[row] and _is(text, *levels[row][key])]
+        if not fitting:
+            entry.wrong(f"no row has {text!r}; expected {_listed(left, key, levels)}")
+            return None
+        left = fitting
+    if len(left) == 1:
+        return left[0]
+    differing = [name for name in names if len({str(levels[row].get(name)) for row in left}) > 1]
+    told = "; ".join(f"{name}: {_listed(left, name, levels)}" for name in differing)
+    part.wrong(f"{len(left)} rows of the study are meant; expected one; say which by {told}")
+    return None
+
+
+def _levels(row: Group) -> dict[str, Scalar]:
+    """Give everything that tells one row of a workload from another."""
+    _, params, limits = row
+    own: dict[str, Scalar] = {
+        "cpus": limits.cpus,
+        "memory_bytes": limits.memory_bytes,
+        "disk_cache": limits.disk_cache.value,
+    }
+    return {**own, **dict(params)}
+
+
+def _is(text: str, name: str, value: Scalar) -> bool:
+    from tare.study.quantity import parse
+    from tare.study.variant import dimension_of
+
+    if isinstance(value, bool | str):
+        return text == (str(value).lower() if isinstance(value, bool) else value)
+    try:
+        return float(parse(text, dimension_of(name))) == float(value)
+    except ValueError:
+        return False
+
+
+def _listed(
+    rows: Iterable[Group], key: str, levels: Mapping[Group, Mapping[str, tuple[str, Scalar]]]
+) -> str:
+    values = list(dict.fromkeys(str(levels[row][key][1]) for row in rows if key in levels[row]))
+    more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
+    return f"one of {', '.join(values[:MOST])}{more}"
+
+
+# Facts for programs
+
+
+def as_json(found: Advice, mix: Mix, names: Names) -> dict[str, Any]:
+    """Put advice into plain data; ratios to the baseline, infinite ends as the text "inf"."""
+    swap = found.swap
+    return {
+        "mix": [
+            {"workload": names(key), "params": dict(key[1]), "share": share}
+            for key, share in mix.shares.items()
+        ],
+        "constraints": {k: v for k, v in asdict(mix.constraints).items() if v is not None},
+        "first": list(found.first),
+        "untrusted": [names(key) for key in found.untrusted],
+        "platforms": [_place_json(place, names) for place in found.places],
+        "swap": None
+        if swap is None
+        else {"workload": names(swap.workload), "share": swap.share, "needed": swap.needed},
+        "left_out": [
+            {"workload": names(one.workload), "first": one.first} for one in found.left_out
+        ],
+        "missing": [_gap_json(one, names) for one in found.missing],
+        "undecided": [_gap_json(one, names) for one in found.undecided],
+    }
+
+
+def _place_json(place: Place, names: Names) -> dict[str, Any]:
+    worst, without = place.worst, place.without
+    return {
+        "platform": place.platform,
+        "rank": place.rank,
+        "excluded": place.is_excluded,
+        "slowdown": _plain(place.slowdown),
+        "low": _plain(place.low),
+        "high": _plain(place.high),
+        "tied": place.letters,
+        "geometric_index": _plain(place.index),
+        "worst": None if worst is None else {"workload": names(worst[0]), "cost": worst[1]},
+        "leave_one_out": None if without is None else list(without),
+        "workloads_with_a_cost": place.measured,
+        "completed": place.completed,
+        "trials": place.trials,
+        "constraints": [{**asdict(one), "keeps": one.keeps.value} for one in place.constraints],
+    }
+
+
+def _gap_json(gap: Gap, names: Names) -> dict[str, Any]:
+    workload = None if gap.workload is None else names(gap.workload)
+    return {"platform": gap.platform, "workload": workload, "reason": gap.reason}
+
+
+def _plain(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+# What people read
+
+_LEGEND = (
+    "Slowdown: how many times as long the mix takes as on {}, shares of time times costs, with an "
+    "interval of 95 %. Platforms that share a letter are tied. Trials: those that ran to their end."
+)
+_LEGEND_BESIDE = (
+    "Worst: the largest cost in the mix. Left out: the least and the largest slowdown without one "
+    "workload. Index: the weighted geometric mean of the costs, which is no time."
+)
+
+
+def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
+    """Print the ranking, and what it rests on."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from tare.report.numbers import share_text
+
+    console = Console()
+    parts = ", ".join(f"{share_text(share)} {names(key)}" for key, share in mix.shares.items())
+    console.print(Text.assemble((f"{side.plan.study}: advice for a mix", "bold"), f" of {parts}"))
+    for line in _first(found):
+        console.print(Text(line))
+    for key in found.untrusted:
+        told = f"NOT TRUSTED: the A/A control of {names(key)} differs from its baseline."
+        console.print(Text(told, "bold red"))
+    console.print()
+    console.print(_ranking(found))
+    console.print(Text(_LEGEND.format(side.plan.baseline), "dim"))
+    console.print()
+    console.print(_beside(found, names))
+    console.print(Text(_LEGEND_BESIDE, "dim"))
+    limited = {name: most for name, most in asdict(mix.constraints).items() if most is not None}
+    if limited:
+        console.print()
+        console.print(_constraints(found, limited))
+    _lines(console, "WHAT WOULD CHANGE THE RANKING", _changes(found, names))
+    _lines(console, "MISSING MEASUREMENTS", _gaps(found.missing, names))
+    _lines(console, "UNDECIDED, AND IT MATTERS", _gaps(found.undecided, names))
+
+
+def _first(found: Advice) -> Iterator[str]:
+    from tare.report.numbers import cost_text, costs_text
+
+    ranked = [place for place in found.places if place.rank is not None]
+    if not ranked:
+        yield "No platform can be recommended: none has all costs and keeps the constraints."
+        return
+    best = ranked[0]
+    numbers = f"{cost_text(best.slowdown)} {costs_text(best.low, best.high)}"
+    others = [name for name in found.first if name != best.platform]
+    if others:
+        yield f"{best.platform} comes first with {numbers}, tied with {', '.join(others)}."
+    else:
+        yield f"{best.platform} comes first with {numbers}."
+    if any(one.keeps == "missing measurement" for one in best.constraints):
+        yield "Whether it keeps every constraint is not known: see the missing measurements."
+
+
+def _ranking(found: Advice) -> Table:
+    from rich.text import Text
+
+    from tare.report.numbers import NONE, cost_text, costs_text
+
+    table = _drawn(("rank", "platform"), ("slowdown", "95 %", "tied", "trials"))
+    for place in found.places:
+        texts = (
+            NONE if place.rank is None else str(place.rank),
+            place.platform,
+            *(cost_text(place.slowdown), costs_text(place.low, place.high), place.letters),
+            f"{place.completed} of {place.trials}",
+        )
+        table.add_row(*map(Text, texts), style="dim" if place.rank is None else "")
+    return table
+
+
+def _beside(found: Advice, names: Names) -> Table:
+    from rich.text import Text
+
+    from tare.report.numbers import NONE, cost_text, costs_text
+
+    table = _drawn(("platform", "worst"), ("left out", "index"))
+    for place in found.places:
+        worst = NONE
+        if place.worst is not None:
+            worst = f"{cost_text(place.worst[1])} {names(place.worst[0])}"
+        left_out = costs_text(*(place.without or (None, None)))
+        table.add_row(*map(Text, (place.platform, worst, left_out, cost_text(place.index))))
+    return table
+
+
+def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
+    from rich.text import Text
+
+    most = [f"{name}, at most {_amount(name, limit)}" for name, limit in limited.items()]
+    table = _drawn(("platform", *most), ())
+    for place in found.places:
+        table.add_row(Text(place.platform), *map(_constrained, place.constraints))
+    return table
+
+
+def _drawn(texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported only here
+    from rich.text import Text
+
+    if one.value is None:
+        return Text(one.keeps.value, "yellow")
+    return Text(
+        f"{_amount(one.name, one.value)}, {one.keeps.value}",
+        "red" if one.keeps == "broken" else "green",
+    )
+
+
+def _amount(name: str, value: float) -> str:
+    from tare.model import Unit
+    from tare.report.numbers import scale_for, share_text
+
+    if name == "isolation_loss":
+        return share_text(value)
+    unit = Unit.BYTE if name.endswith("_bytes") else Unit.SECOND
+    return scale_for(unit, [value]).full(value)
+
+
+def _changes(found: Advice, names: Names) -> Iterator[str]:
+    from tare.report.numbers import share_text
+
+    ranked = [place.platform for place in found.places if place.rank is not None]
+    if len(ranked) < 2:
+        yield "Nothing: there are no two platforms to be ranked."
+        return
+    if found.places[0].without is None:
+        yield "No weight can change it: the mix is of one workload."
+        return
+    if found.swap is None:
+        yield (
+            f"No change of a single weight: whatever share one workload has, {ranked[0]} stays "
+            f"before {ranked[1]}."
+        )
+    else:
+        swap = found.swap
+        yield (
+            f"{ranked[0]} and {ranked[1]} would be equal if {names(swap.workload)} had "
+            f"{share_text(swap.needed)} of the time instead of {share_text(swap.share)}."
+        )
+    for one in found.left_out:
+        yield f"Without {names(one.workload)}, {one.first} would be first: it drives the ranking."
+    if not found.left_out:
+        yield f"{ranked[0]} stays first whichever workload is left out."
+
+
+def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
+    """Say what is missing, one line for each reason."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for gap in gaps:
+        where = "" if gap.workload is None else names(gap.workload)
+        grouped.setdefault((where, gap.reason), []).append(gap.platform)
+    for (where, reason), platforms in grouped.items():
+        on = f"{where} on {', '.join(platforms)}" if where else ", ".join(platforms)
+        yield f"{on}: {reason}"
+
+
+def _lines(console: Console, title: str, lines: Iterable[str]) -> None:
+    from rich.text import Text
+
+    listed = list(lines)
+    if listed:
+        console.print()
+        console.print(Text(title, "bold"))
+    for line in listed:
+        console.print(Text(line))
