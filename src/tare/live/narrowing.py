@@ -1,0 +1,118 @@
+"""How the primary comparisons came to what they are: the interval after each look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from tare.compare import Comparison, decided
+from tare.compare.comparison import measured
+from tare.compare.control import beside_controls, with_holm
+from tare.compare.pairing import baselines, group, histories
+from tare.model import Kind, Plan, Slot, Trial
+from tare.stats.schedule import level, looks
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Cost and interval after so many pairs; ratios, an end may be 0 or infinite."""
+
+    pairs: int
+    cost: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What is known by now, and what was known at each look.
+
+    ``rows`` are those of ``tare.compare.compare`` that are primary, without what only the report
+    looks for: causes, drift, warm-up. ``looks`` are by the cell's id. ``next`` is the slot that the
+    plan has after the last trial, None at its end.
+    """
+
+    rows: tuple[Comparison, ...]
+    looks: Mapping[str, Sequence[Look]] = field(default_factory=dict)
+    next: Slot | None = None
+
+
+class Narrowing:
+    """Compares a study that grows; what a look has shown stays, so it is computed once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._schedule = looks(plan.repetition.max_blocks)
+        self._places = {(slot.block, slot.slot): i for i, slot in enumerate(plan.slots)}
+        self._at_look: dict[int, tuple[Comparison, ...]] = {}
+        self._closed: dict[int, set[str]] = {}
+
+    def course(self, trials: Sequence[Trial]) -> Course:
+        """Compare all trials; of looks, those that are new."""
+        whole = max((one.block for one in trials if one.kind is Kind.MEASURED), default=0)
+        for blocks in self._schedule:
+            if blocks <= whole and blocks not in self._at_look:
+                before = [one for one in trials if one.block < blocks]
+                self._at_look[blocks] = primaries(self._plan, before)
+                self._closed[blocks] = decided(self._plan, before)
+        rows = primaries(self._plan, trials)
+        return Course(rows=rows, looks=self._looks(rows), next=self.next(trials))
+
+    def next(self, trials: Sequence[Trial]) -> Slot | None:
+        """Find what is run now, if a session runs: nobody writes down what has not ended."""
+        if not trials:
+            return self._plan.slots[0] if self._plan.slots else None
+        last = trials[-1]
+        place = self._places.get((last.block, last.slot), 0)
+        if last.kind is Kind.WARMUP:
+            return self._plan.slots[place]
+        left_out = {block: self._left_out(trials, block) for block in (last.block, last.block + 1)}
+        following = (
+            slot
+            for slot in self._plan.slots[place + 1 :]
+            if slot.block not in left_out or slot.cell not in left_out[slot.block]
+        )
+        found = next(following, None)
+        return found if found and found.block in left_out else None
+
+    def _looks(self, rows: Sequence[Comparison]) -> Mapping[str, Sequence[Look]]:
+        """List each cell's looks: one for each number of pairs, the last that is known."""
+        found: dict[str, dict[int, Look]] = {}
+        for some in [*(self._at_look[n] for n in sorted(self._at_look)), rows]:
+            for row in some:
+                if row.look is not None:
+                    one = Look(row.look, row.cost, row.low, row.high)
+                    found.setdefault(row.cell.id, {})[row.look] = one
+        return {cell: list(some.values()) for cell, some in found.items()}
+
+    def _left_out(self, trials: Sequence[Trial], block: int) -> set[str]:
+        """List the cells that are not run in a block: decided by the look before, or given up."""
+        look = max((n for n in self._schedule if n <= block), default=0)
+        recent = takewhile(lambda one: one.block >= block - 1, reversed(trials))
+        before = {one.cell for one in recent if one.block == block - 1}
+        # The first block has none before it, and one that follows was only begun.
+        is_whole = trials[-1].block == block and bool(before)
+        gone = {cell.id for cell in self._plan.cells} - before if is_whole else set()
+        return self._closed.get(look, set()) | gone
+
+
+def primaries(plan: Plan, trials: Sequence[Trial]) -> tuple[Comparison, ...]:
+    """Compare each cell with its baseline by what the plan decides by, and by nothing else."""
+    measurements = histories(plan, trials)
+    references = baselines(plan)
+    rows = []
+    for cell in plan.cells:
+        baseline = references.get(group(cell))
+        if cell is baseline:
+            continue
+        row = Comparison(
+            cell=cell,
+            baseline=baseline,
+            metric=plan.metrics[cell.workload][0],
+            primary=True,
+            level=level(plan.repetition.max_blocks),
+            variant=plan.repetition.variant,
+        )
+        rows.append(measured(row, measurements, plan.repetition))
+    return tuple(with_holm(beside_controls(rows)))
