@@ -161,8 +161,10 @@ class Trial:
     plan says what the names mean. ``cpuset`` lists the host's CPUs it was held to. ``partner`` is
     the cell that was measured at the same moment, in a duet; the lower slot was started first.
     ``noise`` is what else the host did meanwhile, by the names of
-    ``tare.monitors.noise.between``. ``repeat`` is 1 for a trial that was run again at once because
-    the one before it was suspect; of a warm-up it is how many went before it in the instance.
+    ``tare.monitors.noise.between``; ``resources`` is what the platform took of it, by those of
+    ``tare.monitors.timeline.summary``. ``repeat`` is 1 for a trial that was run again at once
+    because the one before it was suspect; of a warm-up it is how many went before it in the
+    instance.
     """
 
     cell: str
@@ -179,6 +181,7 @@ class Trial:
     phases_s: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     noise: Mapping[str, float] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
     repeat: int = 0
     cpuset: str = ""
     partner: str = ""

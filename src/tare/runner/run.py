@@ -116,9 +116,10 @@ class _Runner:
         self.note_end()
 
     def finish(self) -> None:
-        """Close the platforms."""
+        """Close the platforms, and write the last samples."""
         for fleet in self.pool.fleets.values():
             fleet.close(Status.OK, "")
+        self.slots.close()
 
     def note_end(self) -> None:
         """Write down how the session ended, unless it was refused before it began."""

@@ -12,6 +12,7 @@ from threading import Lock
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
+from tare.monitors.timeline import Series
 from tare.runner.duet import Alone, Half
 from tare.runner.lifecycle import measure as measure_lifecycle
 from tare.runner.outside import Ends, in_directory, outside_of
@@ -22,6 +23,7 @@ from tare.runner.settle import Gate, jitter_s
 from tare.runner.trial import NOT_IN_USERLAND, Outcome, measure
 from tare.store import Writer
 from tare.store.reader import read_trials
+from tare.store.samples import Samples
 from tare.study import Study, lifecycle
 from tare.workload import Workload
 
@@ -49,7 +51,13 @@ class Slots:
         self.recycling = Recycling(plan, pool)
         self.store_s = 0.0
         self.lives = 0
+        self._samples: Samples | None = None
         self._storing = Lock()
+
+    def close(self) -> None:
+        """Write the last samples, or raise ResultsError."""
+        if self._samples is not None:
+            self._samples.close()
 
     def is_open(self, place: Iterable[Slot]) -> bool:
         """Whether a place has yet to be run; of a duet both halves have to stand."""
@@ -193,11 +201,12 @@ class Slots:
             phases_s=phases_s,
             warnings=(*warnings, *outcome.warnings),
             noise=outcome.noise,
+            resources=outcome.resources,
             repeat=repeat,
             cpuset=",".join(map(str, cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
         )
-        return self._store(trial, outcome.completed)
+        return self._store(trial, outcome.completed, outcome.series)
 
     def _ends(self, cell: Cell, member: Member, workload: Workload) -> Ends:
         """Give where a workload's parts run; what has a service has a machine outside too."""
@@ -220,10 +229,15 @@ class Slots:
         host, outer = self.session.host, member.stack.machine
         return measure_lifecycle(host, outer, instances, what, cpus)
 
-    def _store(self, trial: Trial, completed: Completed | None) -> Trial:
+    def _store(
+        self, trial: Trial, completed: Completed | None, series: Sequence[Series] = ()
+    ) -> Trial:
         with self._storing:  # by one half of a duet after the other
             begin = time.perf_counter()
             self.writer.trial(trial, completed)
+            if series:  # second, so that there are no samples of a trial that is not there
+                self._samples = self._samples or Samples(self.writer.folder)
+                self._samples.add(trial, series)
             self.trials.append(trial)
             self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
             self.store_s = time.perf_counter() - begin

@@ -16,6 +16,7 @@ from tare.machine import NOT_FOUND, Completed
 from tare.model import DiskCache, HostCost, Status, Variant
 from tare.monitors import disk, noise
 from tare.monitors.threads import Sampler
+from tare.monitors.timeline import LAYER, Series, Timeline
 from tare.runner.outside import Command
 from tare.runner.service import Ended
 from tare.stack import Stack
@@ -29,6 +30,7 @@ MOVED_SHARE = 0.1
 
 Between this and ``compare.conditions.DIRECT_SHARE`` the number stands, and the doubt beside it.
 """
+TIMELINE_HZ = 1.0
 MIB = 2**20
 
 
@@ -45,6 +47,8 @@ class Outcome:
     warnings: tuple[str, ...]
     phases_s: dict[str, float]
     noise: dict[str, float] = field(default_factory=dict)
+    resources: dict[str, float] = field(default_factory=dict)
+    series: tuple[Series, ...] = ()
 
 
 def measure(  # noqa: PLR0913 - five things make a trial, the other two have defaults
@@ -72,7 +76,8 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     before = noise.read(cpus)
     outside = command.outside
     apart = Sampler(outside.threads()) if outside is not None else None
-    with sampler or nullcontext(), apart or nullcontext():
+    timeline = Timeline(threads, cpus, TIMELINE_HZ) if threads is not None else None
+    with timeline or nullcontext(), sampler or nullcontext(), apart or nullcontext():
         at_start()
         start = time.perf_counter()
         done = command.machine.run(command.argv, timeout_s=deadline_s)
@@ -109,7 +114,17 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
         "parse": time.perf_counter() - end,
     }
     warnings = tuple(complaints)
-    return Outcome(status, reason, done, started_at, samples, cost, warnings, phases, seen)
+    resources = _taken(timeline.metrics) if timeline is not None else {}
+    series = timeline.series if timeline is not None else ()
+    return Outcome(
+        status, reason, done, started_at, samples, cost, warnings, phases, seen, resources, series
+    )
+
+
+def _taken(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Choose what the platform took; what else the host did is in the samples."""
+    own = (LAYER, "monitor_", "host_energy_")
+    return {name: value for name, value in metrics.items() if name.startswith(own)}
 
 
 def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:

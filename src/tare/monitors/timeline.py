@@ -1,0 +1,414 @@
+"""What a host and a layer did over the time of a trial, read a few times a second.
+
+One thread reads everything. Counters are kept as they are, with the monotonic time of each reading,
+so that nothing is lost between two of them; rates are made of them later. What cannot be read is
+said, and never a zero.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from threading import Event, Thread
+
+from tare.errors import ConfigError
+from tare.layer import Threads
+from tare.monitors import _readings as readings
+from tare.monitors.threads import ROOT
+
+HOST, LAYER = "host", "layer"
+SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
+LEAST_SPAN_S = 0.5 / FASTEST_HZ
+"""Readings closer than that tell no rate: the CPU time is counted in ticks of 10 ms."""
+TOTALS = {
+    HOST: (
+        *readings.DISK,
+        *("energy_j", "context_switches", "page_faults", "major_faults"),
+    ),
+    LAYER: (*readings.LAYER_CPU, *readings.DISK),
+}
+"""Counters whose growth over a trial is a metric of it, summed over devices."""
+CPU_SHARES = {
+    "cpu_busy": ("cpu_user_s", "cpu_system_s", "cpu_guest_s"),
+    "cpu_iowait": ("cpu_iowait_s",),
+    "cpu_steal": ("cpu_steal_s",),
+}
+"""Parts of the time of all CPUs that are metrics of a trial."""
+PER_WORK = frozenset(
+    {
+        *(f"{source}_{name}" for source, names in TOTALS.items() for name in names),
+        "layer_memory_byte_seconds",
+    }
+)
+"""The metrics that grow with the work done; only these have a meaning per unit of it."""
+
+_CHUNK = 2**16
+_SURELY_LAST = 2048
+"""A piece that leaves half of the kernel's buffer, a page, empty had room for one more line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The readings of one figure of the host or of the layer.
+
+    ``times_s`` are since the trial's begin. ``is_counter`` says that values only grow. ``reason``
+    says why there is nothing, or nothing more from some time on.
+    """
+
+    source: str
+    name: str
+    times_s: Sequence[float] = ()
+    values: Sequence[float] = ()
+    device: str = ""
+    is_counter: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the kernel tells what is read."""
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+    groups: Path = ROOT
+
+
+class Timeline:
+    """Reads host and layer while the ``with`` block runs; ``series`` are there afterwards.
+
+    The first reading is taken when the block begins and the last when it has ended, so that every
+    trial has two, however short it is. ``cpus`` are those whose clock rate is read. ``cost_s`` is
+    the CPU time that all of it took. Raises ConfigError for a rate that is not from 1 to 10.
+    """
+
+    def __init__(
+        self,
+        threads: Threads,
+        cpus: Sequence[int],
+        hertz: float = 1.0,
+        places: Places | None = None,
+    ) -> None:
+        if not SLOWEST_HZ <= hertz <= FASTEST_HZ:
+            raise ConfigError(
+                f"a timeline takes {SLOWEST_HZ:g} to {FASTEST_HZ:g} readings a second, not {hertz}"
+            )
+        self._group, self._places = threads.cgroup, places or Places()
+        self._cpus, self._period_s = cpus, 1 / hertz
+        self._files: list[_File] = []
+        self._begin_s = 0.0
+        self._stop = Event()
+        self._thread = Thread(target=self._loop, name="timeline", daemon=True)
+        self.series: tuple[Series, ...] = ()
+        self.cost_s = 0.0
+
+    def __enter__(self) -> Timeline:
+        with self._counted():
+            at = self._places
+            host = readings.of_host(self._cpus, at.proc, at.sys)
+            group = readings.of_group(self._group, at.groups, at.sys)
+            self._files = [
+                *(_File(HOST, source) for source in host),
+                *(_File(LAYER, source) for source in group),
+            ]
+            self._begin_s = time.monotonic()
+            self._read()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        with self._counted():
+            self._read()
+            pss = self._pss()
+            for file in self._files:
+                file.close()
+            self.series = (*(one for file in self._files for one in file.series()), pss)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Sum the series up, and what it cost to read them: ``monitor_cpu_s``."""
+        return {**summary(self.series), "monitor_cpu_s": self.cost_s}
+
+    def _loop(self) -> None:
+        tick = 0
+        with self._counted():
+            while True:
+                elapsed_s = time.monotonic() - self._begin_s
+                tick = next_tick(tick, elapsed_s, self._period_s)
+                if self._stop.wait(max(0.0, tick * self._period_s - elapsed_s)):
+                    return
+                self._read()
+
+    def _read(self) -> None:
+        for file in self._files:
+            file.read(self._begin_s)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        begin_s = time.thread_time()
+        yield
+        self.cost_s += time.thread_time() - begin_s
+
+    def _pss(self) -> Series:
+        """Add up the layer's memory by process; it walks their page tables, so only once."""
+        at = self._places
+        is_v2 = (at.groups / "cgroup.controllers").exists()
+        tree = (at.groups if is_v2 else at.groups / "cpuacct") / self._group
+        sizes = []
+        for folder, _, _ in os.walk(tree):
+            with contextlib.suppress(OSError, ValueError):  # the group is gone
+                pids = (Path(folder) / "cgroup.procs").read_text().split()
+                sizes += [size for size in map(self._pss_of, pids) if size is not None]
+        if not sizes:
+            reason = "not available here: no process of the layer was left when the trial ended"
+            return Series(LAYER, "pss_bytes", is_counter=False, reason=reason)
+        elapsed_s = time.monotonic() - self._begin_s
+        return Series(LAYER, "pss_bytes", (elapsed_s,), (float(sum(sizes)),), is_counter=False)
+
+    def _pss_of(self, pid: str) -> int | None:
+        # It has ended meanwhile, or has no memory of its own (a thread of the kernel).
+        with contextlib.suppress(OSError, ValueError):
+            return readings.pss_bytes((self._places.proc / pid / "smaps_rollup").read_bytes())
+        return None
+
+
+class _File:
+    """A file that is kept open and read again and again, until it fails; what it told."""
+
+    def __init__(self, side: str, source: readings.Source) -> None:
+        self._side, self._source = side, source
+        self._tracks: dict[tuple[str, str], _Track] = {}
+        self._file: int | None = None
+        self._reason = ""
+        try:
+            self._file = _open(source)
+        except OSError as error:
+            self._reason = f"{source.path}: {error.strerror}"
+
+    def read(self, begin_s: float) -> None:
+        """Take a reading in; one that fails ends these series, and nothing else."""
+        if self._file is None:
+            return
+        try:
+            now_s = time.monotonic() - begin_s
+            for name, device, value in self._source.parse(_content(self._file)):
+                track = self._tracks.get((name, device))
+                if track is None:
+                    track = _Track(self._source.wraps.get(name))
+                    self._tracks[name, device] = track
+                track.add(now_s, value)
+        except OSError as error:  # a group that is gone, a feature that is switched off
+            self._fail(f"{error.strerror}")
+        except (ValueError, IndexError) as error:
+            self._fail(f"not understood: {error}")
+
+    def close(self) -> None:
+        """Close it, if it still is open."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def series(self) -> Iterator[Series]:
+        """Give what was read, and by name what was not."""
+        ended = f"ended early: {self._reason}" if self._reason else ""
+        for (name, device), track in self._tracks.items():
+            # What Tare made for other stacks lies idle, and says nothing of this trial.
+            if device.encode().startswith(readings.OURS) and track.is_still:
+                continue
+            counts = name not in readings.LEVELS
+            yield Series(self._side, name, track.times_s, track.values, device, counts, ended)
+        told = {name for name, _ in self._tracks}
+        lack = self._reason or f"{self._source.path} does not tell it"
+        for name in self._source.names:
+            if name not in told:
+                counts = name not in readings.LEVELS
+                reason = f"not available here: {lack}"
+                yield Series(self._side, name, is_counter=counts, reason=reason)
+
+    def _fail(self, why: str) -> None:
+        self._reason = f"{self._source.path}: {why}"
+        self.close()
+
+
+class _Track:
+    """The readings of one figure; a counter that begins at 0 again goes on where it was."""
+
+    __slots__ = ("_last", "_past", "_wraps", "times_s", "values")
+
+    def __init__(self, wraps: float | None) -> None:
+        self._wraps, self._past, self._last = wraps, 0.0, 0.0
+        self.times_s, self.values = array("d"), array("d")
+
+    def add(self, now_s: float, value: float) -> None:
+        if self._wraps is not None:
+            if value < self._last:
+                self._past += self._wraps
+            self._last = value
+        self.times_s.append(now_s)
+        self.values.append(self._past + value)
+
+    @property
+    def is_still(self) -> bool:
+        return self.values[0] == self.values[-1]
+
+
+def next_tick(tick: int, elapsed_s: float, period_s: float) -> int:
+    """Number the next reading: those that were missed are left out, and none is taken twice."""
+    return max(tick, math.floor(elapsed_s / period_s)) + 1
+
+
+def summary(series: Iterable[Series]) -> dict[str, float]:
+    """Give a trial's metrics, from the readings at its begin, at its end and in between.
+
+    Growth of counters (``layer_cpu_s``, ``host_disk_read_bytes``, ``host_energy_j``), and mean and
+    most of levels and shares. ``host_cpu_*`` are parts of the time of all CPUs, ``host_disk_busy``
+    is that of the busiest disk; ``layer_cpus`` is how many CPUs the layer kept busy, and
+    ``layer_memory_byte_seconds`` what it held for how long. What is not known is not there: nor is
+    anything of a series that ended early.
+    """
+    whole = [one for one in series if one.times_s and not one.reason]
+    known: dict[str, dict[str, list[Series]]] = {HOST: {}, LAYER: {}}
+    for one in whole:
+        known[one.source].setdefault(one.name, []).append(one)
+    found: dict[str, float] = {}
+    for source, names in TOTALS.items():
+        for name in names:
+            if own := known[source].get(name):
+                found[f"{source}_{name}"] = sum(max(0.0, s.values[-1] - s.values[0]) for s in own)
+    found |= _of_host(known[HOST])
+    found |= _of_layer(known[LAYER])
+    return found
+
+
+def per_work(metrics: Mapping[str, float], work: float | None) -> dict[str, float]:
+    """Divide what grows with the work by a trial's amount of it, in whatever unit that is.
+
+    Nothing where the amount is not known: no work has no cost per unit.
+    """
+    if work is None or not math.isfinite(work) or work <= 0:
+        return {}
+    return {f"{name}_per_work": metrics[name] / work for name in metrics if name in PER_WORK}
+
+
+def _of_host(known: Mapping[str, Sequence[Series]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    cpu = {name: known[name][0] for name in readings.CPU if name in known}
+    if len(cpu) == len(readings.CPU):  # all of one file, so that their readings match
+        times_s = cpu["cpu_idle_s"].times_s
+        total = _added(cpu.values())
+        for name, parts in CPU_SHARES.items():
+            found |= _share(f"host_{name}", times_s, _added(cpu[part] for part in parts), total)
+    disks = [
+        _share("host_disk_busy", one.times_s, one.values, one.times_s)
+        for one in known.get("disk_busy_s", ())
+    ]
+    busiest = max(disks, key=lambda one: one.get("host_disk_busy_mean", 0.0), default=None)
+    found |= busiest or {}
+    for name in ("run_queue", "memory_used_bytes", "frequency_hz"):
+        found |= _level(f"host_{name}", known.get(name, ()))
+    return found
+
+
+def _of_layer(known: Mapping[str, Sequence[Series]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in known.get("cpu_s", ()):
+        found |= _rate("layer_cpus", one.times_s, one.values, one.times_s)
+    for name in ("memory_bytes", "pids"):
+        found |= _level(f"layer_{name}", known.get(name, ()))
+    for one in known.get("pss_bytes", ()):
+        found["layer_pss_bytes"] = one.values[-1]
+    for one in known.get("memory_bytes", ()):
+        found["layer_memory_byte_seconds"] = _area(one.times_s, one.values)
+        found["layer_memory_peak_bytes"] = max(one.values)
+    for one in known.get("memory_peak_bytes", ()):
+        # A peak that did not grow may be of an earlier trial: then the most that was seen stands.
+        if one.values[-1] > one.values[0]:
+            found["layer_memory_peak_bytes"] = one.values[-1]
+    return found
+
+
+def _added(series: Iterable[Series]) -> list[float]:
+    return [sum(values) for values in zip(*(one.values for one in series), strict=True)]
+
+
+def _level(name: str, known: Sequence[Series]) -> dict[str, float]:
+    """Give mean and most of a level; of several devices that is the mean over them."""
+    means = [_mean(one.times_s, one.values) for one in known]
+    if not means:
+        return {}
+    mosts = [max(one.values) for one in known]
+    return {f"{name}_mean": sum(means) / len(means), f"{name}_most": sum(mosts) / len(mosts)}
+
+
+def _share(
+    name: str, times_s: Sequence[float], values: Sequence[float], of: Sequence[float]
+) -> dict[str, float]:
+    """Give mean and most of a share; two clocks differ a little, and a share ends at 1."""
+    return {key: min(1.0, share) for key, share in _rate(name, times_s, values, of).items()}
+
+
+def _rate(
+    name: str, times_s: Sequence[float], values: Sequence[float], of: Sequence[float]
+) -> dict[str, float]:
+    """Give how much a counter grew for each unit that another did: on the whole, and at most."""
+    if of[-1] <= of[0]:
+        return {}
+    marks = spans(times_s)
+    rates = [
+        (values[end] - values[begin]) / (of[end] - of[begin])
+        for begin, end in pairwise(marks)
+        if of[end] > of[begin]
+    ]
+    mean = max(0.0, (values[-1] - values[0]) / (of[-1] - of[0]))
+    return {f"{name}_mean": mean, f"{name}_most": max([mean, *rates])}
+
+
+def spans(times_s: Sequence[float]) -> list[int]:
+    """Choose the readings between which a rate means something: none closer than 50 ms."""
+    marks = [0]
+    for at, now_s in enumerate(times_s):
+        if now_s - times_s[marks[-1]] >= LEAST_SPAN_S:
+            marks.append(at)
+    return marks
+
+
+def _mean(times_s: Sequence[float], values: Sequence[float]) -> float:
+    lasted_s = times_s[-1] - times_s[0]
+    return _area(times_s, values) / lasted_s if lasted_s > 0 else values[0]
+
+
+def _area(times_s: Sequence[float], values: Sequence[float]) -> float:
+    """Add a level up over time, by trapezia: bytes held for so long are byte-seconds."""
+    steps = pairwise(zip(times_s, values, strict=True))
+    return sum((end - begin) * (low + high) / 2 for (begin, low), (end, high) in steps)
+
+
+def _open(source: readings.Source) -> int:
+    if source.resets:
+        # Older kernels take no write; the peak is then that of the group's life.
+        with contextlib.suppress(OSError):
+            file = os.open(source.path, os.O_RDWR)
+            try:
+                os.write(file, b"0\n")
+            except OSError:
+                os.close(file)
+                raise
+            return file
+    return os.open(source.path, os.O_RDONLY)
+
+
+def _content(file: int) -> bytes:
+    """Read all of a file: the kernel gives a long one in pieces, by lines."""
+    content = piece = os.pread(file, _CHUNK, 0)
+    while len(piece) > _SURELY_LAST:
+        piece = os.pread(file, _CHUNK, len(content))
+        content += piece
+    return content

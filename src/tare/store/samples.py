@@ -1,0 +1,252 @@
+"""Samples of trials over time, in Parquet: a row is one figure of one trial, with all its readings.
+
+``samples/`` in a results directory holds files numbered from 0. The last one is written anew as
+trials come, under another name that then takes its place: a kill leaves the file of before.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tare.errors import ResultsError
+from tare.model import Kind, Trial
+
+FOLDER = "samples"
+TRIALS_A_FILE = 256
+VALUES_A_FILE = 500_000
+"""A file is full with either: it is written again with every trial, and held in memory."""
+WRITE_EVERY_S = 1.0
+"""Short trials share a write, and with it the wait for the disk."""
+
+READINGS = pa.list_(pa.field("element", pa.float64()))  # as Parquet calls what is in a list
+SCHEMA = pa.schema(
+    [
+        pa.field("cell", pa.string(), nullable=False),
+        pa.field("block", pa.int32(), nullable=False),
+        pa.field("slot", pa.int32(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("instance", pa.string(), nullable=False),
+        pa.field("repeat", pa.int32(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("device", pa.string(), nullable=False),
+        pa.field("is_counter", pa.bool_(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("time_s", READINGS, nullable=False),
+        pa.field("value", READINGS, nullable=False),
+    ],
+    # 1: the first
+    metadata={"tare_format": "1"},
+)
+"""``time_s`` is since the trial's begin; the first six columns are the trial's identity."""
+
+
+IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
+FIGURE = ("source", "name", "device", "is_counter", "reason", "times_s", "values")
+"""The attributes that the columns are made of, in their order."""
+
+
+class Series(Protocol):
+    """What is stored: the readings of one figure, or why there are none."""
+
+    @property
+    def source(self) -> str:
+        """Whose figure it is: ``host`` or ``layer``."""
+
+    @property
+    def name(self) -> str:
+        """What was read, with its unit at the end."""
+
+    @property
+    def device(self) -> str:
+        """Of which disk, network device or CPU; empty: of all."""
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether values only grow, so that only differences mean something."""
+
+    @property
+    def reason(self) -> str:
+        """Why there is nothing, or nothing more; empty: nothing is missing."""
+
+    @property
+    def times_s(self) -> Sequence[float]:
+        """When each value was read, since the trial's begin."""
+
+    @property
+    def values(self) -> Sequence[float]:
+        """What was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One figure of one trial as it was stored; the first six fields say which trial's."""
+
+    cell: str
+    block: int
+    slot: int
+    kind: Kind
+    instance: str
+    repeat: int
+    source: str
+    name: str
+    device: str
+    is_counter: bool
+    reason: str
+    times_s: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def is_of(self, trial: Trial) -> bool:
+        """Say whether it was read during this trial."""
+        return all(getattr(self, name) == getattr(trial, name) for name in IDENTITY)
+
+
+class Samples:
+    """The samples of a results directory that is being filled by one session.
+
+    What earlier sessions wrote is never touched. A kill loses at most the trials of the last second
+    and the one under way.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._clock = folder / FOLDER, clock
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for torn in self._folder.glob("*.new"):
+                torn.unlink()
+        except OSError as error:
+            raise ResultsError(f"cannot write samples to {self._folder}: {error}") from error
+        self._number = len(_files(self._folder))
+        self._trials: list[pa.RecordBatch] = []
+        self._unwritten = self._values = 0
+        self._written_s = self._clock()
+
+    def add(self, trial: Trial, series: Iterable[Series]) -> None:
+        """Take the samples of a trial in, or raise ResultsError if they cannot be written."""
+        of_trial = list(series)
+        self._trials.append(_rows(trial, of_trial))
+        self._unwritten += 1
+        self._values += sum(len(one.values) for one in of_trial)
+        is_full = len(self._trials) >= TRIALS_A_FILE or self._values >= VALUES_A_FILE
+        if is_full or self._clock() - self._written_s >= WRITE_EVERY_S:
+            self.close()
+        if is_full:
+            self._trials, self._values, self._number = [], 0, self._number + 1
+
+    def close(self) -> None:
+        """Write what has not been written yet; more can still be added."""
+        if not self._unwritten:
+            return
+        path = self._folder / _file_name(self._number)
+        try:
+            _replace(path, _parquet(self._trials))
+        except OSError as error:
+            raise ResultsError(
+                f"cannot write {path}: {error.strerror}; all samples before are kept: make room, "
+                f"then tare run --resume {self._folder.parent}"
+            ) from error
+        self._unwritten, self._written_s = 0, self._clock()
+
+
+def read(folder: Path, *, cell: str | None = None, block: int | None = None) -> tuple[Kept, ...]:
+    """Read the samples of a results directory, of a cell or a block alone where that is given.
+
+    They stand in the order in which their trials ended. Raises ResultsError where there are none,
+    or where a file is damaged or missing.
+    """
+    below = folder / FOLDER
+    if not below.is_dir():
+        raise ResultsError(
+            f"{folder} has no samples: it was measured without a timeline, by an older Tare or "
+            "where no thread of the host did the work"
+        )
+    return tuple(kept for path in _files(below) for kept in _read(path, cell, block))
+
+
+def _files(folder: Path) -> list[Path]:
+    """List the files in order; one that lacks in the row was lost, for they are never removed."""
+    there = {path.name for path in folder.glob("*.parquet")}
+    expected = [_file_name(number) for number in range(len(there))]
+    for name in expected:
+        if name not in there:
+            raise ResultsError(
+                f"{folder / name} is missing, and others are not in the row: restore the folder "
+                "from a copy, or move it away to go on without samples"
+            )
+    return [folder / name for name in expected]
+
+
+def _file_name(number: int) -> str:
+    return f"{number:06d}.parquet"
+
+
+def _rows(trial: Trial, series: Sequence[Series]) -> pa.RecordBatch:
+    count = len(series)
+    columns = [[getattr(trial, name)] * count for name in IDENTITY]
+    columns += [[getattr(one, name) for one in series] for name in FIGURE]
+    arrays = [pa.array(of, field.type) for of, field in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _parquet(batches: Sequence[pa.RecordBatch]) -> bytes:
+    to = io.BytesIO()
+    table = pa.Table.from_batches(batches, SCHEMA)
+    pq.write_table(table, to, compression="zstd", write_page_checksum=True)
+    return to.getvalue()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that it is found old or new, never in between, or raise OSError."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        with new.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path, cell: str | None, block: int | None) -> list[Kept]:
+    wanted = [
+        pc.field(name) == of for name, of in (("cell", cell), ("block", block)) if of is not None
+    ]
+    try:
+        table = pq.read_table(
+            path,
+            filters=reduce(and_, wanted) if wanted else None,
+            partitioning=None,
+            page_checksum_verification=True,
+        )
+        if not table.schema.equals(SCHEMA, check_metadata=True):
+            raise ResultsError(f"{path} is not understood: its columns are of another format")
+        return [_kept(row) for row in table.to_pylist()]
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise ResultsError(
+            f"{path} is damaged or cannot be read: {error}; restore it from a copy, or move the "
+            "folder away to go on without samples"
+        ) from error
+
+
+def _kept(row: Mapping[str, Any]) -> Kept:
+    """Make a row what it was; raise ValueError where times and values do not match."""
+    known = dict(row)
+    times_s, values = tuple(known.pop("time_s")), tuple(known.pop("value"))
+    if len(times_s) != len(values):
+        raise ValueError(f"{len(times_s)} times and {len(values)} values of {known['name']!r}")
+    kind = Kind(known.pop("kind"))
+    return Kept(kind=kind, times_s=times_s, values=values, **known)
