@@ -1,5 +1,6 @@
 """Capabilities: absent means skipped here, and an error where the run says it must be present."""
 
+import importlib.util
 import os
 import shutil
 
@@ -21,8 +22,15 @@ def _has(tool):
     )
 
 
+def _browser():
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed: pip install -e '.[dev]'"
+    return None if shutil.which("chromium") else "chromium is not installed"
+
+
 CAPABILITIES = {
     "root": _root,
+    "browser": _browser,
     "qemu": lambda: _layer("qemu-tcg"),
     "ssh": _has("sshd"),
     "sshd": _has("sshd"),

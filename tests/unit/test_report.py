@@ -268,7 +268,7 @@ def page(written):
 
 def text_of(page):
     """What a reader sees: no markup, spaces as one."""
-    body = re.sub(r"<(style|svg).*?</\1>", " ", page, flags=re.DOTALL)
+    body = re.sub(r"<(style|svg|script).*?</\1>", " ", page, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)).replace("\xa0", " ")
 
 
@@ -278,23 +278,27 @@ def printed(results, width):
     return file.getvalue()
 
 
-def test_a_report_is_a_page_a_table_and_two_pictures_of_each_chart(written):
+def test_a_report_is_a_page_tables_and_three_pictures_of_each_chart(written):
     folder, files = written
-    names = ["forest", "attribution"]
-    names += [f"{kind}-{number:02d}" for number in (1, 2, 3) for kind in ("points", "drift")]
-    pictures = {f"figures/{name}.{kind}" for name in names for kind in ("svg", "png")}
+    names = ["forest", "heat", "attribution"]
+    kinds = ("points", "drift", "distribution", "matrix")
+    names += [f"{kind}-{number:02d}" for number in (1, 2, 3) for kind in kinds]
+    pictures = {f"figures/{name}.{kind}" for name in names for kind in ("svg", "png", "pdf")}
     assert {str(path.relative_to(folder)) for path in files} == {
         "report.html",
         "results.csv",
+        "results.md",
+        "results.tex",
         *pictures,
     }
     assert all(path.stat().st_size > 1000 for path in files)
 
 
 def test_the_page_loads_nothing(page):
-    assert not re.search(r"<(script|link|img|iframe|object|embed|base)\b", page)
+    assert not re.search(r"<(link|img|iframe|object|embed|base)\b", page)
     assert not re.search(r"@import|url\((?!#)", page)
-    assert all(target.startswith("#") for target in re.findall(r'href="([^"]*)"', page))
+    beside = re.compile(r"#|(?!/)[^:]*$")
+    assert all(beside.match(target) for target in re.findall(r'href="([^"]*)"', page))
     assert not re.search(r"\bsrc\s*=", page)
 
 
@@ -357,7 +361,8 @@ def test_a_study_that_has_only_begun_has_a_page_that_says_so(tmp_path, study):
     assert "Not finished." in text
     assert "no trial has been measured yet" in text
     assert "No facts about this host have been stored" in text
-    assert [path.name for path in files] == ["report.html", "results.csv"]
+    names = ["report.html", "results.csv", "results.md", "results.tex"]
+    assert [path.name for path in files] == names
     assert "not ended" in printed(results, 80)
 
 

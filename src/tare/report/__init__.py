@@ -14,7 +14,7 @@ __all__ = ["Findings", "as_json", "describe", "show", "write_report"]
 
 
 def write_report(results: Results, into: Path) -> list[Path]:
-    """Write report.html, results.csv and figures/*.svg and *.png into a folder; list the files."""
+    """Write the page, results.csv, .md and .tex, and figures/* as SVG, PNG and PDF; list them."""
     # Here, because templates and charts take longer to import than `tare show` has.
     from tare.report.render import write
 

@@ -1,18 +1,20 @@
-"""Writes the report's files: the page, the table, and each chart as SVG and PNG."""
+"""Writes the report's files: the page, the tables, and each chart as SVG, PNG and PDF."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import vl_convert
 
+from tare.report.exports import write_latex, write_markdown
 from tare.report.figures import Figure, figures
 from tare.report.figures.figure import Spec
-from tare.report.findings import describe
-from tare.report.html import page
+from tare.report.findings import Findings, describe
+from tare.report.html import pages
 from tare.report.tables import write_csv
 from tare.store import Results
 
@@ -21,7 +23,15 @@ WIDE, PHONE = 940, 350
 
 _VEGA_LITE = "5.21"
 _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
-_OURS = re.compile(r"(forest|attribution|points-\d+|drift-\d+)\.(svg|png)")
+_OURS = re.compile(
+    r"(forest|heat|attribution|(scaling|points|drift|distribution|matrix|lifecycle)-\d+)"
+    r"\.(svg|png|pdf)"
+)
+_EXPORTS = {
+    "results.csv": write_csv,
+    "results.md": write_markdown,
+    "results.tex": write_latex,
+}
 _MARK = re.compile(r'<path aria-label="([^"]*)" role="[^"]*" aria-roledescription="[^"]*" (.*?)/?>')
 
 
@@ -49,9 +59,10 @@ def write(results: Results, into: Path) -> list[Path]:
             (figure, artist.submit(svg, figure.draw(WIDE)), artist.submit(svg, figure.draw(PHONE)))
             for figure in figures(found)
         ]
-        report, table = into / "report.html", into / "results.csv"
-        write_csv(found, table)
-        written = [report, table]
+        written: list[Path] = []
+        for name, export in _EXPORTS.items():
+            export(found, into / name)
+            written.append(into / name)
         drawings = {}
         for figure, wide, phone in drawn:
             written += _files(folder / figure.name, wide.result())
@@ -60,14 +71,25 @@ def write(results: Results, into: Path) -> list[Path]:
                 inline(wide.result(), figure, "wide"),
                 inline(phone.result(), figure, "phone"),
             )
-    report.write_text(page(found, drawings), encoding="utf-8")
-    return written
+    return [*_pages(found, drawings, into), *written]
+
+
+def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list[Path]:
+    """Write the page, and in a large study those of its trials beside it."""
+    paths = []
+    for name, text in pages(found, drawings, into):
+        path = into / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return paths
 
 
 def _files(path: Path, drawn: str) -> list[Path]:
-    files = [path.with_suffix(".svg"), path.with_suffix(".png")]
+    files = [path.with_suffix(suffix) for suffix in (".svg", ".png", ".pdf")]
     files[0].write_text(drawn, encoding="utf-8")
     files[1].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
+    files[2].write_bytes(vl_convert.svg_to_pdf(drawn))
     return files
 
 

@@ -6,8 +6,14 @@ import math
 from collections.abc import Iterator
 
 from tare.compare import Summary
+from tare.compare.pairing import histories
 from tare.report.figures.costs import forest, waterfall
+from tare.report.figures.distributions import distribution
 from tare.report.figures.figure import Figure
+from tare.report.figures.heat import heat_map
+from tare.report.figures.lifecycle import gantt, has_life
+from tare.report.figures.matrix import FEWEST, matrix, rivals
+from tare.report.figures.scaling import MAX_FAMILIES, families, scaling
 from tare.report.figures.trials import drift, points
 from tare.report.findings import Findings, Group
 
@@ -25,6 +31,7 @@ def figures(found: Findings) -> Iterator[Figure]:
     groups = drawn(found)
     if any(row.cost is not None for row in found.headline):
         yield forest(found, groups)
+        yield heat_map(found)
     explained = [
         one
         for one in found.comparisons.attributions
@@ -33,12 +40,20 @@ def figures(found: Findings) -> Iterator[Figure]:
     shown = [one for one in explained if one.stack.cell in {c for g in groups for c in g.cells}]
     if shown:
         yield waterfall(found, shown[:MAX_STACKS], len(shown))
+    for number, family in enumerate(families(found)[:MAX_FAMILIES], 1):
+        yield scaling(found, family, number)
+    measurements = histories(found.plan, found.results.trials)
     for number, group in enumerate(groups, 1):
         medians = [one.values.median for one in _summaries(found, group) if one.values]
         if medians:
             yield points(found, group, number)
         if any(median > 0 for median in medians):
             yield drift(found, group, number)
+            yield distribution(found, group, number)
+        if medians and len(rivals(group)) >= FEWEST:
+            yield matrix(found, group, number, measurements)
+        if has_life(found, group):
+            yield gantt(found, group, number)
 
 
 def drawn(found: Findings) -> tuple[Group, ...]:

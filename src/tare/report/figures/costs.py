@@ -8,7 +8,16 @@ from typing import Any
 
 from tare.compare import Attribution, Comparison
 from tare.report import theme
-from tare.report.figures.figure import NARROW, Figure, Spec, facets, label_width, within
+from tare.report.figures.figure import (
+    BESIDE,
+    NARROW,
+    Figure,
+    Spec,
+    facets,
+    fitted,
+    label_width,
+    within,
+)
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import TIMES, cost_text, costs_text, share_text
 from tare.stats.sequential import Verdict
@@ -49,7 +58,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
         )
 
     def draw(width: int) -> Spec:
-        left = label_width(order)
+        left = round(min(label_width(order), BESIDE * width))
         right = 64 if width < NARROW else 150
         plot = max(60, width - left - right)
         x = {
@@ -58,7 +67,12 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
             "scale": {"type": "log", "domain": [low, high], "nice": False},
             "axis": _cost_axis(low, high, plot),
         }
-        y = {"field": "platform", "type": "nominal", "sort": order, "axis": {"title": None}}
+        y = {
+            "field": "platform",
+            "type": "nominal",
+            "sort": order,
+            "axis": {"title": None, **fitted(order, left - 12)},
+        }
         colour = {"field": "colour", "type": "nominal", "scale": None}
         layers = [
             {
@@ -126,7 +140,8 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
     low, high = min(1.0, *ends) / 1.05, max(1.0, *ends) * 1.05
 
     def draw(width: int) -> Spec:
-        left = label_width(value["step"] for value in values)
+        names = [value["step"] for value in values]
+        left = round(min(label_width(names), BESIDE * width))
         right = 64 if width < NARROW else 150
         plot = max(60, width - left - right)
         x = {
@@ -135,7 +150,12 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
             "scale": {"type": "log", "domain": [low, high], "nice": False},
             "axis": _cost_axis(low, high, plot),
         }
-        y = {"field": "step", "type": "nominal", "sort": None, "axis": {"title": None}}
+        y = {
+            "field": "step",
+            "type": "nominal",
+            "sort": None,
+            "axis": {"title": None, **fitted(names, left - 12)},
+        }
         layers = [
             _line_at_one(x),
             {

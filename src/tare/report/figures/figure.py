@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -22,6 +23,8 @@ MAX_POINTS = 600
 FARTHEST = 1e15
 """Values beyond this, in the unit of the chart, are drawn at its edge."""
 
+BESIDE = 0.4
+"""The labels of an axis take no more of a chart's width than this."""
 _CHARACTER = 6.9
 """The mean width of a character of a label, in pixels."""
 
@@ -40,7 +43,11 @@ class Figure:
 
 
 def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = False) -> Spec:
-    """Stack one plot for each value of a field, each with its title above it."""
+    """Stack one plot for each value of a field, each with its title above it.
+
+    Where nothing but the axis stands beside the plots, which is where they share y, a title is no
+    wider than a plot; else it may reach over what stands on the right.
+    """
     return {
         "$schema": SCHEMA,
         "config": theme.CONFIG,
@@ -57,7 +64,7 @@ def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = Fa
                     "labelAnchor": "start",
                     "labelAlign": "left",
                     "labelPadding": 6,
-                    "labelLimit": spec["width"] + 60,
+                    "labelLimit": spec["width"] + (16 if shared_y else 60),
                 },
             }
         },
@@ -69,6 +76,21 @@ def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = Fa
 def label_width(labels: Iterable[str]) -> int:
     """Guess how wide the labels of an axis will be, with the room beside them."""
     return round(12 + _CHARACTER * max(map(len, labels), default=0))
+
+
+def shortened(text: str, width: float, character: float = _CHARACTER) -> str:
+    """Leave out the middle of a text that is wider than so many pixels; its ends tell more."""
+    room = max(5, int(width / character))
+    if len(text) <= room:
+        return text
+    kept = room - 1
+    return f"{text[: kept - kept // 2]}…{text[-(kept // 2) :]}"
+
+
+def fitted(labels: Iterable[str], width: float) -> Spec:
+    """Give what makes an axis write its labels in so many pixels, each still its own."""
+    short = {label: shortened(label, width) for label in labels}
+    return {"labelExpr": f"{json.dumps(short)}[datum.value]"}
 
 
 def within(value: float, *, log: bool) -> float:

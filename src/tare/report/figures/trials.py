@@ -9,11 +9,13 @@ from typing import Any
 from tare.model import Better, Cell, Kind, Metric, Status, Trial
 from tare.report import theme
 from tare.report.figures.figure import (
+    BESIDE,
     NARROW,
     SCHEMA,
     Figure,
     Spec,
     facets,
+    fitted,
     label_width,
     sample,
     within,
@@ -38,7 +40,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         (cell, one)
         for cell in group.cells
         for one in found.measured[cell.id]
-        if _is_number(one, metric)
+        if is_number(one, metric)
     ]
     without = [
         (cell, one)
@@ -46,7 +48,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         for one in found.trials[cell.id]
         if one.kind is Kind.MEASURED
         if one.status in (Status.FAILED, Status.DNR)
-        or (metric.name in one.samples and not _is_number(one, metric))
+        or (metric.name in one.samples and not is_number(one, metric))
     ]
     summaries = [found.summaries[cell.id, metric.name] for cell in group.cells]
     medians = [one.values.median for one in summaries if one.values]
@@ -85,11 +87,11 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         }
         for one in summaries
         if one.values
-        for ends in [_ends(found, one.cell, metric, scale.factor, log=log)]
+        for ends in [median_ends(found, one.cell, metric, scale.factor, log=log)]
     ]
     title = f"{metric.name} ({scale.unit})" if scale.unit else metric.name
     caption = (
-        f"Each point is one trial, those of earlier blocks higher in their row; {_better(metric)}. "
+        f"Each point is one trial, those of earlier blocks higher in their row; {better(metric)}. "
         "The tick is the median, the bar its 95 % interval for this platform alone: "
         "compare platforms by the table, which uses the pairs."
     )
@@ -100,7 +102,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     def draw(width: int) -> Spec:
         # On a phone the labels stand in the plot, above their points.
         narrow = width < NARROW
-        left = 8 if narrow else label_width(platform_text(cell) for cell in group.cells)
+        names = [platform_text(cell) for cell in group.cells]
+        left = 8 if narrow else round(min(label_width(names), BESIDE * width))
         plot = max(60, width - left - 34)
         inside = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -30}
         x = {
@@ -122,8 +125,13 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         y = {
             "field": "platform",
             "type": "nominal",
-            "sort": [platform_text(cell) for cell in group.cells],
-            "axis": {"title": None, "grid": True, **(inside if narrow else {})},
+            "sort": names,
+            "axis": {
+                "title": None,
+                "grid": True,
+                **fitted(names, (width - 40 if narrow else left) - 12),
+                **(inside if narrow else {}),
+            },
             "scale": {"paddingInner": 0.5 if narrow else 0.2, "paddingOuter": 0.3},
         }
         when = {"field": "when", "type": "quantitative", "scale": {"domain": [0, 1]}}
@@ -188,7 +196,7 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
         for cell in group.cells
         if cell.id in medians
         for one in found.trials[cell.id]
-        if _is_number(one, metric) and one.status in (Status.OK, Status.SUSPECT)
+        if is_number(one, metric) and one.status in (Status.OK, Status.SUSPECT)
     ]
     chosen = sample(trials, found.plan.seed)
     values = [
@@ -264,11 +272,13 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
     return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
 
 
-def _is_number(trial: Trial, metric: Metric) -> bool:
+def is_number(trial: Trial, metric: Metric) -> bool:
+    """Whether a trial has a finite value of a metric."""
     return math.isfinite(trial.samples.get(metric.name, math.nan))
 
 
-def _better(metric: Metric) -> str:
+def better(metric: Metric) -> str:
+    """Say which way a metric improves."""
     return f"{'more' if metric.better is Better.HIGHER else 'less'} is better"
 
 
@@ -294,7 +304,7 @@ def _sampled(chosen: int, there: int) -> str:
     return "" if chosen == there else f" {chosen:,} of {there:,} points drawn, chosen at random."
 
 
-def _ends(
+def median_ends(
     found: Findings, cell: Cell, metric: Metric, factor: float, *, log: bool
 ) -> tuple[float | None, float | None]:
     """Give the 95 % interval of a cell's median by order statistics: for any distribution."""

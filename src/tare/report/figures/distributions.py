@@ -1,0 +1,173 @@
+"""How the values of each platform are distributed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tare.model import Better, Cell, Kind, Metric, Status
+from tare.report import theme
+from tare.report.figures.figure import Figure, Spec, within
+from tare.report.figures.lanes import at, lanes, line_of
+from tare.report.figures.marks import own_gap
+from tare.report.figures.trials import is_number
+from tare.report.findings import Findings, Group, platform_text
+from tare.report.numbers import scale_for
+
+MAX_STEPS = 100
+"""So many steps are drawn of a longer staircase; each lies on it exactly."""
+FAR = 5.0
+"""The axis ends where a value is so many times as far from its median as the tenth part is that
+lies farthest out, on the platform where that is farthest."""
+
+
+def distribution(found: Findings, group: Group, number: int) -> Figure:
+    """Show the empirical distribution of each platform about its own median.
+
+    A staircase, and no violin: it has one step for each value, so it shows as much as 5 values
+    know and all that 200 do. A density needs a bandwidth, which at 5 values would be the whole
+    picture; a box hides two humps. Values stand as differences from the median of their own
+    platform, because where they lie is shown by the points, and beside a cost of 14 every spread of
+    1 % would be an upright line.
+    """
+    metric = group.metrics[0]
+    colours = theme.colours(found.platforms)
+    values = {cell.id: _differences(found, cell, metric) for cell in group.cells}
+    low, high = _reach(list(values.values()))
+    stairs = {
+        cell.id: _stairs(values[cell.id], _lost(found, cell, metric), metric.better, (low, high))
+        for cell in group.cells
+    }
+    medians = [found.summaries[cell.id, metric.name].values for cell in group.cells]
+    scale = scale_for(metric.unit, (one.median for one in medians if one))
+    titles, marks = [], []
+    for lane, (cell, one) in enumerate(zip(group.cells, medians, strict=True)):
+        middle = f"median {scale.full(one.median)}, n {one.n}" if one else own_gap(found, cell)
+        beyond = sum(not low <= value <= high for value in values[cell.id])
+        far = f", {beyond} beyond the axis" if beyond else ""
+        note = f"{middle or 'no value'}{_flawed(found, cell, metric)}{far}"
+        titles.append((platform_text(cell), note))
+        marks += _placed(stairs[cell.id], lane, colours[cell.platform])
+    base = next(
+        (
+            stairs[cell.id]
+            for cell in group.cells
+            if cell.platform == found.plan.baseline and not cell.control and cell.injected is None
+        ),
+        [],
+    )
+    beside = [one for lane in range(len(titles)) for one in _placed(base, lane, theme.MUTED)]
+    caption = (
+        f"The share of trials whose {metric.name} is at most so much, as a difference in % from "
+        "the platform's own median: a steep staircase is a steady platform, a flat stretch in its "
+        "middle is two humps. The grey one in each plot is the baseline's. "
+        f"{'More' if metric.better is Better.HIGHER else 'Less'} is better."
+    )
+    if any(_lost(found, cell, metric) for cell in group.cells):
+        end = "starts above 0 %" if metric.better is Better.HIGHER else "ends below 100 %"
+        caption += f" Trials without a value count as worse than all others: a staircase {end}."
+    if any(not low <= value <= high for some in values.values() for value in some):
+        caption += " What lies beyond the axis is drawn at its edge, and counted."
+    if any(one and one.n > MAX_STEPS for one in medians):
+        caption += f" Of more than {MAX_STEPS} values {MAX_STEPS} steps are drawn."
+
+    def draw(width: int) -> Spec:
+        x: Spec = {
+            "field": "value",
+            "type": "quantitative",
+            "scale": {"zero": True, "nice": False, "padding": 8},
+            "axis": {
+                "title": f"{metric.name}, difference from own median (%)",
+                "tickCount": 5,
+                "format": "+~r",
+                "labelOverlap": "greedy",
+                "labelExpr": "datum.value ? datum.label : '0'",
+            },
+        }
+        stair = {"interpolate": "step-after"}
+        colour: Spec = {"field": "colour", "type": "nominal", "scale": None}
+        layers = [
+            line_of(beside, {**stair, "strokeWidth": 1.5, "opacity": 0.45}, color=colour),
+            line_of(marks, {**stair, "strokeWidth": 2}, color=colour),
+        ]
+        return lanes(width, titles, {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"}, x, layers)
+
+    return Figure(f"distribution-{number:02d}", f"{group.name}: distribution", caption, draw)
+
+
+def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
+    """Give the values in order, in % from their median; none where that is nothing to relate to."""
+    described = found.summaries[cell.id, metric.name].values
+    if described is None or described.median <= 0:
+        return []
+    return sorted(
+        within(100 * (one.samples[metric.name] / described.median - 1), log=False)
+        for one in found.measured[cell.id]
+        if is_number(one, metric)
+    )
+
+
+def _reach(some: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Choose the ends of the axis: one value far away must not make a line of all others."""
+    known = [values for values in some if values]
+    widest = max(
+        (abs(values[round(share * (len(values) - 1))]) for values in known for share in (0.1, 0.9)),
+        default=0.0,
+    )
+    far = FAR * widest or math.inf
+    return (
+        max(-far, min((values[0] for values in known), default=0.0)),
+        min(far, max((values[-1] for values in known), default=0.0)),
+    )
+
+
+def _stairs(
+    values: Sequence[float], lost: int, better: Better, ends: tuple[float, float]
+) -> list[dict[str, float]]:
+    """Give the corners of a staircase between the ends of the axis."""
+    if not values:
+        return []
+    below = lost if better is Better.HIGHER else 0
+    total = len(values) + lost
+    inside = [min(max(value, ends[0]), ends[1]) for value in values]
+    return [
+        {"value": inside[0], "share": below / total},
+        *(
+            {"value": inside[place], "share": (below + place + 1) / total}
+            for place in _places(inside)
+        ),
+    ]
+
+
+def _placed(steps: Sequence[dict[str, float]], lane: int, colour: str) -> list[dict[str, Any]]:
+    return [
+        {"lane": lane, "place": place, "colour": colour, "value": one["value"]}
+        | {"y": at(lane, one["share"])}
+        for place, one in enumerate(steps)
+    ]
+
+
+def _places(values: Sequence[float]) -> list[int]:
+    """Choose the steps that are drawn: all, or evenly many with the first and the last."""
+    if len(values) <= MAX_STEPS:
+        return list(range(len(values)))
+    last = len(values) - 1
+    return sorted({round(place * last / (MAX_STEPS - 1)) for place in range(MAX_STEPS)})
+
+
+def _lost(found: Findings, cell: Cell, metric: Metric) -> int:
+    """Count the trials that were to give a value and gave none."""
+    return sum(
+        one.status in (Status.FAILED, Status.DNR)
+        or (metric.name in one.samples and not is_number(one, metric))
+        for one in found.trials[cell.id]
+        if one.kind is Kind.MEASURED
+    )
+
+
+def _flawed(found: Findings, cell: Cell, metric: Metric) -> str:
+    suspect = sum(one.status is Status.SUSPECT for one in found.measured[cell.id])
+    lost = _lost(found, cell, metric)
+    said = f", {suspect} suspect" if suspect else ""
+    return said + (f", {lost} without a value" if lost and found.measured[cell.id] else "")

@@ -1,0 +1,147 @@
+"""The significance matrix: every platform against every other, on one workload.
+
+It is what Table 4 of Laine (2017) gives as p values of Student's test; here the pairs are those of
+the same blocks, and Holm's correction is over all pairs of the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from tare.compare import FAMILYWISE, Comparison
+from tare.compare.comparison import measured
+from tare.compare.control import with_holm
+from tare.compare.pairing import History
+from tare.model import Cell, Design
+from tare.report import theme
+from tare.report.figures.figure import Figure, Spec
+from tare.report.figures.grid import Box, Line, grid
+from tare.report.figures.heat import BETTER, MAX_COLUMNS, WORSE, brief
+from tare.report.figures.marks import MARKS, SHORT, explained, own_gap
+from tare.report.findings import Findings, Group, platform_text
+from tare.report.numbers import cost_text, p_text
+from tare.stats.schedule import level
+from tare.stats.sequential import Verdict
+
+FEWEST = 3
+"""Of two platforms the table of verdicts says all."""
+
+_STRENGTH = 0.4
+_TURNED = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
+
+Contests = Mapping[tuple[str, str], Comparison]
+"""Comparisons by the ids of a cell and of the one that it is compared with."""
+
+
+def rivals(group: Group) -> tuple[Cell, ...]:
+    """List the cells of a group that are platforms of their own."""
+    own = [cell for cell in group.cells if not cell.control and cell.injected is None]
+    return tuple(own[:MAX_COLUMNS])
+
+
+def contests(found: Findings, cells: Sequence[Cell], histories: Mapping[str, History]) -> Contests:
+    """Compare each cell with each, as the plan compares them with the baseline; Holm over all."""
+    plan = found.plan
+    # The baseline comes first, because in a duet only it has a partner in every pair.
+    ordered = sorted(cells, key=lambda cell: cell.platform != plan.baseline)
+    rows = [
+        measured(
+            Comparison(
+                cell=cell,
+                baseline=reference,
+                metric=plan.metrics[cell.workload][0],
+                primary=True,
+                level=level(plan.repetition.max_blocks),
+                variant=plan.repetition.variant,
+            ),
+            histories,
+            plan.repetition,
+        )
+        for reference, cell in combinations(ordered, 2)
+    ]
+    held: dict[tuple[str, str], Comparison] = {}
+    for row in with_holm(rows):
+        if row.baseline is not None:
+            held[row.cell.id, row.baseline.id] = row
+            held[row.baseline.id, row.cell.id] = _turned(row)
+    return held
+
+
+def matrix(found: Findings, group: Group, number: int, histories: Mapping[str, History]) -> Figure:
+    """Show which platform is shown to be better than which on one workload."""
+    cells = rivals(group)
+    held = contests(found, cells, histories)
+    lines = [
+        Line(
+            f"{place + 1} {platform_text(cell)}",
+            [_box(found, cell, other, held.get((cell.id, other.id))) for other in cells[:place]],
+        )
+        for place, cell in enumerate(cells)
+    ]
+    words = {box.number[0] for line in lines for box in line.boxes}
+    tests = sum(row.holm_p is not None for row in held.values()) // 2
+    caption = (
+        "Cost of each row as a multiple of the column's, numbered as the rows are, by "
+        f"{group.metrics[0].name}, in the same blocks. Marks hold beside all others of this "
+        f"matrix (Holm's p of {tests} comparisons at most {FAMILYWISE:g}, looks allowed for): "
+        "▲ the row is worse, ▼ the row is better. In brackets: alone yes, beside all others "
+        "it can be luck. = the same within the margin; ? not told apart, which is not equal."
+        f"{explained(words)}"
+    )
+    if found.plan.repetition.design is Design.DUET:
+        caption += (
+            " In this duet only pairs with the baseline were measured at the same moment; the "
+            "others share a block."
+        )
+    there = sum(not cell.control and cell.injected is None for cell in group.cells)
+    if there > len(cells):
+        caption += f" The first {len(cells)} of {there} platforms are drawn."
+
+    def draw(width: int) -> Spec:
+        return grid(width, [str(place) for place in range(1, len(cells))], lines)
+
+    return Figure(f"matrix-{number:02d}", f"{group.name}: each against each", caption, draw)
+
+
+def _turned(row: Comparison) -> Comparison:
+    """Read a comparison from the other side."""
+    return replace(
+        row,
+        cost=None if row.cost is None else 1 / row.cost if row.cost > 0 else float("inf"),
+        low=None if row.high is None else 1 / row.high if row.high > 0 else float("inf"),
+        high=None if row.low is None else 1 / row.low if row.low > 0 else float("inf"),
+        verdict=_TURNED.get(row.verdict, row.verdict),
+    )
+
+
+def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Box:
+    if row is None:
+        return Box(("", ""), "", theme.PAPER, 0, "")
+    who = f"{platform_text(cell)} against {platform_text(other)}"
+    if row.verdict is Verdict.NOT_MEASURED or row.cost is None:
+        word = own_gap(found, cell) or own_gap(found, other) or "no ratio"
+        mark = "" if row.verdict is Verdict.NOT_MEASURED else _mark(row)
+        why = row.reason or row.why_no_cost or word
+        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, f"{who}: {why}")
+    said = f"{who}: {cost_text(row.cost)}, {row.verdict.value}, Holm's p {p_text(row.holm_p)}"
+    colour, strength = _colour(row)
+    return Box((cost_text(row.cost), brief(row.cost)), _mark(row), colour, strength, said)
+
+
+def _holds(row: Comparison) -> bool:
+    return row.holm_p is not None and row.holm_p <= FAMILYWISE
+
+
+def _mark(row: Comparison) -> str:
+    mark = MARKS[row.verdict]
+    return mark if _holds(row) or row.verdict not in _TURNED else f"({mark})"
+
+
+def _colour(row: Comparison) -> tuple[str, float]:
+    if row.verdict is Verdict.SAME:
+        return theme.BAND, 1
+    if not _holds(row) or row.verdict not in _TURNED:
+        return theme.PAPER, 0
+    return (WORSE if row.verdict is Verdict.SLOWER else BETTER), _STRENGTH

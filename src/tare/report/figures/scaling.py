@@ -1,0 +1,334 @@
+"""How a workload scales: its first metric against a numeric factor, a plot a platform."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.model import INJECTED, Cell, Metric, Scalar
+from tare.report import theme
+from tare.report.figures.figure import Figure, Spec, within
+from tare.report.figures.knee import knee
+from tare.report.figures.lanes import at, lanes, line_of, round_ticks, share_of, vertical
+from tare.report.figures.marks import own_gap
+from tare.report.figures.trials import better, median_ends
+from tare.report.findings import Findings, Group, params_text, platform_text
+from tare.report.numbers import Scale, bytes_text, plain, scale_for
+
+LEVELS = 3
+"""Two points make a line whatever lies between."""
+MAX_FAMILIES = 6
+"""So many courses are drawn."""
+
+_FAR = 20
+"""A factor or a metric that spans more than this is drawn on a logarithmic axis."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Groups that differ in one numeric factor, by its level; ``along`` are those that go with it.
+
+    A factor goes with another if each level of one has one level of the other, as memory that
+    grows with the CPUs: then nobody can say which of them it was.
+    """
+
+    name: str
+    factor: str
+    along: tuple[str, ...]
+    groups: Mapping[float, Group]
+
+
+def families(found: Findings) -> list[Family]:
+    """Find the numeric factors of the study and the groups that lie along them."""
+    by_workload: dict[str, list[Group]] = {}
+    for group in found.groups:
+        by_workload.setdefault(group.workload, []).append(group)
+    return [one for groups in by_workload.values() for one in _families(groups)]
+
+
+def scaling(found: Findings, family: Family, number: int) -> Figure:
+    """Show medians with intervals against the factor, and where the course bends."""
+    metric = next(iter(family.groups.values())).metrics[0]
+    colours = theme.colours(found.platforms)
+    courses = {
+        platform: [
+            _point(found, cells.get(level), level, metric) for level in sorted(family.groups)
+        ]
+        for platform, cells in _lines(family).items()
+    }
+    axis = _axis(metric, [one for course in courses.values() for one in course])
+    levels = sorted(family.groups)
+    log_x = levels[0] > 0 and levels[-1] / levels[0] > _FAR
+    base = next(
+        (
+            course
+            for cells, course in zip(_lines(family).values(), courses.values(), strict=True)
+            if {cell.platform for cell in cells.values()} == {found.plan.baseline}
+        ),
+        [],
+    )
+    marks: list[dict[str, Any]] = []
+    beside: list[dict[str, Any]] = []
+    bends: list[dict[str, Any]] = []
+    titles = []
+    for lane, (platform, cells) in enumerate(_lines(family).items()):
+        colour = colours[next(iter(cells.values())).platform]
+        course = courses[platform]
+        marks += _placed(course, lane, axis, colour)
+        beside += _placed(base, lane, axis, theme.MUTED)
+        bend = _bend(course)
+        if bend is not None:
+            bends.append({"level": bend, "y": at(lane, 0), "top": at(lane, 1)})
+        titles.append((platform, _note(found, family, cells, bend)))
+    x_title = f"{_named(family.factor)}{', logarithmic' if log_x else ''}"
+    unit = f" ({axis.scale.unit})" if axis.scale.unit else ""
+
+    def draw(width: int) -> Spec:
+        x: Spec = {
+            "field": "level",
+            "type": "quantitative",
+            "scale": {
+                "type": "log" if log_x else "linear",
+                "zero": False,
+                "nice": False,
+                "padding": 12,
+            },
+            "axis": {
+                "title": x_title,
+                "values": levels,
+                "labelExpr": f"{json.dumps(_labels(family))}['' + datum.value]",
+                "labelOverlap": "greedy",
+                "grid": False,
+            },
+        }
+        colour: Spec = {"field": "colour", "type": "nominal", "scale": None}
+        known = [one for one in marks if one["y"] is not None]
+        layers: list[Spec] = [
+            line_of(beside, {"opacity": 0.45, "strokeWidth": 1.5}, color=colour),
+            {
+                "data": {"values": bends},
+                "mark": {
+                    "type": "rule",
+                    "color": theme.MUTED,
+                    "strokeDash": [4, 3],
+                    "aria": False,
+                },
+                "encoding": {"y2": {"field": "top"}},
+            },
+            line_of(marks, {"strokeWidth": 2}, color=colour),
+            {
+                "data": {"values": [one for one in known if one["low"] is not None]},
+                "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
+                "encoding": {
+                    "y": {**vertical(len(titles)), "field": "low"},
+                    "y2": {"field": "high"},
+                    "color": colour,
+                },
+            },
+            {
+                "data": {"values": known},
+                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+                "encoding": {"color": colour, "description": {"field": "text"}},
+            },
+        ]
+        return lanes(width, titles, axis.labels, x, layers)
+
+    return Figure(
+        f"scaling-{number:02d}",
+        f"{family.name}: against {_named(family.factor)}",
+        f"{metric.name}{unit} against {_named(family.factor)}; {better(metric)}. "
+        + _caption(found, family, bent=bool(bends), log=axis.log),
+        draw,
+    )
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The axis of every lane: its unit and its ticks, in that unit."""
+
+    scale: Scale
+    ticks: Sequence[float]
+    log: bool
+
+    @property
+    def labels(self) -> dict[float, str]:
+        return {share_of(one, self.ticks, log=self.log): plain(one) for one in self.ticks}
+
+    def share(self, value: float | None) -> float | None:
+        if value is None or (self.log and value <= 0):
+            return None
+        scaled = within(value / self.scale.factor, log=self.log)
+        return min(1.0, max(0.0, share_of(scaled, self.ticks, log=self.log)))
+
+
+def _axis(metric: Metric, points: Sequence[Mapping[str, Any]]) -> _Axis:
+    """Choose an axis that holds all intervals; it begins at zero or is logarithmic."""
+    medians = [one["median"] for one in points if one["median"] is not None]
+    ends = [one[end] for one in points for end in ("low", "high") if one[end] is not None]
+    scale = scale_for(metric.unit, medians)
+    log = bool(medians) and min(medians) > 0 and max(medians) / min(medians) > _FAR
+    held = [within(one / scale.factor, log=log) for one in (*medians, *ends) if one > 0 or not log]
+    low = min(held, default=1.0) if log else min(0.0, *held, 0.0)
+    return _Axis(scale, round_ticks(low, max(held, default=1.0), log=log), log)
+
+
+def _bend(course: Sequence[Mapping[str, Any]]) -> float | None:
+    known = [one for one in course if one["median"] is not None]
+    at = knee([one["level"] for one in known], [one["median"] for one in known])
+    return None if at is None else known[at]["level"]
+
+
+def _placed(
+    course: Sequence[Mapping[str, Any]], lane: int, axis: _Axis, colour: str
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "lane": lane,
+            "place": place,
+            "colour": colour,
+            "level": one["level"],
+            "text": one["text"],
+            **{
+                name: None if share is None else at(lane, share)
+                for name, end in (("y", "median"), ("low", "low"), ("high", "high"))
+                for share in [axis.share(one[end])]
+            },
+        }
+        for place, one in enumerate(course)
+    ]
+
+
+def _families(groups: Sequence[Group]) -> Iterator[Family]:
+    factors = [_factors(group) for group in groups]
+    names = [
+        name
+        for name in factors[0]
+        if len({one.get(name) for one in factors}) >= LEVELS and all(name in one for one in factors)
+    ]
+    taken: set[str] = set()
+    for name in names:
+        if name in taken:
+            continue
+        along = tuple(one for one in names if one != name and _together(factors, name, one))
+        taken |= {name, *along}
+        alike: dict[object, dict[float, Group]] = {}
+        for group, levels in zip(groups, factors, strict=True):
+            alike.setdefault(_rest(group, {name, *along}), {})[levels[name]] = group
+        for members in alike.values():
+            if len(members) >= LEVELS:
+                yield Family(_family_name(groups, members, name, along), name, along, members)
+
+
+def _factors(group: Group) -> dict[str, float]:
+    """Give the numbers that a group has: its parameters and its limits."""
+    params = {
+        name: float(value)
+        for name, value in group.params
+        if isinstance(value, int | float) and not isinstance(value, bool) and name != INJECTED
+    }
+    limits = {"cpus": float(group.limits.cpus), "memory_bytes": float(group.limits.memory_bytes)}
+    return {f"limit {name}" if name in params else name: v for name, v in limits.items()} | params
+
+
+def _together(factors: Sequence[Mapping[str, float]], one: str, other: str) -> bool:
+    pairs = {(levels[one], levels[other]) for levels in factors}
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+def _rest(group: Group, without: set[str]) -> object:
+    """Give all that must be alike for two groups to lie on one line."""
+    named: dict[str, Scalar] = dict(group.params)
+    params = tuple((name, value) for name, value in named.items() if name not in without)
+    factors = _factors(group)
+    limits = tuple(
+        factors[name]
+        for name in factors
+        if name.removeprefix("limit ") in ("cpus", "memory_bytes") and name not in named
+        if name not in without
+    )
+    return params, limits, group.limits.disk_cache
+
+
+def _family_name(
+    groups: Sequence[Group], members: Mapping[float, Group], name: str, along: Sequence[str]
+) -> str:
+    one = next(iter(members.values()))
+    varied = [
+        (key, value)
+        for key, value in one.params
+        if key not in (name, *along) and len({dict(group.params).get(key) for group in groups}) > 1
+    ]
+    return " · ".join([one.workload, *([params_text(tuple(varied))] if varied else [])])
+
+
+def _lines(family: Family) -> dict[str, dict[float, Cell]]:
+    """Give the cells of each platform by level; the A/A control has no line of its own."""
+    lines: dict[str, dict[float, Cell]] = {}
+    for level, group in sorted(family.groups.items()):
+        for cell in group.cells:
+            if not cell.control and cell.injected is None:
+                lines.setdefault(platform_text(cell), {})[level] = cell
+    return lines
+
+
+def _point(found: Findings, cell: Cell | None, level: float, metric: Metric) -> dict[str, Any]:
+    one = found.summaries[cell.id, metric.name].values if cell else None
+    if cell is None or one is None:
+        return {"level": level, "median": None, "low": None, "high": None, "text": ""}
+    low, high = median_ends(found, cell, metric, 1.0, log=False)
+    full = scale_for(metric.unit, [one.median]).full(one.median)
+    said = f"{platform_text(cell)} at {level:g}: {full}, n {one.n}"
+    return {"level": level, "median": one.median, "low": low, "high": high, "text": said}
+
+
+def _note(found: Findings, family: Family, cells: Mapping[float, Cell], bend: float | None) -> str:
+    """Say where a line bends, and why it has holes."""
+    labels = _labels(family)
+    parts = [] if bend is None else [f"knee at {labels[_key(bend)]}"]
+    holes: dict[str, list[str]] = {}
+    for level in sorted(family.groups):
+        cell = cells.get(level)
+        word = "not planned" if cell is None else own_gap(found, cell)
+        if word:
+            holes.setdefault(word, []).append(labels[_key(level)])
+    for word, where in holes.items():
+        parts.append(word if len(where) == len(family.groups) else f"{word} at {', '.join(where)}")
+    return "; ".join(parts) or "no knee"
+
+
+def _caption(found: Findings, family: Family, *, bent: bool, log: bool) -> str:
+    zero = "upright axes are logarithmic and have no zero" if log else "upright axes hold zero"
+    said = (
+        f"Medians with 95 % intervals where there are six values; {zero}. "
+        f"The grey line in each lane is the baseline, {found.plan.baseline}. "
+    )
+    if family.along:
+        others = " and ".join(map(_named, family.along))
+        said += f"{others} changed with it, so nobody can tell which of them it was. "
+    said += "Dashed: the knee" if bent else "No knee is found"
+    return (
+        f"{said} by Kneedle (Satopaa et al. 2011, sensitivity 1, linear axes) on the medians: "
+        "where the line lies farthest from a straight one between its ends."
+    )
+
+
+def _named(factor: str) -> str:
+    return factor.removesuffix("_bytes").removesuffix("_s").replace("_", " ") + (
+        " (s)" if factor.endswith("_s") else ""
+    )
+
+
+def _labels(family: Family) -> dict[str, str]:
+    is_size = family.factor.endswith("_bytes")
+    return {
+        _key(level): bytes_text(int(level)) if is_size and math.isfinite(level) else f"{level:g}"
+        for level in family.groups
+    }
+
+
+def _key(level: float) -> str:
+    """Write a number as Vega does when it makes a text of it."""
+    return str(int(level)) if level.is_integer() and abs(level) < 1e21 else repr(level)

@@ -1,0 +1,88 @@
+"""The three sentences at the head of the page: what costs most, what was decided, what to trust.
+
+The sentences of ``words.summary``, one a platform, stand below them as the numbers they rest on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from tare.compare import Comparison
+from tare.model import Evidence
+from tare.report import numbers, words
+from tare.report.findings import Findings, platform_text
+from tare.stats.sequential import Verdict
+
+_DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
+
+
+def three_sentences(found: Findings) -> list[str]:
+    """Say which platforms cost least and most, how many verdicts there are, and the noise."""
+    rows = [row for row in found.headline if not row.cell.control]
+    if not rows:
+        return words.summary(found)
+    return [_extremes(rows, found), _counts(rows, found), words.control_text(found)]
+
+
+def _extremes(rows: Sequence[Comparison], found: Findings) -> str:
+    worst: dict[str, Comparison] = {}
+    for row in sorted(rows, key=_size):
+        if row.verdict in _DECIDED:
+            worst[platform_text(row.cell)] = row
+    if not worst:
+        return f"Nothing has been told apart from {found.plan.baseline}: no comparison is decided."
+    ranked = sorted(worst, key=lambda name: _size(worst[name]))
+    least, most = ((name, _most(worst[name], rows, found)) for name in (ranked[0], ranked[-1]))
+    beyond = f"For the same work, {least[0]} costs"
+    if len(ranked) == 1:
+        return f"{beyond}, against {found.plan.baseline}, {least[1]}."
+    return f"{beyond} least beyond {found.plan.baseline}: {least[1]}; {most[0]} most: {most[1]}."
+
+
+def _size(row: Comparison) -> float:
+    """How bad a comparison is for the platform; a claim without a cost is beyond all numbers."""
+    if row.cost is not None:
+        return row.cost
+    return 0.0 if row.verdict is Verdict.FASTER else math.inf
+
+
+def _most(row: Comparison, rows: Sequence[Comparison], found: Findings) -> str:
+    """Say a platform's worst verdict, and on how many of its workloads there is none."""
+    name = platform_text(row.cell)
+    own = [one for one in rows if platform_text(one.cell) == name]
+    decided = sum(one.verdict in _DECIDED for one in own)
+    worst = "at worst " if len(own) > 1 else ""
+    some = f" ({decided} of {len(own)} workloads are decided)" if decided < len(own) else ""
+    return f"{worst}{_number(row, found)} on {found.group_names[row.cell.id]}{some}"
+
+
+def _number(row: Comparison, found: Findings) -> str:
+    said = words.verdict_text(row, found.plan.repetition.margin)
+    if row.cost is None:
+        return f"{said} (no cost: {row.why_no_cost})"
+    if row.cost >= words.LARGE:
+        cost, ends = numbers.cost_text(row.cost), numbers.costs_text(row.low, row.high)
+    else:
+        cost, ends = numbers.percent_text(row.cost), numbers.percents_text(row.low, row.high)
+    size = cost if ends == numbers.NONE else f"{cost} {ends}"
+    return size if row.verdict is Verdict.SLOWER else f"{said}, {size},"
+
+
+def _counts(rows: Sequence[Comparison], found: Findings) -> str:
+    counts = Counter(row.verdict for row in rows)
+    same = f"the same within {numbers.share_text(found.plan.repetition.margin)}"
+    said = {
+        Verdict.SLOWER: "slower",
+        Verdict.FASTER: "faster",
+        Verdict.SAME: same,
+        Verdict.UNDECIDED: "undecided",
+        Verdict.NOT_MEASURED: "not measured",
+    }
+    parts = [f"{counts[verdict]:,} {word}" for verdict, word in said.items() if counts[verdict]]
+    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+    weighed = [row for row in rows if row.evidence is not None]
+    likely = sum(row.evidence is Evidence.LIKELY for row in weighed)
+    doubt = f"; luck is not ruled out in {likely:,} of {len(weighed):,} verdicts" if likely else ""
+    return f"Of {len(rows):,} comparison{'s' * (len(rows) > 1)}: {listed}{doubt}."

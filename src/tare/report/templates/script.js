@@ -1,0 +1,407 @@
+"use strict";
+
+// The page can be read without this script: it filters, sorts, and opens trials. What comes from a
+// study is placed as text only; no markup is ever made of it. Nothing is stored or fetched.
+
+const STEP = 50; // so many lines are shown at first: the browser takes longer for each than the filter
+
+const element = (id) => document.getElementById(id);
+
+function make(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+function labelled(tag, label, text, className = "") {
+  const node = make(tag, { className }, text);
+  node.dataset.label = label;
+  return node;
+}
+
+const contains = (text, words) => words.every((word) => text.includes(word));
+const wordsOf = (input) => input.value.toLowerCase().split(/\s+/).filter(Boolean);
+const counted = (number, what) =>
+  `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+
+// What has no value stands last, whichever way one sorts.
+function compared(one, other, descending) {
+  if (one === null || other === null) return (one === null) - (other === null);
+  const order = typeof one === "string" ? one.localeCompare(other, "en") : one - other;
+  return (descending ? -order : order) || 0;
+}
+
+function numberOf(text) {
+  const bare = String(text ?? "").replaceAll(",", "").replace("\u2212", "-").replace("∞", "Infinity");
+  return bare === "" || Number.isNaN(Number(bare)) ? null : Number(bare);
+}
+
+// Headings become buttons: the first press sorts, the second turns round, the third undoes.
+function sortable(heading, first, changed) {
+  const button = make("button", { type: "button", className: "sort" }, ...heading.childNodes);
+  button.addEventListener("click", () => {
+    const now = heading.getAttribute("aria-sort");
+    const second = first === "descending" ? "ascending" : "descending";
+    const next = now === null ? first : now === first ? second : null;
+    changed(next === null ? null : heading.dataset.key, next === "descending");
+  });
+  heading.replaceChildren(button);
+}
+
+function showOrder(headings, key, descending) {
+  for (const heading of headings) {
+    if (heading.dataset.key !== key || key === null) heading.removeAttribute("aria-sort");
+    else heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  }
+}
+
+// ---- light and dark: the rules for the dark are there, the button says when they hold
+
+function themes(button) {
+  const dark = [...document.styleSheets]
+    .flatMap((sheet) => [...sheet.cssRules])
+    .filter((rule) => rule.media?.mediaText.includes("prefers-color-scheme: dark"));
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null;
+  const show = () => {
+    const isDark = chosen ?? system.matches;
+    button.textContent = isDark ? "Light" : "Dark";
+    button.setAttribute("aria-label", isDark ? "Show in light colours" : "Show in dark colours");
+    if (chosen === null) return;
+    for (const rule of dark) rule.media.mediaText = isDark ? "screen" : "not all";
+    document.documentElement.style.colorScheme = isDark ? "dark" : "light";
+  };
+  button.addEventListener("click", () => {
+    chosen = !(chosen ?? system.matches);
+    show();
+  });
+  system.addEventListener("change", show);
+  button.hidden = false;
+  show();
+}
+
+// ---- the table of verdicts
+
+// A line of a cell with those below it that belong to it: other variants, notes.
+function bundlesOf(table) {
+  const bundles = [];
+  for (const body of table.tBodies) {
+    for (const row of body.rows) {
+      if (row.dataset.cost !== undefined) bundles.push({ head: row, rows: [row], body });
+      else if (bundles.at(-1)?.body === body) bundles.at(-1).rows.push(row);
+    }
+  }
+  return bundles;
+}
+
+function valueOf(bundle, key) {
+  const value = bundle.head.dataset[key] ?? "";
+  return key === "platform" ? value : numberOf(value);
+}
+
+function verdicts(table, controls) {
+  const bundles = bundlesOf(table);
+  const headings = [...table.tHead.querySelectorAll("th[data-key]")];
+  const inputs = {
+    text: element("find"),
+    verdict: element("by-verdict"),
+    workload: element("by-workload"),
+    platform: element("by-platform"),
+  };
+  const order = element("by-order");
+  const sorted = make("tbody");
+  const rest = element("rest");
+  let limit = STEP;
+  const bodies = [...table.tBodies];
+  let ordered = bundles;
+
+  function filter() {
+    const words = wordsOf(inputs.text);
+    const keys = ["verdict", "workload", "platform"].filter((key) => inputs[key].value !== "");
+    let shown = 0;
+    const used = new Set();
+    for (const bundle of ordered) {
+      bundle.text ??= [bundle.body.rows[0], ...bundle.rows]
+        .map((row) => row.textContent).join(" ").toLowerCase();
+      const { dataset } = bundle.head;
+      const matches = contains(bundle.text, words)
+        && keys.every((key) => dataset[key === "verdict" ? "word" : key] === inputs[key].value);
+      const visible = matches && shown < limit;
+      for (const row of bundle.rows) row.hidden = !visible;
+      if (visible) used.add(bundle.body);
+      if (matches) shown += 1;
+    }
+    for (const body of bodies) body.hidden = sorted.isConnected || !used.has(body);
+    element("shown").textContent = shown === bundles.length
+      ? counted(shown, "line") : `${shown.toLocaleString("en")} of ${counted(bundles.length, "line")}`;
+    controls.classList.toggle("filtered", shown !== bundles.length);
+    rest.hidden = shown <= limit;
+    rest.textContent = `Show ${shown - limit} more`;
+  }
+
+  function sort(key, descending) {
+    ordered = [...bundles];
+    if (key !== null) {
+      ordered.sort((one, other) => compared(valueOf(one, key), valueOf(other, key), descending));
+      for (const bundle of ordered) sorted.append(...bundle.rows);
+      table.append(sorted);
+    } else {
+      for (const bundle of ordered) bundle.body.append(...bundle.rows);
+      sorted.remove();
+    }
+    table.classList.toggle("flat", key !== null);
+    showOrder(headings, key, descending);
+    order.value = key === null ? "" : `${key} ${descending ? "descending" : "ascending"}`;
+    filter();
+  }
+
+  for (const heading of headings) {
+    const { key } = heading.dataset;
+    const name = heading.textContent.trim().replace(/\s+/g, " ");
+    order.append(
+      make("option", { value: `${key} descending` }, `${name}, ${key === "platform" ? "Z first" : "largest first"}`),
+      make("option", { value: `${key} ascending` }, `${name}, ${key === "platform" ? "A first" : "smallest first"}`),
+    );
+    sortable(heading, ["platform", "verdict"].includes(key) ? "ascending" : "descending", sort);
+  }
+  order.addEventListener("change", () => {
+    const [key, way] = order.value.split(" ");
+    sort(key || null, way === "descending");
+  });
+  for (const input of Object.values(inputs)) input.addEventListener("input", filter);
+  element("clear").addEventListener("click", () => {
+    for (const input of Object.values(inputs)) input.value = "";
+    sort(null, false);
+    inputs.text.focus();
+  });
+  rest.addEventListener("click", () => {
+    limit = Infinity;
+    filter();
+  });
+  addEventListener("beforeprint", () => rest.click());
+  controls.hidden = false;
+  filter();
+}
+
+// ---- trials: a list in a dialog or on a page of its own, and one trial in a dialog above it
+
+let read = null;
+
+function trials() {
+  if (read !== null) return read;
+  const data = JSON.parse(element("trials-data").textContent);
+  const shared = new Set(data.shared);
+  read = data.trials.map((places, number) => {
+    const trial = { number: number + 1, total: data.trials.length, data };
+    data.fields.forEach((name, place) => {
+      trial[name] = shared.has(name) ? data.texts[places[place]] : places[place];
+    });
+    trial.cell = data.cells[trial.cell];
+    const { cell } = trial;
+    trial.text = [cell.name, cell.workload, place(trial), state(trial), trial.instance,
+      trial.reason, ...trial.warnings].join(" ").toLowerCase();
+    return trial;
+  });
+  return read;
+}
+
+const place = ({ block, slot }) => `block ${block}, slot ${slot}`;
+
+function state({ status, kind, repeat }) {
+  if (kind === "warmup") return `${status} (warm-up)`;
+  return repeat ? `${status} (run again)` : status;
+}
+
+function firstValue({ samples, cell }) {
+  const unit = cell.metrics[0]?.[1] ?? "";
+  return samples[0] ? `${samples[0]} ${unit}`.trim() : "–";
+}
+
+const remark = ({ reason, warnings }) => [reason, ...warnings].filter(Boolean).join("; ");
+
+// Of the trials of many cells the values have many units and are not sorted by.
+function columnsOf(cell) {
+  const own = [
+    { key: "number", name: "trial", value: (trial) => trial.number },
+    { key: "state", name: "status", value: state, text: state, className: "status" },
+    { key: "duration", name: "duration, s", className: "n", text: (trial) => trial.duration,
+      value: (trial) => numberOf(trial.duration) },
+    { key: "instance", name: "instance", text: (trial) => trial.instance,
+      value: (trial) => trial.instance },
+    { key: "remark", name: "why, warnings", className: "remark", text: remark,
+      value: (trial) => remark(trial) || null },
+  ];
+  const value = { key: "value", name: cell?.metrics[0]?.[0] ?? "value", className: "n",
+    text: firstValue, value: cell && ((trial) => numberOf(trial.samples[0])) };
+  const where = ["workload", "name"].map((key) => ({
+    key, name: key === "name" ? "platform" : key, text: (trial) => trial.cell[key],
+    value: (trial) => trial.cell[key] }));
+  return [own[0], ...(cell ? [] : where), own[1], value, ...own.slice(2)];
+}
+
+function trialList() {
+  const rows = element("trial-rows");
+  const text = element("trial-text");
+  const status = element("trial-status");
+  const more = element("trial-more");
+  let all = [];
+  let some = [];
+  let columns = [];
+  let order = { key: null, descending: false };
+
+  function row(trial) {
+    const button = make("button", { type: "button", className: "open" }, place(trial));
+    button.addEventListener("click", () => showTrial(trial));
+    const first = labelled("td", "trial", button, "first");
+    const others = columns.slice(1).map((column) =>
+      labelled("td", column.name, column.text(trial), column.className ?? ""));
+    return make("tr", {}, first, ...others);
+  }
+
+  function addRows() {
+    const from = rows.rows.length;
+    rows.append(...some.slice(from, from + STEP).map(row));
+    more.hidden = rows.rows.length >= some.length;
+    more.textContent = `Show ${Math.min(STEP, some.length - rows.rows.length)} more`;
+  }
+
+  function update() {
+    const words = wordsOf(text);
+    some = all.filter((trial) => contains(trial.text, words)
+      && (status.value === "" || state(trial) === status.value));
+    const column = columns.find(({ key }) => key === order.key);
+    if (column) {
+      some.sort((one, other) =>
+        compared(column.value(one), column.value(other), order.descending));
+    }
+    rows.replaceChildren();
+    addRows();
+    element("trial-count").textContent = some.length === all.length
+      ? counted(all.length, "trial") : `${some.length.toLocaleString("en")} of ${counted(all.length, "trial")}`;
+  }
+
+  function show(cell) {
+    all = cell === null ? trials() : trials().filter((trial) => trial.cell.id === cell);
+    columns = columnsOf(cell === null ? null : all[0]?.cell);
+    order = { key: null, descending: false };
+    text.value = "";
+    const states = [...new Set(all.map(state))].sort();
+    status.replaceChildren(make("option", { value: "" }, "any"),
+      ...states.map((one) => make("option", { value: one }, one)));
+    const headings = columns.map((column) => {
+      const heading = make("th", { scope: "col", className: column.className ?? "" }, column.name);
+      if (!column.value) return heading;
+      heading.dataset.key = column.key;
+      sortable(heading, "descending", (key, descending) => {
+        order = { key, descending };
+        showOrder(headings, key, descending);
+        update();
+      });
+      return heading;
+    });
+    element("trial-headings").replaceChildren(...headings);
+    update();
+  }
+
+  text.addEventListener("input", update);
+  status.addEventListener("input", update);
+  more.addEventListener("click", () => {
+    const next = rows.rows.length;
+    addRows();
+    rows.rows[next]?.querySelector("button").focus();
+  });
+  return show;
+}
+
+function pairs(lines) {
+  return make("dl", {}, ...lines.filter(([, said]) => said !== "" && said !== undefined)
+    .flatMap(([name, said]) => [make("dt", {}, name), make("dd", {}, said)]));
+}
+
+function part(title, ...content) {
+  return make("section", {}, make("h3", {}, title), ...content);
+}
+
+function rawOutput({ data, raw, files, command }) {
+  if (files.length === 0) {
+    return part("Raw output", make("p", {}, "None is stored beside this page: the command did not begin, or raw/ was not copied."));
+  }
+  const links = files.map((name) => make("li", {}, make("a", {
+    href: `${data.results}raw/${raw}/${encodeURIComponent(name)}`, target: "_blank", rel: "noopener",
+  }, name)));
+  const said = command ? [make("pre", {}, make("code", {}, command))] : [];
+  return part("Command and raw output", ...said, make("ul", { className: "files" }, ...links));
+}
+
+function showTrial(trial) {
+  const { cell, data } = trial;
+  const read = (list) => list.map(([name, text]) => [data.texts[name], text]);
+  element("trial-title").textContent = `${cell.workload} on ${cell.name}: ${place(trial)}`;
+  element("trial-about").replaceChildren(
+    pairs([
+      ["status", state(trial)], ["why", trial.reason], ["warnings", trial.warnings.join("; ")],
+      ["instance", trial.instance], ["order", `${trial.number.toLocaleString("en")} of ${trial.total.toLocaleString("en")}, as they ended`],
+      ["started", trial.started], ["duration", `${trial.duration} s`], ["CPUs", trial.cpus],
+      ["measured beside", trial.partner],
+    ]),
+    rawOutput(trial),
+    part("Values", pairs(cell.metrics.map(([name, unit], number) =>
+      [name, trial.samples[number] ? `${trial.samples[number]} ${unit}`.trim() : "–"]))),
+    part("Read on the host", pairs([...read(trial.host), ...read(trial.noise)]),
+      make("p", { className: "quiet" }, "What is not listed was zero, or this host does not tell it.")),
+    part("Platform", pairs([...cell.about, ...data.platforms[cell.platform]])),
+  );
+  const dialog = element("trial");
+  dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+function drillDown() {
+  const show = trialList();
+  const dialog = element("trial-list");
+  const open = (title, cell) => {
+    element("list-title").textContent = title;
+    show(cell);
+    dialog.showModal();
+    dialog.scrollTop = 0;
+  };
+  for (const button of document.querySelectorAll("dialog .close")) {
+    button.addEventListener("click", () => button.closest("dialog").close());
+  }
+  if (dialog === null) {
+    show(trials()[0]?.cell.id ?? null);
+    element("own-list").hidden = false;
+    return;
+  }
+  for (const link of document.querySelectorAll("a[data-trials]")) {
+    link.setAttribute("role", "button");
+    link.setAttribute("aria-haspopup", "dialog");
+    const press = (event) => {
+      event.preventDefault();
+      open(link.dataset.title, link.dataset.trials || null);
+    };
+    link.addEventListener("click", press);
+    link.addEventListener("keydown", (event) => {
+      if (event.key === " ") press(event); // as of every button
+    });
+    link.hidden = false;
+  }
+}
+
+// ---- on paper nothing can be opened, so everything is open
+
+function printing() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of opened) one.open = false;
+  });
+}
+
+themes(element("theme"));
+if (element("verdict-table")) verdicts(element("verdict-table"), element("verdict-controls"));
+if (element("trials-data")) drillDown();
+printing();

@@ -1,0 +1,42 @@
+"""What was found in this very session that limits what its verdicts say, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.model import Kind, Status
+from tare.report.facts import mismatch_rows, noise, platform_warnings
+from tare.report.findings import Findings
+from tare.report.numbers import share_text
+from tare.report.words import control_text
+
+
+def threats(found: Findings) -> list[str]:
+    """List what a reader must weigh against the verdicts; the first is how far equals differ."""
+    return [control_text(found), *_trials(found), *_host(found)]
+
+
+def _trials(found: Findings) -> Iterator[str]:
+    measured = found.statuses.total() - found.statuses[Status.UNAVAILABLE]
+    suspect = found.statuses[Status.SUSPECT]
+    failed = found.statuses[Status.FAILED] + found.statuses[Status.DNR]
+    again = sum(one.repeat > 0 and one.kind is Kind.MEASURED for one in found.results.trials)
+    if measured:
+        share = f" ({share_text(suspect / measured)})" if suspect else ""
+        yield (
+            f"Measured trials known to be disturbed, which count and are marked: {suspect:,} of "
+            f"{measured:,}{share}; run again because of it: {again:,}."
+        )
+    if failed:
+        yield f"Trials that failed or did not respond, each the worst value there is: {failed:,}."
+
+
+def _host(found: Findings) -> Iterator[str]:
+    unlike = dict.fromkeys(name for name, *_ in mismatch_rows(found))
+    warned = [name for name, some in platform_warnings(found).items() if some]
+    if unlike:
+        yield f"Unlike the baseline in what was not declared, see below: {', '.join(unlike)}."
+    if warned:
+        yield f"With a warning of their own, see What ran where: {', '.join(warned)}."
+    if makes := noise(found):
+        yield f"What makes this host noisy, see below: {len(makes):,} of the things looked for."

@@ -1,0 +1,84 @@
+"""Where the trials behind the verdicts are shown: in the page, or on pages beside it.
+
+A study of ordinary size has them in the page as JSON, so that it stays one file; of a larger one
+each cell's trials are a page of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from tare.model import Cell, Trial
+from tare.report.findings import Findings
+from tare.report.trial_records import Source
+from tare.store.writer import raw_name
+
+MAX_TRIALS = 10_000
+"""So many trials are part of the page; of more, each cell has a page beside it."""
+MAX_BYTES = 10_000_000
+"""Nor is their JSON larger than this in the page, whatever texts they carry."""
+
+FOLDER = "report-trials"
+"""Where the pages beside the page are."""
+
+
+@dataclass(frozen=True)
+class DrillDown:
+    """How one gets from the page to the trials.
+
+    ``embedded`` is their JSON in the page, or None if each cell has a page beside it. ``results``
+    is the way from the page to the results directory, as the start of a link.
+    """
+
+    embedded: str | None
+    results: str
+
+    def target(self, cell: str) -> str:
+        """Where a link to a cell's trials leads."""
+        return "#trials" if self.embedded is not None else f"{FOLDER}/{cell}.html"
+
+
+def drill_down(found: Findings, into: Path | None) -> DrillDown:
+    """Decide where the trials are shown, and write their JSON if it is in the page."""
+    results = way(found, into)
+    if len(found.results.trials) > MAX_TRIALS:
+        return DrillDown(None, results)
+    text = as_json(Source(found).content(found.plan.cells), results)
+    return DrillDown(text if len(text) <= MAX_BYTES else None, results)
+
+
+def cell_pages(found: Findings, results: str) -> Iterator[tuple[Cell, str]]:
+    """Write the JSON of each cell's trials, for its page beside the page."""
+    source = Source(found)
+    for cell in found.plan.cells:
+        if found.trials[cell.id]:
+            yield cell, as_json(source.content([cell]), f"../{results}")
+
+
+def way(found: Findings, into: Path | None) -> str:
+    """Write the way from a folder (None: that of the results) to the results, to begin a link."""
+    folder = found.results.folder
+    steps = Path(os.path.relpath(folder.resolve(), (into or folder).resolve())).parts
+    return "".join(f"{quote(step, safe='')}/" for step in steps)
+
+
+def raw_link(found: Findings, trial: Trial, results: str) -> str:
+    """Write a link to what a trial printed, or "" if there is nothing; its name is hostile text."""
+    name = raw_name(trial)
+    if not (found.results.folder / "raw" / name / "stdout").is_file():
+        return ""
+    return f"{results}raw/{quote(name, safe='', errors='replace')}/stdout"
+
+
+def as_json(about: Mapping[str, object], results: str) -> str:
+    """Write JSON that may stand in a page: nothing in it ends its element or begins another.
+
+    The three characters are in strings only; U+2028, like all that is not ASCII, is an escape.
+    """
+    text = json.dumps({"results": results, **about}, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,200 @@
+"""What the page is made of: three sentences, threats, trials as JSON, and the one script."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from tare.model import Status
+from tare.report import describe
+from tare.report.html import page, pages
+from tare.report.summary import three_sentences
+from tare.report.threats import threats
+from tare.report.trial_records import MAX_TEXT
+from tare.report.trials_page import as_json, way
+from tare.store.writer import raw_name
+from unit.test_report import (
+    control_differs,
+    make_plan,
+    make_results,
+    make_trials,
+)
+
+EVIL = "</script><script>alert(1)</script>&\u2028"
+
+
+def small(folder, change=lambda one: one):
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",), blocks=2)
+    trials = tuple(change(one) for one in make_trials(plan))
+    return make_results(folder=folder, plan=plan, trials=trials)
+
+
+def stored(text):
+    """The trials in a page, by the names of their fields."""
+    data = json.loads(re.search(r'id="trials-data">(.*?)</script>', text, re.DOTALL)[1])
+    trials = []
+    for one in data["trials"]:
+        trial = dict(zip(data["fields"], one, strict=True))
+        trial |= {name: data["texts"][trial[name]] for name in data["shared"]}
+        trials.append(trial)
+    return data, trials
+
+
+def test_three_sentences_say_the_extremes_the_counts_and_the_noise():
+    said = three_sentences(describe(make_results()))
+    assert len(said) == 3
+    assert re.match(
+        r"For the same work, host/docker costs least beyond host: at worst \+[\d.]+ % \[.*?\] % on "
+        r"fio \(2 of 3 workloads are decided\); host/qemu-tcg/docker most: at worst 14\.\d. "
+        r"\[.*?\] on sysbench_cpu\.",
+        said[0],
+    )
+    assert said[1].startswith("Of 12 comparisons: 7 slower, 1 the same within 2 %, 1 undecided and")
+    assert "noise floor" in said[2]
+
+
+def test_nothing_is_said_of_costs_before_there_is_a_verdict(tmp_path):
+    said = three_sentences(describe(small(tmp_path)))
+    assert said[0] == "Nothing has been told apart from host: no comparison is decided."
+    assert said[1] == "Of 1 comparison: 1 undecided."
+
+
+def test_a_platform_alone_is_not_the_least():
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
+    said = three_sentences(describe(make_results(plan=plan, trials=make_trials(plan))))
+    assert said[0].startswith("For the same work, host/docker costs, against host, +")
+
+
+def test_threats_name_what_limits_the_verdicts():
+    facts = {
+        "noise": ["one", "two"],
+        "platforms": {
+            "host/docker": {
+                "warnings": ["it is not what was declared"],
+                "mismatches": [{"said": "an older libc", "workloads": "fio"}],
+            }
+        },
+    }
+    said = threats(describe(make_results(facts=facts)))
+    assert "The A/A control" in said[0]
+    assert "1 of 165 (0.61 %); run again because of it: 0." in said[1]
+    assert said[2].endswith("each the worst value there is: 2.")
+    assert said[3].endswith("see below: host/docker.")
+    assert said[4].endswith("see What ran where: host/docker.")
+    assert said[5].endswith("2 of the things looked for.")
+
+
+def test_a_control_that_differs_is_the_first_threat():
+    plan = make_plan(workloads=("sysbench_cpu",))
+    results = make_results(plan=plan, trials=control_differs(make_trials(plan), plan))
+    assert threats(describe(results))[0].startswith("NOT TRUSTED")
+
+
+def test_a_trial_in_the_page_has_what_was_stored_of_it(tmp_path):
+    def disturbed(one):
+        noise = {"steal": 0.125, "psi_io_some": 0.0, "frequency_hz": 2.5e9, "disk_read_bytes": 4096}
+        return replace(one, noise=noise, status=Status.SUSPECT, reason="stolen", cpuset="1")
+
+    results = small(tmp_path, disturbed)
+    raw = tmp_path / "raw" / raw_name(results.trials[3])
+    raw.mkdir(parents=True)
+    (raw / "stdout").touch()
+    (raw / "command.json").write_text('{"argv": ["fio", "a b"]}')
+    data, trials = stored(page(describe(results), {}))
+    trial = trials[3]
+    assert len(trials) == len(results.trials)
+    assert (trial["status"], trial["reason"], trial["cpus"]) == ("suspect", "stolen", "1")
+    noise = {data["texts"][place]: text for place, text in trial["noise"]}
+    assert noise == {
+        "stolen": "12 %",
+        "clock rate after the trial": "2.50 GHz",
+        "disk read bytes": "4 KiB",
+    }
+    assert trial["files"] == ["command.json", "stdout"]
+    assert trial["command"] == "fio 'a b'"
+    assert trials[0]["files"] == []
+    unit = data["cells"][trial["cell"]]["metrics"][0]
+    assert unit == ["throughput", "MiB/s"]
+    rate = float(trial["samples"][0])
+    assert rate == pytest.approx(results.trials[3].samples["throughput"] / 2**20, rel=1e-5)
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]", '{"argv": 1}', "\xff"])
+def test_a_damaged_command_is_no_command(tmp_path, damaged):
+    results = small(tmp_path)
+    raw = tmp_path / "raw" / raw_name(results.trials[0])
+    raw.mkdir(parents=True)
+    (raw / "command.json").write_bytes(damaged.encode("latin-1"))
+    _, trials = stored(page(describe(results), {}))
+    assert trials[0]["command"] == ""
+
+
+def test_no_text_of_a_trial_leaves_its_json(tmp_path):
+    change = {"reason": EVIL, "instance": EVIL, "warnings": (EVIL,), "cpuset": EVIL}
+    text = page(describe(small(tmp_path, lambda one: replace(one, **change))), {})
+    _, trials = stored(text)
+    assert {one["reason"] for one in trials} == {EVIL}
+    assert text.count("<script") == 2
+    inside = re.search(r'id="trials-data">(.*?)</script>', text, re.DOTALL)[1]
+    assert not set("<>&\u2028") & set(inside)
+    assert json.loads(as_json({"a": EVIL}, ""))["a"] == EVIL
+
+
+def test_a_name_of_an_instance_leads_nowhere_else(tmp_path):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "stdout").touch()
+    results = small(tmp_path / "results", lambda one: replace(one, instance="/../../../secret"))
+    text = page(describe(results), {})
+    _, trials = stored(text)
+    assert all(one["files"] == [] for one in trials)
+    assert not any("/" in one["raw"] for one in trials)
+    assert not re.search(r'href="[^"]*secret', text)
+
+
+def test_a_value_beyond_all_bounds_and_a_long_text_are_written(tmp_path):
+    results = small(
+        tmp_path,
+        lambda one: replace(one, samples={"throughput": float("inf")}, reason="x" * 9999),
+    )
+    _, trials = stored(page(describe(results), {}))
+    assert trials[0]["samples"][0] == "∞"
+    assert trials[0]["samples"][1] == ""
+    assert trials[0]["reason"] == f"{'x' * MAX_TEXT} […]"
+
+
+def test_links_lead_from_where_the_report_is_written_to_the_results(tmp_path):
+    found = describe(small(tmp_path / "some results"))
+    assert way(found, None) == ""
+    assert way(found, tmp_path / "some results") == ""
+    assert way(found, tmp_path / "reports" / "one") == "../../some%20results/"
+    (name, text), *rest = pages(found, {}, tmp_path)
+    assert (name, rest) == ("report.html", [])
+    assert 'href="some%20results/trials.jsonl"' in text
+
+
+@pytest.mark.parametrize("bound", ["MAX_TRIALS", "MAX_BYTES"])
+def test_what_is_too_much_for_one_file_is_beside_it(tmp_path, monkeypatch, bound):
+    monkeypatch.setattr(f"tare.report.trials_page.{bound}", 5)
+    found = describe(small(tmp_path))
+    (_, text), *beside = pages(found, {})
+    cells = [one.id for one in found.plan.cells]
+    assert [name for name, _ in beside] == [f"report-trials/{one}.html" for one in cells]
+    assert 'id="trials-data"' not in text
+    assert all(f'href="report-trials/{one}.html"' in text for one in cells)
+    data, trials = stored(beside[0][1])
+    assert data["results"] == "../"
+    assert len(trials) == len(found.trials[cells[0]])
+
+
+def test_the_page_allows_its_own_script_and_no_other(tmp_path):
+    text = page(describe(small(tmp_path)), {})
+    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+    assert "default-src 'none'" in text
+    assert "innerHTML" not in script
+    assert not re.search(r"fetch\(|XMLHttp|localStorage|eval\(|document\.cookie|import\(", script)
