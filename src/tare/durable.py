@@ -23,12 +23,12 @@ def append(file: IO[bytes], content: bytes) -> None:
         raise
 
 
-def replace(path: Path, content: str) -> None:
+def replace(path: Path, content: str | bytes) -> None:
     """Write a file so that it is found old or new, never in between, or raise OSError."""
     new = path.with_name(f"{path.name}.new")
     try:
-        with new.open("w") as file:
-            file.write(content)
+        with new.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)

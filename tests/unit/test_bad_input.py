@@ -347,9 +347,11 @@ def test_the_report_of_every_case_has_no_nan(everything, capsys):
     assert cli.main(["report", str(everything)]) == cli.DONE
     files = [everything / line for line in capsys.readouterr().out.split()]
     for path in files:
-        if path.suffix != ".png":
-            text = path.read_text()
-            assert no_nan(re.sub(r"(?s)<style.*?</style>", "", text)), path.name
+        if path.suffix not in (".png", ".pdf"):
+            # What the page sorts by is for its script, which knows the word; data is not code.
+            text = re.sub(r' data-\w+="Infinity"', "", path.read_text())
+            text = re.sub(r"(?s)<(style|script)>.*?</\1>", "", text)
+            assert no_nan(text), path.name
             assert "Infinity" not in text, path.name
     with (everything / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

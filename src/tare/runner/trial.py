@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from sys import intern
 
 from tare.compare.conditions import LEAST_BYTES, claim
 from tare.errors import OutputNotUnderstood
@@ -122,9 +123,12 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
 
 
 def _taken(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Choose what the platform took; what else the host did is in the samples."""
+    """Choose what the platform took; what else the host did is in the samples.
+
+    Trials stay in memory, and share the names.
+    """
     own = (LAYER, "monitor_", "host_energy_")
-    return {name: value for name, value in metrics.items() if name.startswith(own)}
+    return {intern(name): value for name, value in metrics.items() if name.startswith(own)}
 
 
 def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:

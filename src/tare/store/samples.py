@@ -7,7 +7,6 @@ trials come, under another name that then takes its place: a kill leaves the fil
 from __future__ import annotations
 
 import io
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tare import durable
 from tare.errors import ResultsError
 from tare.model import Kind, Trial
 
@@ -151,7 +151,7 @@ class Samples:
             return
         path = self._folder / _file_name(self._number)
         try:
-            _replace(path, _parquet(self._trials))
+            durable.replace(path, _parquet(self._trials))
         except OSError as error:
             raise ResultsError(
                 f"cannot write {path}: {error.strerror}; all samples before are kept: make room, "
@@ -205,20 +205,6 @@ def _parquet(batches: Sequence[pa.RecordBatch]) -> bytes:
     table = pa.Table.from_batches(batches, SCHEMA)
     pq.write_table(table, to, compression="zstd", write_page_checksum=True)
     return to.getvalue()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that it is found old or new, never in between, or raise OSError."""
-    new = path.with_name(f"{path.name}.new")
-    try:
-        with new.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def _read(path: Path, cell: str | None, block: int | None) -> list[Kept]:
