@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import io
 import itertools
 import os
 import secrets
@@ -24,6 +25,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from tare import durable
 
 FILE = Path(__file__).parent / "traces" / "fresh" / "comparisons.csv.gz"
 PAIRS = 30
@@ -86,12 +89,11 @@ def main() -> None:
                 (began, kind, pair, arm, place, *times)
                 for pair, arm, place, times in comparison(argv)
             ]
-            with gzip.open(options.file, "at", newline="") as file:
-                writer = csv.writer(file)
-                if is_new:
-                    writer.writerow(FIELDS)
-                    is_new = False
-                writer.writerows(rows)
+            text = io.StringIO()
+            csv.writer(text).writerows([FIELDS, *rows] if is_new else rows)
+            with options.file.open("ab", buffering=0) as file:
+                durable.append(file, gzip.compress(text.getvalue().encode()))
+            is_new = False
 
 
 if __name__ == "__main__":

@@ -162,6 +162,7 @@ def main() -> int:
     size = FULL if options.full else USUAL
     noises: list[Noise] = [*MODELS, *recordings()]
     begin = time.monotonic()
+    alarms = fresh.alarms(FRESH) if FRESH.exists() else {}
     with ProcessPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         runs = [
             pool.submit(through_runner, name, sim, size.run) for name, sim in simulated().items()
@@ -175,7 +176,7 @@ def main() -> int:
     evidence = Evidence(
         tares={one.noise: one for one, _ in every},
         rivals=[rival for _, rivals in every for rival in rivals],
-        fresh=fresh.alarms(FRESH) if FRESH.exists() else {},
+        fresh=alarms,
     )
     judged = targets(evidence)
     for part in (tares_tables(evidence), rivals_table(evidence), runs_table(whole)):

@@ -83,8 +83,8 @@ def test_the_newest_address_of_a_guest_counts(host, tmp_path):
     translated(host)
     (undo,) = translated(host, "198.18.3.9")
 
-    first = next(line for line in rules(tmp_path).splitlines() if "PREROUTING -d" in line)
-    assert first.endswith("198.18.3.9")
+    assert "198.18.3.9" in rules(tmp_path)
+    assert f"{INSIDE} " not in rules(tmp_path), "another may have that by now"
     host.run(undo[2])
     assert rules(tmp_path) == OTHERS
 
@@ -99,20 +99,47 @@ def test_a_host_without_iptables_is_told_what_to_install_and_has_nothing_to_remo
     assert host.run(site.scope.undo[0][2]).returncode == 0
 
 
-def test_a_kernel_that_does_not_translate_is_an_error(host, tmp_path):
-    (tmp_path / "iptables").write_text("#!/bin/sh\necho 'no nat table' >&2\nexit 3\n")
-    with pytest.raises(LayerError, match=r"host does not translate addresses: .*no nat table"):
+def test_a_kernel_that_does_not_translate_is_an_error_and_has_nothing_to_remove(host, tmp_path):
+    says = "iptables: can't initialize iptables table: Table does not exist"
+    (tmp_path / "iptables").write_text(f'#!/bin/sh\necho "{says}" >&2\nexit 3\n')
+    site = SimpleNamespace(scope=Scope())
+    with pytest.raises(LayerError, match=r"host does not translate addresses: .*does not exist"):
+        nat.translate(host, site, FRONT, INSIDE)
+    assert host.run(site.scope.undo[0][2]).returncode == 0
+
+
+def test_rules_that_cannot_be_listed_are_not_taken_for_removed(host, tmp_path):
+    (tmp_path / "iptables").write_text("#!/bin/sh\necho 'resource busy' >&2\nexit 4\n")
+    with pytest.raises(LayerError, match="resource busy"):
         translated(host)
+
+
+def test_two_guests_that_change_addresses_keep_their_own_fronts(host, tmp_path):
+    fronts = {"198.18.192.7": ("198.18.3.2", "198.18.3.3", "198.18.3.2"),
+              "198.18.192.8": ("198.18.3.3", "198.18.3.2", "198.18.3.3")}  # fmt: skip
+    for turn in range(3):
+        for front, had in fronts.items():
+            nat.translate(host, SimpleNamespace(scope=Scope()), front, had[turn])
+    kept = rules(tmp_path).removesuffix(OTHERS).splitlines()
+    assert len(kept) == 4
+    for front, had in fronts.items():
+        assert f"-A PREROUTING -d {front} -j DNAT --to-destination {had[-1]}" in kept
+        assert f"-A POSTROUTING -s {had[-1]} -j SNAT --to-source {front}" in kept
 
 
 def test_qemu_listens_at_a_front_on_two_ports_and_else_for_its_sshd_alone():
     guest = layer.load("qemu-tcg", netdev="user")
     limits = Limits(cpus=1, memory_bytes=2**29)
 
-    (front,) = (w for w in guest.argv("/f", limits, "tcg", 20022, FRONT) if w.startswith("user,"))
+    ports = nat.ports()
+    published = guest.published_argv(FRONT, ports)
+    words = guest.argv("/f", limits, "tcg", 20022, published)
+    (front,) = (word for word in words if word.startswith("user,"))
     (alone,) = (w for w in guest.argv("/f", limits, "tcg", 20022) if w.startswith("user,"))
 
     assert alone == "user,id=net,hostfwd=tcp:127.0.0.1:20022-:22"
     assert front.removeprefix(alone).split(",hostfwd=")[1:] == [
-        f"{kind}:{FRONT}:{port}-:{port}" for kind in ("tcp", "udp") for port in nat.PORTS
+        f"{kind}:{FRONT}:{port}-:{port}" for kind in ("tcp", "udp") for port in ports
     ]
+    assert ports[1] == ports[0] + 1
+    assert ports[1] < 32_768, "the kernel gives those above to anybody"

@@ -437,13 +437,14 @@ _UNKNOWN = {
 def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> _Values:
     """Give the sum of some metrics of a platform's lifecycle, for each trial and instance.
 
+    Only under the same limits: what a guest takes and how it boots depends on its memory.
     Of several lifecycle cells those with the fewest instances at once count, and of these the one
     with the largest median: what is promised has to hold with a cold cache too.
     """
     found = []
     for side in sources:
         for one in side.plan.cells:
-            same = (one.stack, one.settings) == (cell.stack, cell.settings)
+            same = (one.stack, one.settings, one.limits) == (cell.stack, cell.settings, cell.limits)
             if one.workload != MAKES_ITS_OWN or one.control or not same:
                 continue
             count, cache = (dict(one.params).get(key, 1) for key in ("count", "cache"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 from tare.engines import link
@@ -12,24 +13,32 @@ from tare.machine import NOT_FOUND, Machine, check
 if TYPE_CHECKING:
     from tare.layer import Site
 
-PORTS = (19801, 19802)
-"""What is published where ports are, one by one. Nobody else has the address, so any will do."""
+PORTS = range(10_000, 20_000, 2)
+"""From which a pair is drawn where ports are published one by one.
 
-# Inserted, not appended: the rules of a container engine would take the packets first.
-TRANSLATE = f"""
-command -v iptables > /dev/null || exit {NOT_FOUND}
-first() {{
-    iptables -w -t nat -C "$@" 2> /dev/null || iptables -w -t nat -I "$@"
-}}
-first PREROUTING -d "$0" -j DNAT --to-destination "$1" &&
-    first POSTROUTING -s "$1" -j SNAT --to-source "$0"
+Nobody else has the address; but who listens at all addresses of the host has the port at it too.
 """
-LEAVE = r"""
-command -v iptables > /dev/null || exit 0
-rules=$(iptables -w -t nat -S) || exit 1
+
+# A kernel without such a table has no rule of ours in it.
+FORGET = r"""
+rules=$(iptables -w -t nat -S 2>&1) || case $rules in
+    *"Table does not exist"* | *"can't initialize"* | *"No such file"*) exit 0 ;;
+    *) echo "$rules" >&2 && exit 1 ;;
+esac
 echo "$rules" | grep -wF -e "$0" | sed 's/^-A/-D/' | while read -r rule; do
     iptables -w -t nat $rule || exit 1
-done
+done || exit 1
+"""
+LEAVE = f"""
+command -v iptables > /dev/null || exit 0
+{FORGET}"""
+# What the guest had for an address before may be another's by now. Inserted, not appended: the
+# rules of a container engine would take the packets first.
+TRANSLATE = f"""
+command -v iptables > /dev/null || exit {NOT_FOUND}
+({FORGET}) || exit 1
+iptables -w -t nat -I PREROUTING -d "$0" -j DNAT --to-destination "$1" &&
+    iptables -w -t nat -I POSTROUTING -s "$1" -j SNAT --to-source "$0"
 """
 
 
@@ -45,6 +54,12 @@ def make(outer: Machine, site: Site) -> str:
     except CommandFailed as error:
         raise LayerError(f"could not make {device} on {outer.name}: {error}") from error
     return str(claim(outer, device, FRONTS, FRONT_BITS).network_address)
+
+
+def ports() -> tuple[int, int]:
+    """Draw two ports to be published."""
+    first = random.choice(PORTS)  # noqa: S311 - only to miss others
+    return first, first + 1
 
 
 def translate(outer: Machine, site: Site, front: str, inside: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tare.engines.nat import PORTS
 from tare.errors import LayerError, Unavailable
 from tare.machine import Machine, text
 from tare.model import Limits
@@ -93,20 +92,18 @@ class Hardware:
         return self.cpu or (CPU[self.arch] if accel == "tcg" else "host")
 
     def argv(
-        self, folder: str, limits: Limits, accel: str, port: int, front: str = ""
+        self, folder: str, limits: Limits, accel: str, port: int, published: Sequence[str] = ()
     ) -> list[str]:
         """Build the command that starts a guest and returns, all but what it boots.
 
-        Its user-mode network leads from ``port`` of the loopback to its sshd, and from an address
-        ``front``, if there is one, to the ports that are published.
+        Its user-mode network leads from ``port`` of the loopback to its sshd, and by ``published``
+        (``published_argv``) from elsewhere to its other ports.
         ``cache=none`` opens the disk with O_DIRECT: the host's memory is no second cache for the
         guest. ``debug-threads`` gives the threads of the virtual CPUs names that can be told apart.
         ``append=on`` lets the console's file be emptied before a reboot.
         """
         memory = f"{limits.memory_bytes // 2**20}M"
-        forwards = [f"tcp:127.0.0.1:{port}-:22"]
-        if front:
-            forwards += [f"{kind}:{front}:{at}-:{at}" for kind in ("tcp", "udp") for at in PORTS]
+        forwards = [f"tcp:127.0.0.1:{port}-:22", *published]
         return [
             self.binary, "-machine", self.board + (",memory-backend=ram" * self.hugepages),
             "-accel", "tcg,thread=multi" if accel == "tcg" else "kvm",
@@ -124,6 +121,11 @@ class Hardware:
             "-netdev", ",".join(["user,id=net", *(f"hostfwd={each}" for each in forwards)]),
             "-device", f"{self._network()},netdev=net",
         ]  # fmt: skip
+
+    @staticmethod
+    def published_argv(front: str, ports: Sequence[int]) -> list[str]:
+        """Build the words that lead from ports at an address to the same ports of the guest."""
+        return [f"{kind}:{front}:{at}-:{at}" for kind in ("tcp", "udp") for at in ports]
 
     def cable_argv(self, device: str) -> list[str]:
         """Build the words that add the guest's end of a cable, whose other end is a tap device."""

@@ -136,6 +136,8 @@ class Layer(layer.Layer, qemu.Hardware):
             backing = [str(guest.disk), "-F", "raw"]
         tree.own_folder(outer, site)
         front = nat.make(outer, site) if site.reached and self.netdev == "user" else ""
+        ports = nat.ports() if front else None
+        published = self.published_argv(front, ports) if ports else []
         # An image's system may do anything with a second network, and a microvm mix up the two.
         alone = self.netdev == "user" or self.image or self.board == "microvm"
         has_cable = site.reached and not alone
@@ -151,13 +153,13 @@ class Layer(layer.Layer, qemu.Hardware):
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
 
         def start(port: int) -> list[str]:
-            return [*self.argv(folder, site.limits, accel, port, front), *boot]
+            return [*self.argv(folder, site.limits, accel, port, published), *boot]
 
         made = (Own if self.image else Guest)(outer, site, group, connection, start)
         # It has none of the devices that a PC is reset by; a new QEMU is one for certain.
         made.resets = self.board != "microvm"
         made.cable, made.front = cable, front
-        made.ports = nat.PORTS if front else None
+        made.ports = ports
         return made
 
     def _refuse_missing(self, outer: Machine) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tare.errors import ResultsError
 from tare.live.watching import Glancing, Watching, is_inside
 
-MAX_WATCHED = 8
+MAX_WATCHED = 16
 """So many studies are kept with all their trials; of more, those longest not asked for go."""
 
 _OPEN_FILES = ("report.html", "results.csv", "results.md", "results.tex", "trials.jsonl")

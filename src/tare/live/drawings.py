@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from tare.live.narrowing import Look
 from tare.model import Kind, Status, Trial
@@ -199,12 +199,17 @@ def _session(trial: Trial) -> str:
     return trial.instance.partition("-")[0]
 
 
+LAST_S = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
+"""A damaged year above this is no time: with a trial's length added there would be none."""
+
+
 def _start(trial: Trial) -> float | None:
     """Give when a trial was started, in seconds since 1970; None if that is not understood."""
     try:
-        return datetime.fromisoformat(trial.started_at).timestamp()
+        start_s = datetime.fromisoformat(trial.started_at).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
+    return start_s if 0 <= start_s < LAST_S else None
 
 
 def _length(trial: Trial) -> float:

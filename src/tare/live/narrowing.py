@@ -66,7 +66,7 @@ class Narrowing:
         last = trials[-1]
         place = self._places.get((last.block, last.slot), 0)
         if last.kind is Kind.WARMUP:
-            return self._plan.slots[place]
+            return self._plan.slots[place] if place < len(self._plan.slots) else None
         left_out = {block: self._left_out(trials, block) for block in (last.block, last.block + 1)}
         following = (
             slot

@@ -101,7 +101,12 @@ class Visit(BaseHTTPRequestHandler):
             if not self._is_called_by_loopback():
                 self._say(HTTPStatus.FORBIDDEN, "This page is for this host alone.")
                 return
-            self._answer(urlsplit(self.path))
+            try:
+                url = urlsplit(self.path)
+            except ValueError:
+                self._say(HTTPStatus.BAD_REQUEST, "That is no address of a page.")
+                return
+            self._answer(url)
 
     do_HEAD = do_GET  # noqa: N815 - the name is http.server's
 

@@ -6,6 +6,7 @@ name ends in. A file that says less than it should raises ValueError: nothing be
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,8 +125,10 @@ def hardware_disks(sys: Path) -> dict[str, str]:
     """
     found = {}
     for device in sorted(sys.glob("block/*/device")):
-        number = device.parent / "dev"
-        found[device.parent.name] = number.read_text().strip() if number.exists() else ""
+        number = ""
+        with contextlib.suppress(OSError):  # it goes at this moment
+            number = (device.parent / "dev").read_text().strip()
+        found[device.parent.name] = number
     return found
 
 

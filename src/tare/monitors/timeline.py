@@ -14,6 +14,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
@@ -105,7 +106,6 @@ class Timeline:
         self._begin_s = 0.0
         self._stop = Event()
         self._thread = Thread(target=self._loop, name="timeline", daemon=True)
-        self.series: tuple[Series, ...] = ()
         self.cost_s = 0.0
 
     def __enter__(self) -> Timeline:
@@ -127,15 +127,24 @@ class Timeline:
         self._thread.join()
         with self._counted():
             self._read()
-            pss = self._pss()
             for file in self._files:
                 file.close()
-            self.series = (*(one for file in self._files for one in file.series()), pss)
+
+    @cached_property
+    def series(self) -> tuple[Series, ...]:
+        """What was read; to be asked for first when nothing is measured any more.
+
+        It walks the page tables of the layer's processes then, which takes its time.
+        """
+        with self._counted():
+            read = (one for file in self._files for one in file.series())
+            return (*read, self._pss())
 
     @property
     def metrics(self) -> dict[str, float]:
         """Sum the series up, and what it cost to read them: ``monitor_cpu_s``."""
-        return {**summary(self.series), "monitor_cpu_s": self.cost_s}
+        found = summary(self.series)
+        return {**found, "monitor_cpu_s": self.cost_s}
 
     def _loop(self) -> None:
         tick = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,12 +28,15 @@ VARIANTS: Mapping[str, Callable[[Mapping[str, str]], float]] = {
 def alarms(path: Path) -> dict[str, Share]:
     """Judge all comparisons of a file by ``benchmarks/fresh.py``, by each variant.
 
-    Raises OSError, and ValueError where one of them has not all its pairs.
+    Raises OSError, and ValueError where the file is damaged or one of them has not all its pairs.
     """
     found: dict[tuple[str, str], list[Mapping[str, str]]] = defaultdict(list)
-    with gzip.open(path, "rt", newline="") as file:
-        for row in csv.DictReader(file):
-            found[row["began"], row["kind"]].append(row)
+    try:
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    except (EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    for row in csv.DictReader(lines):
+        found[row["began"], row["kind"]].append(row)
     return {
         name: share([_alarms(rows, value) for rows in found.values()])
         for name, value in VARIANTS.items()

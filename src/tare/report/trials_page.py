@@ -64,7 +64,7 @@ def way(found: Findings, into: Path | None) -> str:
     """Write the way from a folder (None: that of the results) to the results, to begin a link."""
     folder = found.results.folder
     steps = Path(os.path.relpath(folder.resolve(), (into or folder).resolve())).parts
-    return "".join(f"{quote(step, safe='')}/" for step in steps)
+    return "".join(f"{quote(os.fsencode(step), safe='')}/" for step in steps)
 
 
 def raw_link(found: Findings, trial: Trial, results: str) -> str:

@@ -117,9 +117,11 @@ class _Runner:
 
     def finish(self) -> None:
         """Close the platforms, and write the last samples."""
-        for fleet in self.pool.fleets.values():
-            fleet.close(Status.OK, "")
-        self.slots.close()
+        try:
+            for fleet in self.pool.fleets.values():
+                fleet.close(Status.OK, "")
+        finally:
+            self.slots.close()
 
     def note_end(self) -> None:
         """Write down how the session ended, unless it was refused before it began."""

@@ -21,7 +21,7 @@ from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.settle import Gate, jitter_s
 from tare.runner.trial import NOT_IN_USERLAND, Outcome, measure
-from tare.store import Writer
+from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
 from tare.study import Study, lifecycle
@@ -51,7 +51,9 @@ class Slots:
         self.recycling = Recycling(plan, pool)
         self.store_s = 0.0
         self.lives = 0
-        self._samples: Samples | None = None
+        # Those of an earlier session have to be whole: better said now than after the first trial.
+        begun = (writer.folder / samples.FOLDER).exists()
+        self._samples = Samples(writer.folder) if begun else None
         self._storing = Lock()
 
     def close(self) -> None:
@@ -170,6 +172,8 @@ class Slots:
         workload = self.workloads[cell.workload, cell.params]
         cpus = self.session.cpus(cell.limits.cpus, member.number)
         is_command = not isinstance(workload, lifecycle.Lifecycle)
+        if self._samples is not None:
+            self._samples.settle()
         warnings, settled_s = self._settle(slot, member, is_command=is_command)
         half.ready()
         if isinstance(workload, lifecycle.Lifecycle):
@@ -182,6 +186,7 @@ class Slots:
                     member.stack, workload, command, cpus, deadline_s, variant, half.start
                 )
         half.ended()
+        resources, series = outcome.readings()
         if half.is_alone:
             warnings = (*warnings, "measured alone: the other half of its pair was lost")
         resume = {"resume": 0.0 if repeat else member.resumed_s}
@@ -201,12 +206,12 @@ class Slots:
             phases_s=phases_s,
             warnings=(*warnings, *outcome.warnings),
             noise=outcome.noise,
-            resources=outcome.resources,
+            resources=resources,
             repeat=repeat,
             cpuset=",".join(map(str, cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
         )
-        return self._store(trial, outcome.completed, outcome.series)
+        return self._store(trial, outcome.completed, series)
 
     def _ends(self, cell: Cell, member: Member, workload: Workload) -> Ends:
         """Give where a workload's parts run; what has a service has a machine outside too."""
@@ -235,10 +240,10 @@ class Slots:
         with self._storing:  # by one half of a duet after the other
             begin = time.perf_counter()
             self.writer.trial(trial, completed)
+            self.trials.append(trial)
             if series:  # second, so that there are no samples of a trial that is not there
                 self._samples = self._samples or Samples(self.writer.folder)
                 self._samples.add(trial, series)
-            self.trials.append(trial)
             self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
             self.store_s = time.perf_counter() - begin
         return trial

@@ -48,8 +48,22 @@ class Outcome:
     warnings: tuple[str, ...]
     phases_s: dict[str, float]
     noise: dict[str, float] = field(default_factory=dict)
-    resources: dict[str, float] = field(default_factory=dict)
-    series: tuple[Series, ...] = ()
+    timeline: Timeline | None = None
+
+    def readings(self) -> tuple[dict[str, float], tuple[Series, ...]]:
+        """Give what the platform took, and all that was read; it takes its time.
+
+        What else the host did is in the readings alone. Trials stay in memory, and share the names.
+        """
+        if self.timeline is None:
+            return {}, ()
+        own = (LAYER, "monitor_", "host_energy_")
+        taken = {
+            intern(name): value
+            for name, value in self.timeline.metrics.items()
+            if name.startswith(own)
+        }
+        return taken, self.timeline.series
 
 
 def measure(  # noqa: PLR0913 - five things make a trial, the other two have defaults
@@ -78,13 +92,14 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     outside = command.outside
     apart = Sampler(outside.threads()) if outside is not None else None
     timeline = Timeline(threads, cpus, TIMELINE_HZ) if threads is not None else None
-    with timeline or nullcontext(), sampler or nullcontext(), apart or nullcontext():
-        at_start()
-        start = time.perf_counter()
-        done = command.machine.run(command.argv, timeout_s=deadline_s)
-    end = time.perf_counter()
-    after = noise.read(cpus)
-    disk_after = disk.read() if has_disk else None
+    with timeline or nullcontext():
+        with sampler or nullcontext(), apart or nullcontext():
+            at_start()
+            start = time.perf_counter()
+            done = command.machine.run(command.argv, timeout_s=deadline_s)
+        end = time.perf_counter()
+        after = noise.read(cpus)
+        disk_after = disk.read() if has_disk else None
     status, reason, samples = _understand(done, workload, deadline_s)
     if command.server is not None:
         status, reason = _served(command.server.end(), status, reason)
@@ -115,20 +130,9 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
         "parse": time.perf_counter() - end,
     }
     warnings = tuple(complaints)
-    resources = _taken(timeline.metrics) if timeline is not None else {}
-    series = timeline.series if timeline is not None else ()
     return Outcome(
-        status, reason, done, started_at, samples, cost, warnings, phases, seen, resources, series
+        status, reason, done, started_at, samples, cost, warnings, phases, seen, timeline
     )
-
-
-def _taken(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Choose what the platform took; what else the host did is in the samples.
-
-    Trials stay in memory, and share the names.
-    """
-    own = (LAYER, "monitor_", "host_energy_")
-    return {intern(name): value for name, value in metrics.items() if name.startswith(own)}
 
 
 def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:

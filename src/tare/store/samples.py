@@ -116,8 +116,8 @@ class Kept:
 class Samples:
     """The samples of a results directory that is being filled by one session.
 
-    What earlier sessions wrote is never touched. A kill loses at most the trials of the last second
-    and the one under way.
+    What earlier sessions wrote is never touched. A kill loses the trials of the last second before
+    the one under way, and that one.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -144,6 +144,11 @@ class Samples:
             self.close()
         if is_full:
             self._trials, self._values, self._number = [], 0, self._number + 1
+
+    def settle(self) -> None:
+        """Write what waits for more than a second: the next trial may take long."""
+        if self._clock() - self._written_s >= WRITE_EVERY_S:
+            self.close()
 
     def close(self) -> None:
         """Write what has not been written yet; more can still be added."""
