@@ -50,7 +50,6 @@ NETWORK = {
     "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
 }
 ALL = LOCAL | NETWORK
-CALM = NETWORK["web_capacity"] | {"high_rate": 500}
 SHORT = {
     "integer_loop": {"iterations": 100_000},
     "command": ALL["command"],
@@ -124,6 +123,6 @@ def test_every_workload_runs_on_the_host_in_a_container_and_in_a_guest(lab, tmp_
 @pytest.mark.slow
 @pytest.mark.needs("qemu")
 def test_a_guest_is_loaded_through_the_network_of_qemu_itself(lab, tmp_path):
-    results = measure(lab, tmp_path, ["host", PROXIED], NETWORK | {"web_capacity": CALM})
+    results = measure(lab, tmp_path, ["host", PROXIED], NETWORK)
 
     check(results, ["host", "user"])
