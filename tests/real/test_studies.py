@@ -90,7 +90,8 @@ def test_every_stack_is_measured_and_nothing_stays(lab, tmp_path):
     assert is_whole(results)
     for stack in stacks:
         trials = measured(results, stack)
-        assert len(trials) == 4
+        # A suspect one is run again, and both are kept: this host has other work too.
+        assert len({trial.cell for trial in trials}) == 4
         assert all(trial.status in GOOD for trial in trials), [t.reason for t in trials]
         assert all(trial.samples for trial in trials)
         assert all(trial.host is not None and trial.host.all_cpu_s > 0 for trial in trials)
