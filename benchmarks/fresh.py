@@ -20,7 +20,9 @@ import io
 import itertools
 import os
 import secrets
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -74,6 +76,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, default=FILE)
     options = parser.parse_args()
     os.sched_setaffinity(0, {options.cpu})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that its files go with it
     end = time.monotonic() + 60 * options.minutes
     options.file.parent.mkdir(parents=True, exist_ok=True)
     is_new = not options.file.exists()
