@@ -162,7 +162,7 @@ class Trial:
     the cell that was measured at the same moment, in a duet; the lower slot was started first.
     ``noise`` is what else the host did meanwhile, by the names of
     ``tare.monitors.noise.between``; ``resources`` is what the platform took of it, by those of
-    ``tare.monitors.timeline.summary``. ``repeat`` is 1 for a trial that was run again at once
+    ``tare.monitors.series.summary``. ``repeat`` is 1 for a trial that was run again at once
     because the one before it was suspect; of a warm-up it is how many went before it in the
     instance.
     """

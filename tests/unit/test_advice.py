@@ -8,9 +8,13 @@ from dataclasses import replace
 import pytest
 
 from tare.cli import advise as command
-from tare.compare.advice import Constraints, Keeps, LeftOut, Mix, advise
-from tare.compare.between import Side
+from tare.cli.mix_file import read_mix
+from tare.compare.advice import advise
+from tare.compare.constraints import Constraints, Keeps
+from tare.compare.mix_costs import Mix
 from tare.compare.pairing import group
+from tare.compare.reversals import LeftOut
+from tare.compare.side import Side
 from tare.errors import ConfigError, ResultsError
 from tare.model import (
     Better,
@@ -340,7 +344,7 @@ def rows():
 
 
 def test_weights_are_made_to_sum_to_one():
-    read = command.read_mix("weights: {cpu: 3, disk: 1}", "mix.yaml", make_side(BOTH))
+    read = read_mix("weights: {cpu: 3, disk: 1}", "mix.yaml", make_side(BOTH))
 
     assert {key[0]: share for key, share in read.shares.items()} == {"cpu": 0.75, "disk": 0.25}
     assert read.constraints == Constraints()
@@ -355,7 +359,7 @@ weights:
     - {weight: 20 %, pattern: write}
 constraints: {startup: 500 ms, memory: 64MiB, isolation_loss: 5%}
 """
-    read = command.read_mix(text, "mix.yaml", rows())
+    read = read_mix(text, "mix.yaml", rows())
 
     assert [(key[0], dict(key[1]).get("pattern")) for key in read.shares] == [
         ("cpu", None),
@@ -407,7 +411,7 @@ constraints: {startup: 500 ms, memory: 64MiB, isolation_loss: 5%}
 )
 def test_a_wrong_mix_says_where_and_what_is_expected(text, said):
     with pytest.raises(ConfigError) as error:
-        command.read_mix(text, "mix.yaml", rows())
+        read_mix(text, "mix.yaml", rows())
     assert said in str(error.value)
     assert str(error.value).startswith("mix.yaml:")
 
@@ -537,7 +541,7 @@ def test_a_study_that_is_run_gives_the_slowdown_that_is_known(lab):
         )
     )
     side = Side(results.plan, results.trials, results.facts)
-    read = command.read_mix(
+    read = read_mix(
         "weights: {sysbench_cpu: 1, sysbench_memory: 1}\nconstraints: {startup: 1 min}",
         "mix.yaml",
         side,

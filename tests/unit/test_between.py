@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tare import cli
-from tare.compare.between import Side, Word, between, weighted_sum
+from tare.compare.between import Word, between
+from tare.compare.side import Side
 from tare.errors import ResultsError
 from tare.model import (
     Better,
@@ -23,6 +24,7 @@ from tare.model import (
     Unit,
     Variant,
 )
+from tare.stats.independent import weighted_sum
 from tare.stats.signed_rank import Interval
 from tare.stats.values import Estimated
 from tare.store import Writer

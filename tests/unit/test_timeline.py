@@ -11,17 +11,8 @@ import pytest
 from tare.errors import ConfigError
 from tare.layer import Threads
 from tare.monitors import _readings as readings
-from tare.monitors.timeline import (
-    HOST,
-    LAYER,
-    Places,
-    Series,
-    Timeline,
-    next_tick,
-    per_work,
-    spans,
-    summary,
-)
+from tare.monitors.series import HOST, LAYER, Series, per_work, spans, summary
+from tare.monitors.timeline import Places, Timeline, next_tick
 
 RECORDED = Path(__file__).parent / "recorded_timeline"
 PATIENCE_S = 60.0

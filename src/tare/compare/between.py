@@ -32,40 +32,29 @@ between two.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
 
 from tare.compare.comparison import Comparison
-from tare.compare.conditions import Facts, about
 from tare.compare.instances import MAKES_ITS_OWN
-from tare.compare.pairing import History, histories
-from tare.compare.study import Comparisons, compare
+from tare.compare.matching import identity, matched, refusals, refusals_of_all, unlike
+from tare.compare.side import Side
+from tare.compare.told_facts import Difference, differences, mapping, named
 from tare.errors import ResultsError
-from tare.model import Better, Cell, Metric, Plan, Status, Trial
+from tare.model import Better, Cell, Metric, Status
 from tare.stats.description import middle
 from tare.stats.hierarchy import are_replicates, components, means, nested_interval, tamed
 from tare.stats.holm import holm
+from tare.stats.independent import p_of_difference, weighted_sum
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import has_size
 from tare.stats.signed_rank import Array, Interval, estimate, interval
-from tare.stats.two_sample import satterthwaite
 from tare.stats.values import Estimated
 
 LEVEL = 0.05
-MOST = 4
-"""As many names, or reasons, are told; others are counted."""
-
-STATES = ("load", "steal", "swap_used_bytes", "detected")
-"""Facts of a host that are those of a moment, or stand in other facts too."""
-READINGS = (
-    *("loop_s", "clock_read_s", "filesystem_device", "memory_given_bytes", "affinity"),
-    *("cpu_flags", "weaknesses_known"),
-)
-"""What is read inside a platform and is no setting of it; flags are told by their number."""
 
 
 class Word(StrEnum):
@@ -121,15 +110,6 @@ class CellChange:
         return self.change.word if self.cost is None else self.cost.word
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A fact that is not the same in both: of the host or, ``platform: fact``, of a platform."""
-
-    what: str
-    before: str
-    after: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
     """Two result sets beside each other; rows in the order of A's plan, controls left out.
@@ -144,39 +124,11 @@ class Between:
     margin: float
 
 
-@dataclass(frozen=True)
-class Side:
-    """One of the two result sets: its plan, its trials and the facts stored with them."""
-
-    plan: Plan
-    trials: Sequence[Trial]
-    facts: Facts
-
-    @cached_property
-    def comparisons(self) -> Comparisons:
-        """What the set says by itself."""
-        return compare(self.plan, self.trials, self.facts)
-
-    @cached_property
-    def primary(self) -> Mapping[str, Comparison]:
-        """The comparison of each cell with its baseline that decides, by the cell's id."""
-        return {row.cell.id: row for row in self.comparisons.comparisons if row.primary}
-
-    @cached_property
-    def histories(self) -> Mapping[str, History]:
-        """The trials that count, by the cell's id."""
-        return histories(self.plan, self.trials)
-
-    def metric(self, cell: Cell) -> Metric:
-        """Give the metric that decides about a cell."""
-        return self.plan.metrics[cell.workload][0]
-
-
 def between(a: Side, b: Side) -> Between:
     """Set B beside A; ResultsError if there is no cell that can be compared."""
-    partners, why_alone = _matched(_cells(a), _cells(b))
+    partners, why_alone = matched(_cells(a), _cells(b))
     margin = min(a.plan.repetition.margin, b.plan.repetition.margin)
-    everywhere = list(_refusals_of_all(a, b))
+    everywhere = list(refusals_of_all(a, b))
     rows = []
     for cell in _cells(a):
         partner = partners.get(cell.id)
@@ -184,7 +136,7 @@ def between(a: Side, b: Side) -> Between:
             rows.append(CellChange(cell=cell, metric=a.metric(cell), refused=(why_alone[cell.id],)))
             continue
         row = CellChange(cell=cell, platform_in_b=partner.platform, metric=a.metric(cell))
-        refused = (*everywhere, *_refusals(a, b, cell, partner))
+        refused = (*everywhere, *refusals(a, b, cell, partner))
         if refused:
             rows.append(replace(row, refused=refused))
         else:
@@ -207,109 +159,7 @@ def _cells(side: Side) -> list[Cell]:
 
 def _why_nothing(rows: Sequence[CellChange]) -> str:
     reasons = dict.fromkeys(why for row in rows for why in row.refused)
-    return _named(reasons, "; ") or "A has no cell"
-
-
-# Which cell is which
-
-
-def _matched(
-    before: Sequence[Cell], after: Sequence[Cell]
-) -> tuple[dict[str, Cell], dict[str, str]]:
-    """Find for each cell of A the one of B that is the same, or say why there is none.
-
-    What a platform is counts, its stack and settings, and not what it is called; of several that
-    are the same the one of the same name.
-    """
-    found: dict[str, Cell] = {}
-    by_id = {cell.id: cell for cell in after}
-    found = {cell.id: by_id[cell.id] for cell in before if cell.id in by_id}
-    taken = {cell.id for cell in found.values()}
-    reasons = {}
-    for cell in before:
-        if cell.id in found:
-            continue
-        free = [one for one in after if one.id not in taken and _is(one) == _is(cell)]
-        if free:
-            found[cell.id] = free[0]
-            taken.add(free[0].id)
-        else:
-            reasons[cell.id] = _why_alone(cell, [one for one in after if one.id not in taken])
-    return found, reasons
-
-
-def _is(cell: Cell) -> tuple[object, ...]:
-    return cell.stack, cell.settings, cell.workload, cell.params, cell.limits
-
-
-def _why_alone(cell: Cell, others: Sequence[Cell]) -> str:
-    """Say in what the most alike cell of B differs, of those of the same workload and platform."""
-    alike = [one for one in others if one.workload == cell.workload]
-    alike = [one for one in alike if one.stack == cell.stack or one.platform == cell.platform]
-    if not alike:
-        return f"B has no {cell.workload} on {cell.platform}"
-    told = min((list(_unlike(cell, one)) for one in alike), key=len)
-    return f"B measured it otherwise: {_named(told, ', ')}"
-
-
-def _unlike(one: Cell, other: Cell) -> Iterator[str]:
-    if one.stack != other.stack:
-        yield f"stack {one.stack} in A, {other.stack} in B"
-    pairs: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-        ("setting", dict(one.settings), dict(other.settings)),
-        ("parameter", dict(one.params), dict(other.params)),
-        ("limit", _limits(one), _limits(other)),
-    ]
-    for kind, mine, theirs in pairs:
-        for name in dict.fromkeys((*mine, *theirs)):
-            if mine.get(name) != theirs.get(name):
-                yield f"{kind} {name} {_text(mine.get(name))} in A, {_text(theirs.get(name))} in B"
-
-
-def _limits(cell: Cell) -> dict[str, object]:
-    limits = cell.limits
-    return {
-        "cpus": limits.cpus,
-        "memory_bytes": limits.memory_bytes,
-        "disk_cache": limits.disk_cache.value,
-    }
-
-
-# What cannot be compared
-
-
-def _refusals_of_all(a: Side, b: Side) -> Iterator[str]:
-    """Say what makes any number of the two another thing."""
-    mine, theirs = a.plan.repetition, b.plan.repetition
-    if mine.design is not theirs.design:
-        yield f"the design is {mine.design.value} in A and {theirs.design.value} in B"
-    if mine.variant is not theirs.variant:
-        yield f"A decides by the variant {mine.variant.value}, B by {theirs.variant.value}"
-    ours, other = (_mapping(side.facts.get("userland")) for side in (a, b))
-    if ours.get("id") and other.get("id") and ours["id"] != other["id"]:
-        versions = _mapping(ours.get("versions")), _mapping(other.get("versions"))
-        told = [f"{one.what} {one.before} and {one.after}" for one in _differing(*versions)]
-        packages = f" ({_named(told, ', ')})" if told else ""
-        yield f"the userland inside is another{packages}"
-
-
-def _refusals(a: Side, b: Side, before: Cell, after: Cell) -> Iterator[str]:
-    """Say why two cells that are the same did not measure the same."""
-    mine, theirs = a.metric(before), b.metric(after)
-    if mine != theirs:
-        told = [f"{one.name} ({one.unit.value}, {one.better.value})" for one in (mine, theirs)]
-        yield f"its first metric is {told[0]} in A and {told[1]} in B"
-    readings = _reading(a, before.platform), _reading(b, after.platform)
-    files = [
-        one.what.removeprefix("sha256.")
-        for one in _differing(*readings)
-        if one.what.startswith("sha256.") and one.what in readings[0] and one.what in readings[1]
-    ]
-    if files:
-        yield f"the files inside that it measures with are others: {_named(files, ', ')}"
-
-
-# The numbers
+    return named(reasons, "; ") or "A has no cell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +188,8 @@ def _cost_change(before: Cell, after: Cell, a: Side, b: Side) -> Change:
     if mine is None or theirs is None:
         return Change(reason=f"it is the baseline in {'A' if mine is None else 'B'} alone")
     bases = mine.baseline, theirs.baseline
-    if bases[0] is not None and bases[1] is not None and _is(bases[0]) != _is(bases[1]):
-        told = ", ".join(_unlike(bases[0], bases[1]))
+    if bases[0] is not None and bases[1] is not None and identity(bases[0]) != identity(bases[1]):
+        told = ", ".join(unlike(bases[0], bases[1]))
         return Change(reason=f"the baselines are not the same: {told}")
     return _change(_of_cost(mine), _of_cost(theirs))
 
@@ -406,62 +256,15 @@ def _change(before: _Known | str, after: _Known | str) -> Change:
         ratio=ratio(found.value),
         low=low,
         high=high,
-        p=_p(found, before, after),
+        p=p_of_difference(after.log, after.replicates, before.log, before.replicates, LEVEL),
         word=Word.UNDECIDED,
     )
-
-
-def weighted_sum(terms: Iterable[tuple[float, Estimated]]) -> Estimated:
-    """Add independent estimates, each times a weight, which may be negative.
-
-    The arms of the intervals are squared and added, below and above by themselves, so that a skewed
-    interval stays skewed (Zou and Donner 2008). No interval if one of the terms has none.
-    """
-    terms = [(weight, one) for weight, one in terms if weight]
-    value = math.fsum(weight * one.value for weight, one in terms)
-    below, above = [], []
-    for weight, (centre, ends) in terms:
-        if ends is None:
-            return Estimated(value, None)
-        arms = [weight * (centre - ends.low), weight * (ends.high - centre)]
-        if weight < 0:
-            arms = [-arms[1], -arms[0]]
-        below.append(max(arms[0], 0.0))
-        above.append(max(arms[1], 0.0))
-    return Estimated(value, Interval(value - math.hypot(*below), value + math.hypot(*above)))
-
-
-def _p(found: Estimated, before: _Known, after: _Known) -> float:
-    """Give the level at which the interval would reach 0."""
-    from scipy.special import stdtr, stdtrit  # only here: it takes long to load
-
-    assert found.interval is not None  # noqa: S101 - the caller has looked
-    up = found.value > 0
-    arm = found.value - found.interval.low if up else found.interval.high - found.value
-    if math.isinf(arm) or found.value == 0:
-        return 1.0
-    parts = [_arm(after.log, below=up) ** 2, _arm(before.log, below=not up) ** 2]
-    if arm <= 0 or max(parts) == 0:
-        return 0.0
-    largest = max(parts)
-    counts = max(2, after.replicates), max(2, before.replicates)
-    freedom = satterthwaite(parts[0] / largest, counts[0], parts[1] / largest, counts[1])
-    t = float(stdtrit(freedom, 1 - LEVEL / 2)) * abs(found.value) / arm
-    return float(2 * stdtr(freedom, -t))
-
-
-def _arm(one: Estimated, *, below: bool) -> float:
-    assert one.interval is not None  # noqa: S101 - a sum with an interval has terms that have one
-    return one.value - one.interval.low if below else one.interval.high - one.value
 
 
 def _median(side: Side, cell: Cell) -> float | None:
     values = side.histories[cell.id].columns(side.metric(cell), side.plan.repetition.variant).values
     finite = values[np.isfinite(values)]
     return middle(finite) if len(finite) else None
-
-
-# The verdicts
 
 
 def _judged(rows: Sequence[CellChange], margin: float) -> list[CellChange]:
@@ -492,52 +295,6 @@ def _word(one: Change, holm_p: float, margin: float) -> Word:
     return Word.WORSE if one.ratio > 1 else Word.BETTER
 
 
-# What else is to be known
-
-
-def differences(a: Side, b: Side, partners: Mapping[str, Cell]) -> Iterator[Difference]:
-    """List the stored facts of host, Tare and platforms that are not the same."""
-    of_host = list(host_differences(a.facts, b.facts))
-    yield from of_host
-    ours, other = (_mapping(side.facts.get("tare")) for side in (a, b))
-    yield from (replace(one, what=f"Tare's {one.what}") for one in _differing(ours, other))
-    ours, other = (_mapping(side.facts.get("userland")) for side in (a, b))
-    if ours.get("kernel") and other.get("kernel") and ours["kernel"] != other["kernel"]:
-        yield Difference("kernel of guests", _text(ours["kernel"]), _text(other["kernel"]))
-    names = dict.fromkeys(
-        (a.plan.cells_by_id[mine].platform, one.platform) for mine, one in partners.items()
-    )
-    for mine, theirs in names:
-        for one in _of_platform((a, mine), (b, theirs)):
-            if one not in of_host:
-                yield replace(one, what=f"{mine}: {one.what}")
-
-
-def host_differences(before: Facts, after: Facts) -> Iterator[Difference]:
-    """List the facts of two hosts that are not the same, but for what passes."""
-    mine, theirs = _mapping(before.get("host")), _mapping(after.get("host"))
-    yield from (one for one in _differing(mine, theirs) if one.what not in STATES)
-    cpus = (_mapping(facts.get("session")).get("cpuset") for facts in (before, after))
-    yield from _differing(*({"CPUs of the session": one} if one else {} for one in cpus))
-
-
-def _of_platform(before: tuple[Side, str], after: tuple[Side, str]) -> Iterator[Difference]:
-    probes = [_mapping(about(side.facts, name).get("probe")) for side, name in (before, after)]
-    yield from _differing(*probes)
-    mine, theirs = _reading(*before), _reading(*after)
-    for one in _differing(mine, theirs):
-        if one.what not in READINGS and not one.what.startswith("sha256."):
-            yield one
-    lost, new = _flags_of(mine) - _flags_of(theirs), _flags_of(theirs) - _flags_of(mine)
-    if (lost or new) and _flags_of(mine) and _flags_of(theirs):
-        told = [_named(sorted(some), ", ") or "none more" for some in (lost, new)]
-        yield Difference("CPU flags only there", *told)
-
-
-def _flags_of(reading: Mapping[str, object]) -> set[str]:
-    return set(str(reading.get("cpu_flags", "")).split())
-
-
 def _notes(a: Side, b: Side) -> Iterator[str]:
     if a.plan.study != b.plan.study:
         yield f"The studies are called {a.plan.study} (A) and {b.plan.study} (B)."
@@ -545,7 +302,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     for name, side in ends:
         if not side.facts.get("host"):
             yield f"{name} says nothing of its host: what changed there is not known."
-    has_userland = [bool(_mapping(side.facts.get("userland")).get("id")) for _, side in ends]
+    has_userland = [bool(mapping(side.facts.get("userland")).get("id")) for _, side in ends]
     if has_userland[0] is not has_userland[1]:
         silent = "B" if has_userland[0] else "A"
         yield f"{silent} does not say which userland it ran, so that the tools may be others."
@@ -567,32 +324,3 @@ def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[str]:
         failed = sum(one.status in (Status.FAILED, Status.DNR) for one in counted)
         if failed:
             yield f"In {name}: {failed} of {len(counted)} trials failed."
-
-
-def _mapping(found: object) -> Mapping[str, object]:
-    return found if isinstance(found, Mapping) else {}
-
-
-def _reading(side: Side, platform: str) -> Mapping[str, object]:
-    return _mapping(about(side.facts, platform).get("preconditions"))
-
-
-def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[Difference]:
-    """List what is not the same; where one side tells nothing at all, nothing is known."""
-    for name in dict.fromkeys((*before, *after)) if before and after else ():
-        if before.get(name) != after.get(name):
-            yield Difference(str(name), _text(before.get(name)), _text(after.get(name)))
-
-
-def _text(value: object) -> str:
-    if value is None or value == "":
-        return "not told"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
-
-
-def _named(names: Iterable[str], between_them: str) -> str:
-    every = list(names)
-    more = [f"and {len(every) - MOST} more"] if len(every) > MOST else []
-    return between_them.join([*every[:MOST], *more])

@@ -12,7 +12,7 @@ from threading import Lock
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial
-from tare.monitors.timeline import Series
+from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
 from tare.runner.lifecycle import measure as measure_lifecycle
 from tare.runner.outside import Ends, in_directory, outside_of

@@ -16,8 +16,9 @@ from tare.home import home
 from tare.machine import NOT_FOUND, Completed
 from tare.model import DiskCache, HostCost, Status, Variant
 from tare.monitors import disk, noise
+from tare.monitors.series import LAYER, Series
 from tare.monitors.threads import Sampler
-from tare.monitors.timeline import LAYER, Series, Timeline
+from tare.monitors.timeline import Timeline
 from tare.runner.outside import Command
 from tare.runner.service import Ended
 from tare.stack import Stack

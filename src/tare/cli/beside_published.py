@@ -1,0 +1,253 @@
+"""Results beside those of published studies, as ``tare compare`` prints them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tare.compare import Comparison
+    from tare.published.beside import Beside, Missing, Pair
+
+MAX_HEADING = 25
+"""Longer headings, those of a study's own tables, are wrapped where there is no room."""
+
+MAX_TITLES = 3
+"""So many rows of a table that have no counterpart are named; of more, their number is told."""
+
+
+def as_json(part: Beside) -> dict[str, Any]:
+    """Put one study's side into plain data; infinite numbers are the text "inf"."""
+    return {
+        "study": part.study,
+        "caveats": list(part.caveats),
+        "rows": [
+            {
+                "published": {
+                    **_row_json(pair.printed.row),
+                    "baseline": pair.printed.baseline,
+                    "value": pair.printed.row.value,
+                    "unit": pair.printed.row.unit,
+                    **_cost_json(pair.printed.cost, *(pair.printed.interval or (None, None))),
+                    "differences": dict(pair.printed_differences),
+                },
+                "ours": our_json(pair.ours),
+                "difference_points": plain(pair.difference_points),
+                "within": pair.within,
+                "differs": list(pair.differs),
+            }
+            for pair in part.pairs
+        ],
+        "not_measured": [{**_row_json(one.row), "reason": one.reason} for one in part.missing],
+    }
+
+
+def _row_json(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a published row
+    return {
+        "table": row.table,
+        "experiment": row.experiment,
+        "what": row.title,
+        "platform": row.platform,
+    }
+
+
+def our_json(row: Comparison) -> dict[str, Any]:
+    """Put one comparison of ours into plain data."""
+    cell = row.cell
+    return {
+        "platform": cell.platform,
+        "stack": cell.stack,
+        "baseline": row.baseline.platform if row.baseline else None,
+        "workload": cell.workload,
+        "params": dict(cell.params),
+        "limits": {"cpus": cell.limits.cpus, "memory_bytes": cell.limits.memory_bytes},
+        "metric": row.metric.name,
+        "verdict": row.verdict.value,
+        "pairs": row.pairs,
+        **_cost_json(row.cost, row.low, row.high),
+    }
+
+
+def _cost_json(cost: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+    percent = None if cost is None else 100 * (cost - 1)
+    return {
+        "cost": plain(cost),
+        "low": plain(low),
+        "high": plain(high),
+        "degradation_percent": plain(percent),
+    }
+
+
+def plain(value: float | None) -> float | str | None:
+    """Write what JSON has no number for as a text."""
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+def show(
+    study: str, parts: Sequence[Beside], rest: Sequence[Comparison], names: Mapping[str, str]
+) -> None:
+    """Print every study's table, what stands beside nothing, and what that is to be read with."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from tare.published.rows import source
+
+    console = Console()
+    console.print(
+        "Degradation: how much more time, or whatever is better when lower, a unit of work takes "
+        "than on the baseline; positive is worse. Ours is by wall time, with an interval of 95 %."
+    )
+    for part in parts:
+        console.print()
+        console.print(Text.assemble((f"{study} beside {part.study}", "bold")))
+        console.print(Text(source(part.study), "italic"))
+        if part.pairs:
+            console.print(_table(part, names))
+            for note in _notes(part, names):
+                console.print(Text(note))
+            told = [pair for pair in part.pairs if pair.printed.of_rate is not None]
+            if told:
+                console.print()
+                console.print(Text("As the study counts: of a rate what is lost", "bold"))
+                console.print(_in_its_words(part.study, told, names))
+                console.print("Its differences from other studies stand as it prints them.")
+        else:
+            console.print("Nothing of these results stands beside a row of it.")
+        for caveat in part.caveats:
+            console.print(Text(caveat, "italic"))
+        print_lines(console, "PUBLISHED, BUT NOT HERE", _missing_lines(part.missing))
+    print_lines(console, "HERE, BUT NOT PUBLISHED", _rest_lines(rest, names))
+
+
+def _table(part: Beside, names: Mapping[str, str]) -> Table:
+    from rich.text import Text
+
+    from tare.report.numbers import percent_text, percents_text
+
+    table = drawn(("what", "platform"), ("ours", "95 %", part.study, "difference\npoints"))
+    several = len(_baselines(part.pairs)) > 1
+    for pair in part.pairs:
+        row = pair.ours
+        against = f" against {_baseline(row)}" if several else ""
+        texts = (
+            *(_what(row, names), f"{row.cell.platform}{against}"),
+            *(percent_text(row.cost), percents_text(row.low, row.high)),
+            *(percent_text(pair.printed.cost), _points(pair.difference_points)),
+        )
+        table.add_row(*map(Text, texts))
+    return table
+
+
+def _baseline(row: Comparison) -> str:
+    return row.baseline.platform if row.baseline else ""
+
+
+def _baselines(pairs: Sequence[Pair]) -> list[str]:
+    return list(dict.fromkeys(_baseline(pair.ours) for pair in pairs))
+
+
+def _notes(part: Beside, names: Mapping[str, str]) -> Iterator[str]:
+    """Say what the table does not: the baseline, agreement, and what was not as in the study."""
+    known = [pair.within for pair in part.pairs if pair.within is not None]
+    agree = f" {sum(known)} of {len(known)} published numbers lie within our interval."
+    yield f"Against {' or '.join(_baselines(part.pairs))}.{agree if known else ''}"
+    told: dict[str, dict[str, None]] = {}
+    for pair in part.pairs:
+        if pair.ours.verdict.value == "undecided":
+            told.setdefault("Undecided here", {})[
+                f"{_what(pair.ours, names)} on {pair.ours.cell.platform}"
+            ] = None
+        if pair.differs:
+            told.setdefault("; ".join(pair.differs), {})[_what(pair.ours, names)] = None
+    for differs, which in told.items():
+        yield f"{differs}: {', '.join(which)}."
+
+
+def _in_its_words(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
+    """Draw the table that the study itself has: its differences from others beside ours from it."""
+    from rich.text import Text
+
+    titles = list(dict.fromkeys(title for pair in pairs for title in pair.printed_differences))
+    table = drawn(("what", "platform"), ("ours, %", f"{study}, %", "difference\npoints", *titles))
+    for pair in pairs:
+        cost, printed = pair.ours.cost, pair.printed
+        if cost is None or printed.row.value is None:
+            continue
+        mine = printed.as_the_study_says(cost)
+        differences = (pair.printed_differences.get(title) for title in titles)
+        texts = (
+            *(_what(pair.ours, names), pair.ours.cell.platform),
+            *(_points(mine), _points(printed.row.value), _points(mine - printed.row.value)),
+            *map(_points, differences),
+        )
+        table.add_row(*map(Text, texts))
+    return table
+
+
+def drawn(texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Begin a table with columns of texts, then of numbers."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        wide = len(name) > MAX_HEADING
+        table.add_column(name, justify="right", no_wrap=not wide, overflow="fold")
+    return table
+
+
+def _what(row: Comparison, names: Mapping[str, str]) -> str:
+    return f"{names[row.cell.id]}: {row.metric.name}"
+
+
+def _points(value: float | None) -> str:
+    from tare.report.numbers import MINUS, NONE
+
+    if value is None:
+        return NONE
+    text = f"{value:+,.1f}" if math.isfinite(value) else f"{value:+}"
+    return text.replace("-", MINUS).replace("inf", "∞")
+
+
+def print_lines(console: Console, title: str, lines: Iterable[str]) -> None:
+    """Print lines below a title, if there are any."""
+    from rich.text import Text
+
+    listed = list(lines)
+    if listed:
+        console.print()
+        console.print(Text(title, "bold"))
+    for line in listed:
+        console.print(Text(line))
+
+
+def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
+    """Say what has no counterpart: a line for each reason; of a table nobody measures, one."""
+    grouped: dict[tuple[str, str, str], list[Missing]] = {}
+    for one in missing:
+        reason = one.reason if one.measurable else ""
+        grouped.setdefault((one.row.table, one.row.experiment, reason), []).append(one)
+    for (table, experiment, _), some in grouped.items():
+        titles = list(dict.fromkeys(one.row.title for one in some))
+        platforms = list(dict.fromkeys(one.row.platform for one in some if one.row.platform))
+        where = f" on {', '.join(platforms)}" if 0 < len(platforms) <= MAX_TITLES else ""
+        few = some[0].measurable and len(titles) <= MAX_TITLES
+        named = "; ".join(titles) if few else f"{len(some)} rows"
+        reasons = "; ".join(dict.fromkeys(one.reason for one in some))
+        yield f"{table}, {experiment}: {named}{where}: {reasons}"
+
+
+def _rest_lines(rest: Sequence[Comparison], names: Mapping[str, str]) -> Iterator[str]:
+    """Say what no study has, one line for each workload of ours."""
+    grouped: dict[str, list[Comparison]] = {}
+    for row in rest:
+        grouped.setdefault(names[row.cell.id], []).append(row)
+    for name, rows in grouped.items():
+        metrics = ", ".join(dict.fromkeys(row.metric.name for row in rows))
+        platforms = ", ".join(dict.fromkeys(row.cell.platform for row in rows))
+        yield f"{name}: {metrics} on {platforms}"

@@ -1,0 +1,177 @@
+"""Two results directories of one study beside each other, as ``tare compare`` prints them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.cli.beside_published import drawn, plain, print_lines
+from tare.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tare.compare.between import Between, CellChange, Change
+    from tare.model import Cell
+
+
+def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
+    """Set the second directory's results beside the first's."""
+    from tare.compare.between import between
+    from tare.compare.side import Side
+    from tare.report.findings import Findings
+    from tare.store import load
+
+    if first.resolve() == second.resolve():
+        raise ConfigError(f"{first} and {second} are the same directory; expected two")
+    results = [load(first), load(second)]
+    a, b = (Side(one.plan, one.trials, one.facts) for one in results)
+    found = between(a, b)
+    names = {
+        key: name
+        for one, side in zip(reversed(results), (b, a), strict=True)
+        for key, name in Findings(one, side.comparisons).group_names.items()
+    }
+    if as_facts:
+        told = {"a": str(first), "b": str(second), "study": a.plan.study, **between_json(found)}
+        print(json.dumps(told, allow_nan=False))
+    else:
+        _show_between(f"{a.plan.study}: {second} (B) beside {first} (A)", found, names)
+    return 0
+
+
+def between_json(found: Between) -> dict[str, Any]:
+    """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
+    return {
+        "margin": found.margin,
+        "differences": [
+            {"what": one.what, "a": one.before, "b": one.after} for one in found.differences
+        ],
+        "notes": list(found.notes),
+        "rows": [
+            {
+                **_cell_json(row.cell),
+                "platform_in_b": row.platform_in_b or None,
+                "metric": row.metric.name,
+                "unit": row.metric.unit.value,
+                "a": plain(row.before),
+                "b": plain(row.after),
+                "verdict": row.word.value,
+                "change": _change_json(row.change),
+                "cost_change": None if row.cost is None else _change_json(row.cost),
+                "refused": list(row.refused),
+                "flags": list(row.flags),
+            }
+            for row in found.rows
+        ],
+        "only_in_b": [_cell_json(cell) for cell in found.only_in_b],
+    }
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    return {
+        "platform": cell.platform,
+        "stack": cell.stack,
+        "workload": cell.workload,
+        "params": dict(cell.params),
+        "limits": {"cpus": cell.limits.cpus, "memory_bytes": cell.limits.memory_bytes},
+    }
+
+
+def _change_json(change: Change) -> dict[str, Any]:
+    return {
+        "ratio": plain(change.ratio),
+        "low": plain(change.low),
+        "high": plain(change.high),
+        "p": change.p,
+        "p_holm": change.holm_p,
+        "verdict": change.word.value,
+        "reason": change.reason,
+    }
+
+
+_WORDS = {"worse": "red", "better": "green", "same": "cyan", "undecided": "yellow"}
+
+
+def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from tare.report.tables import WIDE
+
+    console = Console()
+    console.print(Text(title, "bold"))
+    console.print(
+        "Change: how much more time, or whatever is better when lower, a unit of work takes in B; "
+        "positive is worse. Of the cost: the same of the ratio to the baseline, which a faster "
+        f"host leaves as it is. Intervals of 95 %; same is within {100 * found.margin:g} %."
+    )
+    what_changed = [
+        f"{one.what}: {one.before} \N{RIGHTWARDS ARROW} {one.after}" for one in found.differences
+    ]
+    print_lines(console, "WHAT CHANGED AROUND IT", what_changed or ["nothing that was stored"])
+    console.print()
+    console.print(_between_table(found, names, wide=console.width >= WIDE))
+    told: dict[str, list[str]] = {}
+    for row in found.rows:
+        for why in (*_whys(row), *row.flags):
+            told.setdefault(why, []).append(f"{names[row.cell.id]} on {row.cell.platform}")
+    alone = [f"{names[cell.id]} on {cell.platform}" for cell in found.only_in_b]
+    print_lines(console, "NOT COMPARABLE", _refused_lines(found, names))
+    print_lines(console, "ONLY IN B", alone)
+    lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in told.items()]
+    print_lines(console, "TO BE READ WITH IT", [*found.notes, *lines])
+
+
+def _between_table(found: Between, names: Mapping[str, str], *, wide: bool) -> Table:
+    """Draw the changes; where there is no room, without the values and one of the intervals."""
+    from rich.text import Text
+
+    from tare.report.numbers import p_text, percent_text, percents_text, scale_for
+
+    table = drawn(("what", "platform"), ("A", "B") if wide else ())
+    titles = ("change", "95 %", "cost", "95 % of it", "p (Holm)")
+    for title in titles if wide else ("change", "cost", "95 % of it"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in found.rows:
+        if row.refused:
+            continue
+        scale = scale_for(row.metric.unit, (row.before, row.after))
+        deciding = row.change if row.cost is None else row.cost
+        own = (percent_text(row.change.ratio), percents_text(row.change.low, row.change.high))
+        cost = ("baseline", "")
+        if row.cost is not None:
+            cost = (percent_text(row.cost.ratio), percents_text(row.cost.low, row.cost.high))
+        numbers: tuple[str, ...] = (own[0], *cost)
+        if wide:
+            values = (scale.full(row.before), scale.full(row.after))
+            numbers = (*values, *own, *cost, p_text(deciding.holm_p))
+        texts = (f"{names[row.cell.id]}: {row.metric.name}", row.cell.platform, *numbers)
+        verdict = Text(row.word.value, _WORDS.get(row.word.value, ""))
+        table.add_row(*map(Text, texts), verdict)
+    return table
+
+
+def _whys(row: CellChange) -> Iterator[str]:
+    """Say why a number that should be there is not."""
+    if row.refused:
+        return
+    if row.change.reason:
+        yield f"change: {row.change.reason}"
+    if row.cost is not None and row.cost.reason:
+        yield f"change of the cost: {row.cost.reason}"
+    if row.platform_in_b != row.cell.platform:
+        yield f"called {row.platform_in_b} in B"
+
+
+def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
+    grouped: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.refused:
+            place = f"{names[row.cell.id]} on {row.cell.platform}"
+            grouped.setdefault("; ".join(row.refused), []).append(place)
+    for why, places in grouped.items():
+        yield f"{', '.join(places)}: {why}"

@@ -1,0 +1,146 @@
+"""What a platform may take at most, and whether it keeps that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import TypeGuard
+
+import numpy as np
+
+from tare.compare.conditions import about
+from tare.compare.instances import MAKES_ITS_OWN
+from tare.compare.pairing import has_numbers
+from tare.compare.side import Side
+from tare.model import Cell
+from tare.stats.description import middle
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraints:
+    """The most that a platform may take; None is no constraint.
+
+    ``startup_s`` is until it answers a command, ``memory_bytes`` what an instance takes of its
+    host, ``isolation_loss`` by which part work becomes slower beside a greedy neighbour.
+    """
+
+    startup_s: float | None = None
+    memory_bytes: int | None = None
+    isolation_loss: float | None = None
+
+
+class Keeps(StrEnum):
+    """Whether a platform keeps a constraint."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    MISSING = "missing measurement"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constrained:
+    """One constraint of one platform: the median of ``n`` values, and where they are from."""
+
+    name: str
+    limit: float
+    keeps: Keeps
+    value: float | None = None
+    n: int = 0
+    source: str = ""
+
+
+def constrained(
+    cell: Cell, constraints: Constraints, sources: Sequence[Side]
+) -> Iterator[Constrained]:
+    """Hold a cell's platform against each constraint; ``sources`` are the sets that may tell."""
+    for one in fields(constraints):
+        limit = getattr(constraints, one.name)
+        if limit is None:
+            continue
+        values, source = _MEASURES[one.name](cell, sources)
+        if not values:
+            yield Constrained(name=one.name, limit=limit, keeps=Keeps.MISSING)
+            continue
+        value = _middle(values)
+        keeps = Keeps.KEPT if value <= limit else Keeps.BROKEN
+        yield Constrained(
+            name=one.name, limit=limit, keeps=keeps, value=value, n=len(values), source=source
+        )
+
+
+Values = tuple[list[float], str]
+
+
+def _startup_s(cell: Cell, sources: Sequence[Side]) -> Values:
+    """Give how long instances took until they answered, in seconds each.
+
+    A lifecycle study says it of one layer by itself; else there is what opening the instances of
+    this study took, once each.
+    """
+    values, source = _of_lives(cell, sources, ("create", "boot"))
+    if values:
+        return values, source
+    listed = about(sources[0].facts, cell.platform).get("start_s")
+    found = [one for one in listed if isinstance(one, int | float)] if _is_list(listed) else []
+    return [float(s) for s in found if math.isfinite(s)], "opening its instances in this study"
+
+
+def _memory_bytes(cell: Cell, sources: Sequence[Side]) -> Values:
+    """Give by how much less memory the host had for each instance, in bytes."""
+    return _of_lives(cell, sources, ("host_memory",))
+
+
+def _nothing(cell: Cell, sources: Sequence[Side]) -> Values:
+    del cell, sources
+    return [], ""
+
+
+_MEASURES: Mapping[str, Callable[[Cell, Sequence[Side]], Values]] = {
+    "startup_s": _startup_s,
+    "memory_bytes": _memory_bytes,
+    "isolation_loss": _nothing,
+}
+
+UNKNOWN = {
+    "startup_s": "how long it starts: name results of a lifecycle study of it as well",
+    "memory_bytes": "what it takes of its host: name results of a lifecycle study of it as well",
+    "isolation_loss": "what it loses beside a greedy neighbour: no results of Tare tell",
+}
+
+
+def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Values:
+    """Give the sum of some metrics of a platform's lifecycle, for each trial and instance.
+
+    Only under the same limits: what a guest takes and how it boots depends on its memory.
+    Of several lifecycle cells those with the fewest instances at once count, and of these the one
+    with the largest median: what is promised has to hold with a cold cache too.
+    """
+    found = []
+    for side in sources:
+        for one in side.plan.cells:
+            same = (one.stack, one.settings, one.limits) == (cell.stack, cell.settings, cell.limits)
+            if one.workload != MAKES_ITS_OWN or one.control or not same:
+                continue
+            count, cache = (dict(one.params).get(key, 1) for key in ("count", "cache"))
+            many = count if isinstance(count, int) else 1
+            samples = [t.samples for t in side.histories[one.id].counted if has_numbers(t)]
+            values = [
+                math.fsum(each[name] for name in names) / (many if "host_memory" in names else 1)
+                for each in samples
+                if all(math.isfinite(each.get(name, math.nan)) for name in names)
+            ]
+            if values:
+                source = f"lifecycle study: {' and '.join(names)}, {many} at once, cache {cache}"
+                found.append((many, -_middle(values), values, source))
+    best = min(found, default=None, key=lambda one: one[:2])
+    return ([], "") if best is None else (best[2], best[3])
+
+
+def _middle(values: Sequence[float]) -> float:
+    return middle(np.array(values, dtype=np.float64))
+
+
+def _is_list(found: object) -> TypeGuard[list[object]]:
+    return isinstance(found, list)

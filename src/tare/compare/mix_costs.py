@@ -1,0 +1,158 @@
+"""A mix of work, and what every platform costs for the parts of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tare.compare.comparison import Comparison, measured
+from tare.compare.constraints import Constraints
+from tare.compare.pairing import Group, baselines, group, has_numbers
+from tare.compare.side import Side
+from tare.model import Cell, Design, Unit
+from tare.stats.independent import weighted_sum
+from tare.stats.ratio import ratio
+from tare.stats.schedule import level
+from tare.stats.signed_rank import Interval
+from tare.stats.values import Estimated
+
+TIMES = (Unit.SECOND, Unit.PER_SECOND, Unit.BYTE_PER_SECOND)
+"""Metrics that say how long a unit of work takes, so that a share of time has a meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Shares of native time by what is compared with each other; they sum to 1."""
+
+    shares: Mapping[Group, float]
+    constraints: Constraints = field(default_factory=Constraints)
+
+
+def has_time(side: Side, key: Group) -> bool:
+    """Whether a share of time has a meaning for what is measured first of a workload."""
+    return side.plan.metrics[key[0]][0].unit in TIMES
+
+
+class Costs:
+    """The costs of all platforms for the parts of a mix that have a share."""
+
+    def __init__(self, side: Side, mix: Mix) -> None:
+        self.side = side
+        self.shares = {key: share for key, share in mix.shares.items() if share > 0}
+        self.cells: dict[tuple[str, Group], Cell] = {
+            (cell.platform, group(cell)): cell
+            for cell in side.plan.cells
+            if not cell.control and cell.injected is None
+        }
+        self.baseline = side.plan.baseline
+        self.platforms = tuple(dict.fromkeys(name for name, _ in self.cells))
+
+    @cached_property
+    def references(self) -> Mapping[Group, Cell]:
+        """The cell of the baseline for each part of the mix."""
+        return baselines(self.side.plan)
+
+    def cell(self, platform: str) -> Cell:
+        """Give one of a platform's cells: its stack and limits are those of all."""
+        return next(cell for (name, _), cell in self.cells.items() if name == platform)
+
+    def cost(self, platform: str, key: Group) -> Estimated | None:
+        """Give a cost with its interval, if it is finite and above 0; that of the baseline is 1."""
+        if platform == self.baseline and (platform, key) in self.cells:
+            return Estimated(1.0, Interval(1.0, 1.0)) if self._has_trials(key) else None
+        row = self.row(platform, key)
+        return None if row is None else _estimated(row)
+
+    def row(self, platform: str, key: Group) -> Comparison | None:
+        """Give the comparison with the baseline that decides."""
+        cell = self.cells.get((platform, key))
+        return None if cell is None else self.side.primary.get(cell.id)
+
+    def costs(self, platform: str) -> dict[Group, float]:
+        """Give the costs that are known."""
+        found = ((key, self.cost(platform, key)) for key in self.shares)
+        return {key: one.value for key, one in found if one is not None}
+
+    def relative(self, platform: str, other: str) -> Estimated | None:
+        """Give by which factor a platform is slower than another for the mix; None: not known."""
+        theirs = self.costs(other)
+        if theirs.keys() != self.shares.keys():
+            return None
+        total = math.fsum(share * theirs[key] for key, share in self.shares.items())
+        terms = []
+        for key, share in self.shares.items():
+            one = self._beside(platform, other, key)
+            if one is None:
+                return None
+            terms.append((share * theirs[key] / total, one))
+        return weighted_sum(terms)
+
+    def are_apart(self, one: str, other: str) -> bool:
+        """Whether it is known which of two platforms is faster for the mix."""
+        if one == self.baseline:
+            one, other = other, one
+        found = self.relative(one, other)
+        if found is None or found.interval is None:
+            return False
+        return found.interval.low > 1 or found.interval.high < 1
+
+    def why_no_cost(self, platform: str, key: Group) -> str:
+        """Say why a platform has no cost for a part of the mix."""
+        row = self.row(platform, key)
+        if row is not None:
+            return row.reason or row.why_no_cost or "its cost has no size"
+        if (platform, key) not in self.cells:
+            return "the study does not measure it"
+        cell = self.cells[platform, key]
+        history = self.side.histories[cell.id]
+        return history.unavailable or history.last_reason or "no trial of the baseline has a number"
+
+    def _beside(self, platform: str, other: str, key: Group) -> Estimated | None:
+        if other == self.baseline:
+            return self.cost(platform, key)
+        if self.side.plan.repetition.design is Design.DUET:
+            return self._divided(platform, other, key)
+        cell, base = self.cells.get((platform, key)), self.cells.get((other, key))
+        if cell is None or base is None:
+            return None
+        plan = self.side.plan
+        row = Comparison(
+            cell=cell,
+            baseline=base,
+            metric=self.side.metric(cell),
+            primary=True,
+            level=level(plan.repetition.max_blocks),
+            variant=plan.repetition.variant,
+        )
+        return _estimated(measured(row, self.side.histories, plan.repetition))
+
+    def _divided(self, platform: str, other: str, key: Group) -> Estimated | None:
+        mine, theirs = self.cost(platform, key), self.cost(other, key)
+        if mine is None or theirs is None:
+            return None
+        found = weighted_sum(((1.0, _log(mine)), (-1.0, _log(theirs))))
+        ends = found.interval
+        return Estimated(
+            ratio(found.value),
+            None if ends is None else Interval(ratio(ends.low), ratio(ends.high)),
+        )
+
+    def _has_trials(self, key: Group) -> bool:
+        history = self.side.histories[self.references[key].id]
+        return any(has_numbers(trial) for trial in history.counted)
+
+
+def _estimated(row: Comparison) -> Estimated | None:
+    if row.cost is None or not 0 < row.cost < math.inf:
+        return None
+    ends = None if row.low is None or row.high is None else Interval(row.low, row.high)
+    return Estimated(row.cost, ends)
+
+
+def _log(one: Estimated) -> Estimated:
+    ends = one.interval
+    if ends is not None:
+        ends = Interval(math.log(ends.low) if ends.low > 0 else -math.inf, math.log(ends.high))
+    return Estimated(math.log(one.value), ends)

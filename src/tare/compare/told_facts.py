@@ -1,0 +1,107 @@
+"""Stored facts of two sets of results that are not the same: what changed around the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tare.compare.conditions import Facts, about
+from tare.compare.side import Side
+from tare.model import Cell
+
+MOST = 4
+"""As many names, or reasons, are told; others are counted."""
+
+STATES = ("load", "steal", "swap_used_bytes", "detected")
+"""Facts of a host that are those of a moment, or stand in other facts too."""
+
+READINGS = (
+    *("loop_s", "clock_read_s", "filesystem_device", "memory_given_bytes", "affinity"),
+    *("cpu_flags", "weaknesses_known"),
+)
+"""What is read inside a platform and is no setting of it; flags are told by their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A fact that is not the same in both: of the host or, ``platform: fact``, of a platform."""
+
+    what: str
+    before: str
+    after: str
+
+
+def differences(a: Side, b: Side, partners: Mapping[str, Cell]) -> Iterator[Difference]:
+    """List the stored facts of host, Tare and platforms that are not the same."""
+    of_host = list(host_differences(a.facts, b.facts))
+    yield from of_host
+    ours, other = (mapping(side.facts.get("tare")) for side in (a, b))
+    yield from (replace(one, what=f"Tare's {one.what}") for one in differing(ours, other))
+    ours, other = (mapping(side.facts.get("userland")) for side in (a, b))
+    if ours.get("kernel") and other.get("kernel") and ours["kernel"] != other["kernel"]:
+        yield Difference("kernel of guests", text(ours["kernel"]), text(other["kernel"]))
+    names = dict.fromkeys(
+        (a.plan.cells_by_id[mine].platform, one.platform) for mine, one in partners.items()
+    )
+    for mine, theirs in names:
+        for one in _of_platform((a, mine), (b, theirs)):
+            if one not in of_host:
+                yield replace(one, what=f"{mine}: {one.what}")
+
+
+def host_differences(before: Facts, after: Facts) -> Iterator[Difference]:
+    """List the facts of two hosts that are not the same, but for what passes."""
+    mine, theirs = mapping(before.get("host")), mapping(after.get("host"))
+    yield from (one for one in differing(mine, theirs) if one.what not in STATES)
+    cpus = (mapping(facts.get("session")).get("cpuset") for facts in (before, after))
+    yield from differing(*({"CPUs of the session": one} if one else {} for one in cpus))
+
+
+def _of_platform(before: tuple[Side, str], after: tuple[Side, str]) -> Iterator[Difference]:
+    probes = [mapping(about(side.facts, name).get("probe")) for side, name in (before, after)]
+    yield from differing(*probes)
+    mine, theirs = reading(*before), reading(*after)
+    for one in differing(mine, theirs):
+        if one.what not in READINGS and not one.what.startswith("sha256."):
+            yield one
+    lost, new = _flags_of(mine) - _flags_of(theirs), _flags_of(theirs) - _flags_of(mine)
+    if (lost or new) and _flags_of(mine) and _flags_of(theirs):
+        told = [named(sorted(some), ", ") or "none more" for some in (lost, new)]
+        yield Difference("CPU flags only there", *told)
+
+
+def _flags_of(reading: Mapping[str, object]) -> set[str]:
+    return set(str(reading.get("cpu_flags", "")).split())
+
+
+def mapping(found: object) -> Mapping[str, object]:
+    """Take what should be a mapping for one; anything else tells nothing."""
+    return found if isinstance(found, Mapping) else {}
+
+
+def reading(side: Side, platform: str) -> Mapping[str, object]:
+    """Give what was read inside a platform before it was measured."""
+    return mapping(about(side.facts, platform).get("preconditions"))
+
+
+def differing(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[Difference]:
+    """List what is not the same; where one side tells nothing at all, nothing is known."""
+    for name in dict.fromkeys((*before, *after)) if before and after else ():
+        if before.get(name) != after.get(name):
+            yield Difference(str(name), text(before.get(name)), text(after.get(name)))
+
+
+def text(value: object) -> str:
+    """Write a fact."""
+    if value is None or value == "":
+        return "not told"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def named(names: Iterable[str], between_them: str) -> str:
+    """Write the first few names, and how many more there are."""
+    every = list(names)
+    more = [f"and {len(every) - MOST} more"] if len(every) > MOST else []
+    return between_them.join([*every[:MOST], *more])
