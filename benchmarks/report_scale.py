@@ -1,4 +1,4 @@
-"""Times `tare show` and `tare report` on simulated results of 100,000 trials: 10 s, 600 MB each.
+"""Times `tare show` and `tare report` on simulated results of 100,000 trials with samples.
 
 Each step is a process of its own, as on the command line. Run: python benchmarks/report_scale.py
 """
@@ -11,11 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tare.model import (
     Better,
@@ -31,6 +33,7 @@ from tare.model import (
     Trial,
     Unit,
 )
+from tare.store.samples import FOLDER, SCHEMA, TRIALS_A_FILE
 
 PLATFORMS = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker")
 METRICS = (
@@ -40,7 +43,12 @@ METRICS = (
 )
 COSTS = (1.0, 1.03, 6.0, 6.5, 1.0)
 SHAPES = ((40, 2500), (1000, 100))
-SECONDS, MEGABYTES = 10.0, 600.0
+BARS = {"show": (10.0, 600.0), "report": (15.0, 1000.0)}
+"""Seconds and megabytes."""
+FIGURES = 50
+"""So many figures of each trial the samples hold."""
+TIMES_S = (0.0004, 1.0004, 1.0208)
+"""What a trial of a second has at one reading a second: its begin, one tick, its end."""
 
 
 def make_cells(count: int) -> Iterator[Cell]:
@@ -58,8 +66,8 @@ def make_cells(count: int) -> Iterator[Cell]:
             )
 
 
-def make(folder: Path, count: int, blocks: int) -> None:
-    """Write a results directory as the runner would, without its fsyncs."""
+def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
+    """Write a results directory as the runner would, without its fsyncs and samples."""
     rng = np.random.default_rng(1)
     cells = tuple(make_cells(count))
     slots = tuple(
@@ -107,6 +115,44 @@ def make(folder: Path, count: int, blocks: int) -> None:
                 reason=reason,
             )
             file.write(json.dumps({"format": 1, **asdict(trial)}, separators=(",", ":")) + "\n")
+    return slots
+
+
+def make_samples(folder: Path, slots: Sequence[Slot]) -> None:
+    """Write samples as the runner would: as many figures of a trial, most of which nobody draws."""
+    (folder / FOLDER).mkdir()
+    rng = np.random.default_rng(2)
+    own = [("layer", name) for name in ("cpu_s", "cpu_user_s", "cpu_system_s")]
+    own += [("host", f"cpu_{what}_s") for what in ("user", "system", "guest", "iowait", "steal")]
+    own += [("layer", "memory_bytes"), ("layer", "memory_cached_bytes")]
+    own += [("host", "memory_used_bytes")]
+    own += [("host", f"figure_{number}") for number in range(FIGURES - len(own))]
+    units = [2.0**20 if "bytes" in name else 1.0 for _, name in own]
+    for first in range(0, len(slots), TRIALS_A_FILE):
+        some = slots[first : first + TRIALS_A_FILE]
+        rows = len(some) * FIGURES
+        times_s = np.array(TIMES_S) + rng.uniform(0, 1e-3, (rows, 1))
+        grown = np.cumsum(rng.uniform(0, 1, (rows, len(TIMES_S))), axis=1)
+        values = grown * np.tile(units, len(some))[:, None]
+        columns = {
+            **{
+                name: np.repeat([getattr(one, name) for one in some], FIGURES)
+                for name in ("cell", "block", "slot")
+            },
+            **dict.fromkeys(("device", "reason"), [""] * rows),
+            "kind": ["measured"] * rows,
+            "instance": ["i"] * rows,
+            "repeat": [0] * rows,
+            "source": [source for source, _ in own] * len(some),
+            "name": [name for _, name in own] * len(some),
+            "is_counter": [True] * rows,
+            "time_s": list(times_s),
+            "value": list(values),
+        }
+        arrays = [pa.array(columns[field.name], field.type) for field in SCHEMA]
+        path = folder / FOLDER / f"{first // TRIALS_A_FILE:06d}.parquet"
+        table = pa.Table.from_arrays(arrays, schema=SCHEMA)
+        pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
 def show(folder: Path) -> None:
@@ -138,14 +184,14 @@ def main() -> int:
     for count, blocks in SHAPES:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            make(folder, count, blocks)
+            make_samples(folder, make(folder, count, blocks))
             for step in ("show", "report"):
                 argv = [sys.executable, __file__, step, name]
                 done = subprocess.run(argv, check=True, capture_output=True, text=True)
                 seconds, cpu, megabytes = map(float, done.stdout.split())
                 size = (folder / "report.html").stat().st_size if step == "report" else 0
                 page = f", page {size / 2**20:.1f} MiB" if size else ""
-                fits = seconds < SECONDS and megabytes < MEGABYTES
+                fits = seconds < BARS[step][0] and megabytes < BARS[step][1]
                 good &= fits
                 print(
                     f"{step}: {count} cells x {blocks} blocks: {seconds:.1f} s "

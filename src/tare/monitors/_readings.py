@@ -30,6 +30,9 @@ CPU = ("cpu_user_s", "cpu_system_s", "cpu_guest_s", "cpu_iowait_s", "cpu_steal_s
 """What a host's CPU time is spent on; together they are all of it, and none is in another."""
 LAYER_CPU = ("cpu_s", "cpu_user_s", "cpu_system_s")
 DISK = ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes")
+FAULTS = ("page_faults", "major_faults")
+MEMORY = ("memory_cached_bytes", *FAULTS)
+NETWORK = ("network_received_bytes", "network_sent_bytes")
 OURS = b"tare"
 """What the names of the network devices that Tare makes begin with."""
 
@@ -42,7 +45,8 @@ class Source:
     """A file that is read again and again, and the names of the figures that it tells.
 
     ``wraps`` has, by name, after which value a counter begins at 0 again. ``resets`` says that a
-    write sets what it tells back to what it is now.
+    write sets what it tells back to what it is now. ``made`` are devices that were made for some
+    stack, besides those whose names begin with ``OURS``.
     """
 
     path: Path
@@ -50,16 +54,18 @@ class Source:
     parse: Parse
     wraps: Mapping[str, float] = field(default_factory=dict)
     resets: bool = False
+    made: Collection[str] = ()
 
 
 def of_host(cpus: Collection[int], proc: Path, sys: Path) -> list[Source]:
     """List what a host may tell; ``cpus`` are those whose clock rate is wanted."""
     disks = frozenset(name.encode() for name in hardware_disks(sys))
     links = frozenset(path.parent.name.encode() for path in sys.glob("class/net/*/device"))
+    ends = bridged(sys)
     return [
         Source(proc / "stat", (*CPU, "run_queue", "blocked_tasks", "context_switches"), host_cpu),
         Source(proc / "meminfo", ("memory_used_bytes", "memory_cached_bytes"), host_memory),
-        Source(proc / "vmstat", ("page_faults", "major_faults", "swapped_pages"), host_faults),
+        Source(proc / "vmstat", (*FAULTS, "swapped_pages"), host_faults),
         Source(
             proc / "diskstats",
             (*DISK, "disk_busy_s"),
@@ -68,8 +74,9 @@ def of_host(cpus: Collection[int], proc: Path, sys: Path) -> list[Source]:
         ),
         Source(
             proc / "net/dev",
-            ("network_received_bytes", "network_sent_bytes"),
-            partial(host_network, links=links),
+            NETWORK,
+            partial(host_network, links=links.union(one.encode() for one in ends)),
+            made=ends,
         ),
         *(
             Source(
@@ -93,7 +100,7 @@ def of_group(path: str, root: Path, sys: Path) -> list[Source]:
             Source(group / "cpu.stat", LAYER_CPU, group_cpu_v2),
             _level(group / "memory.current", "memory_bytes"),
             _level(group / "memory.peak", "memory_peak_bytes", resets=True),
-            Source(group / "memory.stat", ("memory_cached_bytes",), partial(cache, key=b"\nfile ")),
+            Source(group / "memory.stat", MEMORY, partial(group_memory, cached=b"\nfile ")),
             Source(group / "io.stat", DISK, partial(group_disks_v2, disks=numbers)),
             _level(group / "pids.current", "pids"),
         ]
@@ -104,7 +111,9 @@ def of_group(path: str, root: Path, sys: Path) -> list[Source]:
         _level(memory / "memory.usage_in_bytes", "memory_bytes"),
         _level(memory / "memory.max_usage_in_bytes", "memory_peak_bytes", resets=True),
         Source(
-            memory / "memory.stat", ("memory_cached_bytes",), partial(cache, key=b"\ntotal_cache ")
+            memory / "memory.stat",
+            MEMORY,
+            partial(group_memory, cached=b"\ntotal_cache ", prefix=b"total_"),
         ),
         *(
             Source(
@@ -130,6 +139,16 @@ def hardware_disks(sys: Path) -> dict[str, str]:
             number = (device.parent / "dev").read_text().strip()
         found[device.parent.name] = number
     return found
+
+
+def bridged(sys: Path) -> frozenset[str]:
+    """Find the devices on the bridges that Tare made: an engine gives them names of its own."""
+    found = set()
+    for master in sys.glob("class/net/*/master"):
+        with contextlib.suppress(OSError):  # it goes at this moment
+            if os.fsencode(master.readlink().name).startswith(OURS):
+                found.add(master.parent.name)
+    return frozenset(found)
 
 
 def host_cpu(content: bytes) -> Iterator[Figure]:
@@ -192,8 +211,8 @@ def host_network(content: bytes, links: Collection[bytes]) -> Iterator[Figure]:
             continue
         fields = counts.split()
         link = name.decode(errors="replace")
-        yield "network_received_bytes", link, int(fields[0])
-        yield "network_sent_bytes", link, int(fields[8])
+        for figure, count in zip(NETWORK, (fields[0], fields[8]), strict=True):
+            yield figure, link, int(count)
 
 
 def host_pressure(content: bytes, what: str) -> Iterator[Figure]:
@@ -220,9 +239,18 @@ def group_cpu_split_v1(content: bytes) -> Iterator[Figure]:
     yield "cpu_system_s", "", _after(b"\n" + content, b"\nsystem ") * _TICK_S
 
 
-def cache(content: bytes, key: bytes) -> Iterator[Figure]:
-    """Read memory.stat: the pages of files, of the group and below."""
-    yield "memory_cached_bytes", "", _after(b"\n" + content, key)
+def group_memory(content: bytes, cached: bytes, prefix: bytes = b"") -> Iterator[Figure]:
+    """Read memory.stat, of the group and below: pages of files, and faults.
+
+    Those that a hypervisor takes for its guest are among them. The kernel adds up what its CPUs
+    have counted when that is more than some dozens for each, so fewer may be missing.
+    """
+    content = b"\n" + content
+    yield "memory_cached_bytes", "", _after(content, cached)
+    for name, key in zip(FAULTS, (b"pgfault ", b"pgmajfault "), strict=True):
+        line = b"\n" + prefix + key
+        if line in content:  # not in v2 before Linux 4.12
+            yield name, "", _after(content, line)
 
 
 def group_disks_v2(content: bytes, disks: Collection[bytes]) -> Iterator[Figure]:

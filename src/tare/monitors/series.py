@@ -8,18 +8,24 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tare.monitors import _readings as readings
+from tare.stats.spans import spans
 
-HOST, LAYER = "host", "layer"
-
-LEAST_SPAN_S = 0.05
-"""Readings closer than that tell no rate: the CPU time is counted in ticks of 10 ms."""
+HOST, LAYER, MACHINE = "host", "layer", "machine"
+"""The machine is the innermost one that has a kernel of its own."""
 
 TOTALS = {
     HOST: (
         *readings.DISK,
-        *("energy_j", "context_switches", "page_faults", "major_faults"),
+        *("energy_j", "context_switches", *readings.FAULTS),
     ),
-    LAYER: (*readings.LAYER_CPU, *readings.DISK),
+    LAYER: (
+        *readings.LAYER_CPU,
+        *readings.DISK,
+        *readings.FAULTS,
+        *("timeslices", "context_switches", "migrations", "system_calls", "guest_exits"),
+        *("instructions", "cycles", "cache_misses"),
+    ),
+    MACHINE: (*readings.DISK, "context_switches", *readings.FAULTS),
 }
 """Counters whose growth over a trial is a metric of it, summed over devices."""
 
@@ -30,10 +36,17 @@ CPU_SHARES = {
 }
 """Parts of the time of all CPUs that are metrics of a trial."""
 
+MACHINE_CPU = {
+    "cpu_s": ("cpu_user_s", "cpu_system_s", "cpu_guest_s"),
+    "cpu_steal_s": ("cpu_steal_s",),
+}
+"""What of its time a machine inside was busy by its own account, and what others took from it."""
+
 PER_WORK = frozenset(
     {
         *(f"{source}_{name}" for source, names in TOTALS.items() for name in names),
-        "layer_memory_byte_seconds",
+        *("host_network_bytes", "layer_memory_byte_seconds"),
+        *(f"{MACHINE}_{name}" for name in MACHINE_CPU),
     }
 )
 """The metrics that grow with the work done; only these have a meaning per unit of it."""
@@ -41,7 +54,7 @@ PER_WORK = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The readings of one figure of the host or of the layer.
+    """The readings of one figure of the host, of the layer or of the machine inside.
 
     ``times_s`` are since the trial's begin. ``is_counter`` says that values only grow. ``reason``
     says why there is nothing, or nothing more from some time on.
@@ -61,21 +74,24 @@ def summary(series: Iterable[Series]) -> dict[str, float]:
 
     Growth of counters (``layer_cpu_s``, ``host_disk_read_bytes``, ``host_energy_j``), and mean and
     most of levels and shares. ``host_cpu_*`` are parts of the time of all CPUs, ``host_disk_busy``
-    is that of the busiest disk; ``layer_cpus`` is how many CPUs the layer kept busy, and
-    ``layer_memory_byte_seconds`` what it held for how long. What is not known is not there: nor is
+    is that of the busiest disk, ``host_network_bytes`` counts a byte on every device that it
+    passes; ``layer_cpus`` is how many CPUs the layer kept busy, and
+    ``layer_memory_byte_seconds`` what it held for how long. ``machine_cpu_s`` and all
+    ``machine_*`` are by the account of the kernel inside. What is not known is not there: nor is
     anything of a series that ended early.
     """
     whole = [one for one in series if one.times_s and not one.reason]
-    known: dict[str, dict[str, list[Series]]] = {HOST: {}, LAYER: {}}
+    known: dict[str, dict[str, list[Series]]] = {HOST: {}, LAYER: {}, MACHINE: {}}
     for one in whole:
         known[one.source].setdefault(one.name, []).append(one)
     found: dict[str, float] = {}
     for source, names in TOTALS.items():
         for name in names:
             if own := known[source].get(name):
-                found[f"{source}_{name}"] = sum(max(0.0, s.values[-1] - s.values[0]) for s in own)
+                found[f"{source}_{name}"] = sum(_growth(one) for one in own)
     found |= _of_host(known[HOST])
     found |= _of_layer(known[LAYER])
+    found |= _of_machine(known[MACHINE])
     return found
 
 
@@ -105,6 +121,9 @@ def _of_host(known: Mapping[str, Sequence[Series]]) -> dict[str, float]:
     found |= busiest or {}
     for name in ("run_queue", "memory_used_bytes", "frequency_hz"):
         found |= _level(f"host_{name}", known.get(name, ()))
+    if all(name in known for name in readings.NETWORK):
+        through = [one for name in readings.NETWORK for one in known[name]]
+        found["host_network_bytes"] = sum(_growth(one) for one in through)
     return found
 
 
@@ -123,6 +142,19 @@ def _of_layer(known: Mapping[str, Sequence[Series]]) -> dict[str, float]:
         # A peak that did not grow may be of an earlier trial: then the most that was seen stands.
         if one.values[-1] > one.values[0]:
             found["layer_memory_peak_bytes"] = one.values[-1]
+    return found
+
+
+def _growth(one: Series) -> float:
+    return max(0.0, one.values[-1] - one.values[0])
+
+
+def _of_machine(known: Mapping[str, Sequence[Series]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, parts in MACHINE_CPU.items():
+        if all(part in known for part in parts):
+            found[f"machine_{name}"] = sum(_growth(one) for part in parts for one in known[part])
+    found |= _level("machine_memory_used_bytes", known.get("memory_used_bytes", ()))
     return found
 
 
@@ -160,15 +192,6 @@ def _rate(
     ]
     mean = max(0.0, (values[-1] - values[0]) / (of[-1] - of[0]))
     return {f"{name}_mean": mean, f"{name}_most": max([mean, *rates])}
-
-
-def spans(times_s: Sequence[float]) -> list[int]:
-    """Choose the readings between which a rate means something: none closer than 50 ms."""
-    marks = [0]
-    for at, now_s in enumerate(times_s):
-        if now_s - times_s[marks[-1]] >= LEAST_SPAN_S:
-            marks.append(at)
-    return marks
 
 
 def _mean(times_s: Sequence[float], values: Sequence[float]) -> float:

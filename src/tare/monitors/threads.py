@@ -19,6 +19,7 @@ from threading import Event, Thread
 from tare.layer import Threads
 from tare.model import HostCost
 from tare.monitors.delay import Track, closed_delay_s, foreign_delay_s, workers
+from tare.monitors.series import LAYER, Series
 
 ROOT = Path("/sys/fs/cgroup")
 LEAST_S, MOST_S = 0.005, 0.05
@@ -27,6 +28,8 @@ READING_SHARE = 0.005
 """The part of one core that reading may cost; what costs more is done less often."""
 LEAST_COVERAGE = 0.9
 """Where less of the CPU time was seen thread by thread, the delay is that of some threads only."""
+SLICES_COVERAGE = 0.95
+"""Where less of the CPU time was seen, too many of the threads' turns on a CPU were missed."""
 NS = 1e9
 
 
@@ -34,7 +37,8 @@ class Sampler:
     """Reads the threads of a group while the ``with`` block runs; ``cost`` is there afterwards.
 
     It is yet without what other work did to the trial: see ``beside``. ``busiest_s`` is the CPU
-    time of the thread that had the most of it.
+    time of the thread that had the most of it. ``timeslices`` is how often the measured threads got
+    a CPU, or why that is not known.
     """
 
     def __init__(self, threads: Threads, root: Path = ROOT) -> None:
@@ -51,13 +55,18 @@ class Sampler:
         self._files: dict[str, int] = {}
         self._others: set[str] = set()
         self._tracks: dict[str, Track] = {}
+        self._slices: dict[str, tuple[int, int]] = {}
+        self._ended = 0
         self._stop = Event()
         self._thread = Thread(target=self._loop, daemon=True)
         self._working: list[Track] = []
         self.cost: HostCost | None = None
         self.busiest_s = 0.0
+        self.timeslices = Series(LAYER, "timeslices")
+        self._begin_s = 0.0
 
     def __enter__(self) -> Sampler:
+        self._begin_s = time.monotonic()
         self._throttled_s = throttled_s(self._quotas)
         self._read(at_start=True)
         self._used = self._group_cpu_ns()
@@ -76,6 +85,7 @@ class Sampler:
         self.busiest_s = max((track.cpu_s for track in worked), default=0.0)
         seen = sum(track.cpu_s for track in worked)
         used = seen if ended is None or self._used is None else (ended - self._used) / NS
+        self.timeslices = self._counted(1.0 if used <= 0 else seen / used)
         # With a name given, the named threads are measured in full and the rest are helpers.
         self.cost = HostCost(
             cpu_s=seen,
@@ -128,15 +138,38 @@ class Sampler:
         for tid in listed:
             now = time.perf_counter_ns()
             try:
-                cpu, delay, _ = os.pread(self._file(tid), 64, 0).split()
+                cpu, delay, slices = os.pread(self._file(tid), 64, 0).split()
             except (OSError, ValueError):  # it ended between listing and reading
                 continue
+            count = int(slices)
+            first = self._slices[tid][0] if tid in self._slices else count if at_start else 0
+            self._slices[tid] = first, count
             track = self._tracks.get(tid)
             if track is None:
                 begun = (int(cpu), int(delay)) if at_start else (0, 0)
                 track = self._tracks[tid] = Track(at_start, *begun)
             track.read(now, int(cpu), int(delay))
-        self._close(self._files.keys() - set(listed))
+        ended = self._files.keys() - set(listed)
+        self._ended += len(ended)
+        self._close(ended)
+
+    def _counted(self, coverage: float) -> Series:
+        """Add up how often the threads got a CPU: what the kernel calls their timeslices.
+
+        The little CPU time that was not seen is taken to have had as many. Of named threads that
+        one ended is enough to doubt: the bill, which is of all threads, does not say what it did.
+        """
+        reason = ""
+        if self._comm and self._ended:
+            reason = f"{self._ended} of the threads ended before they were read for the last time"
+        elif not self._comm and coverage < SLICES_COVERAGE:
+            reason = f"{coverage:.0%} of the CPU time was seen thread by thread, too little"
+        if reason:
+            return Series(LAYER, "timeslices", reason=f"not available here: {reason}")
+        total = sum(last - first for first, last in self._slices.values())
+        whole = total if self._comm else total / min(1.0, coverage)
+        lasted_s = time.monotonic() - self._begin_s
+        return Series(LAYER, "timeslices", (0.0, lasted_s), (0.0, float(whole)))
 
     def _close(self, ended: Collection[str]) -> None:
         """Close what can say no more; a build of thousands of processes would fill the table."""

@@ -1,8 +1,8 @@
-"""What a host and a layer did over the time of a trial, read a few times a second.
+"""What host, layer and machine did over the time of a trial, read a few times a second.
 
-One thread reads everything. Counters are kept as they are, with the monotonic time of each reading,
-so that nothing is lost between two of them; rates are made of them later. What cannot be read is
-said, and never a zero.
+One thread reads everything, and asks the machine inside (see ``inside``). Counters are kept as they
+are, with the monotonic time of each reading, so that nothing is lost between two of them; rates are
+made of them later. What cannot be read is said, and never a zero.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import contextlib
 import math
 import os
 import time
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +20,10 @@ from threading import Event, Thread
 from tare.errors import ConfigError
 from tare.layer import Threads
 from tare.monitors import _readings as readings
+from tare.monitors._tracks import Tracks
+from tare.monitors.guests import of_guests
+from tare.monitors.inside import Watch
+from tare.monitors.reader import Reader
 from tare.monitors.series import HOST, LAYER, Series, summary
 from tare.monitors.threads import ROOT
 
@@ -45,8 +48,9 @@ class Timeline:
     """Reads host and layer while the ``with`` block runs; ``series`` are there afterwards.
 
     The first reading is taken when the block begins and the last when it has ended, so that every
-    trial has two, however short it is. ``cpus`` are those whose clock rate is read. ``cost_s`` is
-    the CPU time that all of it took. Raises ConfigError for a rate that is not from 1 to 10.
+    trial has two, however short it is. ``cpus`` are those whose clock rate is read, ``reader`` that
+    of the machine inside, where this has a kernel of its own. ``cost_s`` is the CPU time that all
+    of it took on the host. Raises ConfigError for a rate that is not from 1 to 10.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class Timeline:
         cpus: Sequence[int],
         hertz: float = 1.0,
         places: Places | None = None,
+        reader: Reader | None = None,
     ) -> None:
         if not SLOWEST_HZ <= hertz <= FASTEST_HZ:
             raise ConfigError(
@@ -63,6 +68,8 @@ class Timeline:
         self._group, self._places = threads.cgroup, places or Places()
         self._cpus, self._period_s = cpus, 1 / hertz
         self._files: list[_File] = []
+        self._others: list[Series] = []
+        self._inside = Watch(reader) if reader is not None else None
         self._begin_s = 0.0
         self._stop = Event()
         self._thread = Thread(target=self._loop, name="timeline", daemon=True)
@@ -70,25 +77,40 @@ class Timeline:
 
     def __enter__(self) -> Timeline:
         with self._counted():
+            if self._inside is not None:
+                self._inside.open()
             at = self._places
             host = readings.of_host(self._cpus, at.proc, at.sys)
-            group = readings.of_group(self._group, at.groups, at.sys)
+            group = [
+                *readings.of_group(self._group, at.groups, at.sys),
+                *of_guests(self._group, at.groups, at.sys),
+            ]
             self._files = [
                 *(_File(HOST, source) for source in host),
                 *(_File(LAYER, source) for source in group),
             ]
             self._begin_s = time.monotonic()
+            # Before the host, and at the end after it: what it costs is then no work of the trial.
+            if self._inside is not None:
+                self._inside.first(self._begin_s)
             self._read()
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
         with self._counted():
             self._read()
             for file in self._files:
                 file.close()
+            if self._inside is not None and kind is None:  # an interrupt waits for no machine
+                self._inside.last()
+
+    def add(self, series: Iterable[Series], cost_s: float = 0.0) -> None:
+        """Take in what another monitor counted in this trial, and the CPU time that this took."""
+        self._others += series
+        self.cost_s += cost_s
 
     @cached_property
     def series(self) -> tuple[Series, ...]:
@@ -97,14 +119,21 @@ class Timeline:
         It walks the page tables of the layer's processes then, which takes its time.
         """
         with self._counted():
-            read = (one for file in self._files for one in file.series())
-            return (*read, self._pss())
+            read = [one for file in self._files for one in file.series()]
+            inside = self._inside.series() if self._inside is not None else ()
+            return (*read, self._pss(), *self._others, *inside)
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Sum the series up, and what it cost to read them: ``monitor_cpu_s``."""
-        found = summary(self.series)
-        return {**found, "monitor_cpu_s": self.cost_s}
+        """Sum the series up, and what it cost to read them.
+
+        ``monitor_cpu_s`` is that on the host, ``monitor_machine_cpu_s`` that in the machine inside.
+        """
+        found = {**summary(self.series), "monitor_cpu_s": self.cost_s}
+        if self._inside is not None:
+            found["monitor_cpu_s"] += self._inside.cost_s
+            found |= self._inside.metrics
+        return found
 
     def _loop(self) -> None:
         tick = 0
@@ -115,6 +144,8 @@ class Timeline:
                 if self._stop.wait(max(0.0, tick * self._period_s - elapsed_s)):
                     return
                 self._read()
+                if self._inside is not None:
+                    self._inside.tick()
 
     def _read(self) -> None:
         for file in self._files:
@@ -149,35 +180,26 @@ class Timeline:
         return None
 
 
-class _File:
-    """A file that is kept open and read again and again, until it fails; what it told."""
+class _File(Tracks):
+    """A file that is kept open and read again and again, until it fails."""
 
     def __init__(self, side: str, source: readings.Source) -> None:
-        self._side, self._source = side, source
-        self._tracks: dict[tuple[str, str], _Track] = {}
+        super().__init__(side, source)
         self._file: int | None = None
-        self._reason = ""
         try:
             self._file = _open(source)
         except OSError as error:
-            self._reason = f"{source.path}: {error.strerror}"
+            self.fail(f"{source.path}: {error.strerror}")
 
     def read(self, begin_s: float) -> None:
         """Take a reading in; one that fails ends these series, and nothing else."""
         if self._file is None:
             return
+        now_s = time.monotonic() - begin_s
         try:
-            now_s = time.monotonic() - begin_s
-            for name, device, value in self._source.parse(_content(self._file)):
-                track = self._tracks.get((name, device))
-                if track is None:
-                    track = _Track(self._source.wraps.get(name))
-                    self._tracks[name, device] = track
-                track.add(now_s, value)
+            self.take(now_s, _content(self._file))
         except OSError as error:  # a group that is gone, a feature that is switched off
-            self._fail(f"{error.strerror}")
-        except (ValueError, IndexError) as error:
-            self._fail(f"not understood: {error}")
+            self.fail(f"{self._source.path}: {error.strerror}")
 
     def close(self) -> None:
         """Close it, if it still is open."""
@@ -185,48 +207,10 @@ class _File:
             os.close(self._file)
             self._file = None
 
-    def series(self) -> Iterator[Series]:
-        """Give what was read, and by name what was not."""
-        ended = f"ended early: {self._reason}" if self._reason else ""
-        for (name, device), track in self._tracks.items():
-            # What Tare made for other stacks lies idle, and says nothing of this trial.
-            if device.encode().startswith(readings.OURS) and track.is_still:
-                continue
-            counts = name not in readings.LEVELS
-            yield Series(self._side, name, track.times_s, track.values, device, counts, ended)
-        told = {name for name, _ in self._tracks}
-        lack = self._reason or f"{self._source.path} does not tell it"
-        for name in self._source.names:
-            if name not in told:
-                counts = name not in readings.LEVELS
-                reason = f"not available here: {lack}"
-                yield Series(self._side, name, is_counter=counts, reason=reason)
-
-    def _fail(self, why: str) -> None:
-        self._reason = f"{self._source.path}: {why}"
+    def fail(self, reason: str) -> None:
+        """See Tracks.fail."""
+        super().fail(reason)
         self.close()
-
-
-class _Track:
-    """The readings of one figure; a counter that begins at 0 again goes on where it was."""
-
-    __slots__ = ("_last", "_past", "_wraps", "times_s", "values")
-
-    def __init__(self, wraps: float | None) -> None:
-        self._wraps, self._past, self._last = wraps, 0.0, 0.0
-        self.times_s, self.values = array("d"), array("d")
-
-    def add(self, now_s: float, value: float) -> None:
-        if self._wraps is not None:
-            if value < self._last:
-                self._past += self._wraps
-            self._last = value
-        self.times_s.append(now_s)
-        self.values.append(self._past + value)
-
-    @property
-    def is_still(self) -> bool:
-        return self.values[0] == self.values[-1]
 
 
 def next_tick(tick: int, elapsed_s: float, period_s: float) -> int:

@@ -15,6 +15,8 @@ from tare import detection, layer
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.limits import readback
 from tare.model import Cell, Limits, Params, Status
+from tare.monitors.inside import reader_of
+from tare.monitors.reader import Reader
 from tare.runner import conditions, cores
 from tare.runner.progress import Progress
 from tare.runner.session import Session
@@ -54,7 +56,8 @@ def load_layers(platform: Platform) -> list[layer.Layer]:
 class Member:
     """One warm instance; ``warmed`` are the cells that had their first trial in it.
 
-    ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is how long it last took to wake.
+    ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is how long it last took to wake;
+    ``reader`` reads in the machine inside, where this has a kernel of its own.
     """
 
     label: str
@@ -64,6 +67,7 @@ class Member:
     start_s: float = 0.0
     number: int = 0
     resumed_s: float = 0.0
+    reader: Reader | None = None
 
 
 @dataclass
@@ -106,6 +110,8 @@ class Fleet:
 
     def remove(self, member: Member) -> None:
         """Remove an instance; what fails stays in the ledger, and the session's end tries again."""
+        if member.reader is not None:
+            member.reader.close()
         try:
             member.stack.close()
         except LayerError as error:
@@ -248,7 +254,8 @@ class Pool:
         )
         stack = open_stack(self.session.host, layers[:-1] if self.around else layers, site)
         took_s = time.monotonic() - start
-        member = Member(label, stack, start_s=took_s, number=fleet.number)
+        reader = reader_of(layers, stack.instances)
+        member = Member(label, stack, start_s=took_s, number=fleet.number, reader=reader)
         try:
             if not self.around:
                 self._check(fleet, member)

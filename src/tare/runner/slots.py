@@ -181,10 +181,12 @@ class Slots:
         else:
             deadline_s = self.study.deadlines.for_trial(workload.expected_s())
             variant = self.plan.repetition.variant
+            closely = kind is Kind.WARMUP
             with self._ends(cell, member, workload).joined() as command:
                 outcome = measure(
-                    member.stack, workload, command, cpus, deadline_s, variant, half.start
-                )
+                    member.stack, workload, command, cpus, deadline_s, variant, half.start,
+                    closely, member.reader,
+                )  # fmt: skip
         half.ended()
         resources, series = outcome.readings()
         if half.is_alone:

@@ -16,7 +16,9 @@ from tare.home import home
 from tare.machine import NOT_FOUND, Completed
 from tare.model import DiskCache, HostCost, Status, Variant
 from tare.monitors import disk, noise
-from tare.monitors.series import LAYER, Series
+from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
+from tare.monitors.reader import Reader
+from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Timeline
 from tare.runner.outside import Command
@@ -33,6 +35,8 @@ MOVED_SHARE = 0.1
 Between this and ``compare.conditions.DIRECT_SHARE`` the number stands, and the doubt beside it.
 """
 TIMELINE_HZ = 1.0
+WORK = "work"
+"""The source of series that the workload's own output holds; their time is the tool's."""
 MIB = 2**20
 
 
@@ -50,21 +54,23 @@ class Outcome:
     phases_s: dict[str, float]
     noise: dict[str, float] = field(default_factory=dict)
     timeline: Timeline | None = None
+    courses: tuple[Series, ...] = ()
 
     def readings(self) -> tuple[dict[str, float], tuple[Series, ...]]:
         """Give what the platform took, and all that was read; it takes its time.
 
-        What else the host did is in the readings alone. Trials stay in memory, and share the names.
+        Of the host that is what grows with the work; the rest is in the readings alone. Trials stay
+        in memory, and share the names.
         """
         if self.timeline is None:
-            return {}, ()
-        own = (LAYER, "monitor_", "host_energy_")
+            return {}, self.courses
+        own = (LAYER, MACHINE, "monitor_")
         taken = {
             intern(name): value
             for name, value in self.timeline.metrics.items()
-            if name.startswith(own)
+            if name.startswith(own) or name in PER_WORK
         }
-        return taken, self.timeline.series
+        return taken, (*self.timeline.series, *self.courses)
 
 
 def measure(  # noqa: PLR0913 - five things make a trial, the other two have defaults
@@ -75,12 +81,16 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     deadline_s: float,
     variant: Variant = Variant.WALL,
     at_start: Callable[[], None] = lambda: None,
+    closely: bool = False,
+    reader: Reader | None = None,
 ) -> Outcome:
     """Run a workload once in a started stack; what goes wrong there is an outcome, not an error.
 
     ``command`` is what is run, and where: in the stack, or outside of it where the stack serves.
     ``variant`` is what the study's verdicts rest on; only in that of wall time is a trial suspect
     for the CPU time that other work took. ``at_start`` is called right before the command is.
+    ``closely`` asks for counters that slow down what they count: not where time is compared.
+    ``reader`` is that of the machine inside, where this has a kernel of its own.
     """
     begin = time.perf_counter()
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -88,12 +98,14 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     sampler = Sampler(threads) if threads is not None else None
     # What is not measured on this host moves other disks than this host's.
     has_disk = threads is not None and workload.disk_bytes() > 0 and disk.is_counted(home())
-    disk_before = disk.read() if has_disk else None
-    before = noise.read(cpus)
     outside = command.outside
     apart = Sampler(outside.threads()) if outside is not None else None
-    timeline = Timeline(threads, cpus, TIMELINE_HZ) if threads is not None else None
-    with timeline or nullcontext():
+    timeline = Timeline(threads, cpus, TIMELINE_HZ, reader=reader) if threads is not None else None
+    counters = Counters(threads.cgroup) if threads is not None and closely else None
+    # First the timeline: what it costs to start the reader inside is no work of the trial.
+    with timeline or nullcontext(), counters or nullcontext():
+        disk_before = disk.read() if has_disk else None
+        before = noise.read(cpus)
         with sampler or nullcontext(), apart or nullcontext():
             at_start()
             start = time.perf_counter()
@@ -102,9 +114,12 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
         after = noise.read(cpus)
         disk_after = disk.read() if has_disk else None
     status, reason, samples = _understand(done, workload, deadline_s)
+    courses = _courses(done, workload) if status is Status.OK else ()
     if command.server is not None:
         status, reason = _served(command.server.end(), status, reason)
     cost = None
+    if timeline is not None and sampler is not None:
+        _add_counts(timeline, sampler, counters)
     if sampler is not None:
         busy_s = after.busy_s - before.busy_s
         cost = sampler.beside(busy_s, len(cpus), samples.get("tool_duration"))
@@ -132,7 +147,7 @@ def measure(  # noqa: PLR0913 - five things make a trial, the other two have def
     }
     warnings = tuple(complaints)
     return Outcome(
-        status, reason, done, started_at, samples, cost, warnings, phases, seen, timeline
+        status, reason, done, started_at, samples, cost, warnings, phases, seen, timeline, courses
     )
 
 
@@ -145,6 +160,16 @@ def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:
     return status, reason
 
 
+def _add_counts(timeline: Timeline, sampler: Sampler, counters: Counters | None) -> None:
+    """Put beside the readings what was counted in other ways, or why it was not."""
+    timeline.add([sampler.timeslices])
+    if counters is None:
+        timeline.add(uncounted(WARM_UPS_ONLY))
+        return
+    used_s = sampler.cost.all_cpu_s if sampler.cost is not None else None
+    timeline.add(counters.series(used_s), counters.cost_s)
+
+
 def _understand(
     done: Completed, workload: Workload, deadline_s: float
 ) -> tuple[Status, str, dict[str, float]]:
@@ -154,13 +179,8 @@ def _understand(
         return Status.UNAVAILABLE, f"{_tail(done)}; the machine inside lacks the tool", {}
     if done.returncode != 0:
         return Status.FAILED, f"exit status {done.returncode}: {_tail(done)}", {}
-    output = Output(
-        done.stdout.decode(errors="replace"),
-        done.stderr.decode(errors="replace"),
-        done.duration_s,
-    )
     try:
-        samples = {sample.metric.name: sample.value for sample in workload.parse(output)}
+        samples = {sample.metric.name: sample.value for sample in workload.parse(_output(done))}
     except OutputNotUnderstood as error:
         return Status.FAILED, str(error), {}
     impossible = [name for name, value in samples.items() if not math.isfinite(value) or value < 0]
@@ -175,6 +195,32 @@ def _understand(
         )
         return Status.FAILED, reason, samples
     return Status.OK, "", samples
+
+
+def _output(done: Completed) -> Output:
+    return Output(
+        done.stdout.decode(errors="replace"),
+        done.stderr.decode(errors="replace"),
+        done.duration_s,
+    )
+
+
+def _courses(done: Completed, workload: Workload) -> tuple[Series, ...]:
+    """Make series of what the tool said over its time; why there is none is a series too."""
+    reason = ""
+    try:
+        found = tuple(workload.courses(_output(done)))
+    except OutputNotUnderstood as error:
+        found, reason = (), str(error)
+    values = [value for one in found for value in one.values]
+    if not all(math.isfinite(value) and value >= 0 for value in values):
+        found, reason = (), "impossible values over the tool's time"
+    if reason:
+        primary = workload.metrics[0].name
+        return (Series(source=WORK, name=primary, is_counter=False, reason=reason),)
+    return tuple(
+        Series(WORK, one.metric.name, one.times_s, one.values, is_counter=False) for one in found
+    )
 
 
 def _too_fast(

@@ -1,0 +1,179 @@
+"""What the machine inside did over the time of a trial, where it has a kernel of its own.
+
+Its readings are those of a host, taken by a reader that stays in it. Times are by the host's clock,
+halfway from the asking to the answer: the clock inside may be wrong, and would be a second one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from tare.layer import Instance, Layer
+from tare.machine import Machine
+from tare.monitors import _readings as readings
+from tare.monitors._tracks import Tracks
+from tare.monitors.disk import BUSY_WRAPS_MS
+from tare.monitors.noise import PRESSURES
+from tare.monitors.reader import Answer, Reader
+from tare.monitors.series import MACHINE, Series
+
+ROOT = Path("/")
+READING_SHARE = 0.002
+"""The part of one core that reading may take; what takes more is done less often.
+
+All that it takes: the reader, the connection's both ends, an emulated CPU. So it is known by how
+long the first reading of a trial lasts, while nothing else runs there; some of that is no CPU time.
+"""
+
+
+class Watch:
+    """What a reader tells over one trial, between ``first`` and ``last``.
+
+    ``cost_s`` is the CPU time that listening took on the host; see ``metrics`` for that inside.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._tracks: list[Tracks] = []
+        self._cpu_s: list[float] = []
+        self._begin_s = self._due_s = 0.0
+        self._period_s: float | None = None
+        self._cost_s = reader.cost_s
+        self._ended = False
+
+    def open(self) -> None:
+        """Have the reader started."""
+        self._reader.start()
+        self._cost_s = self._reader.cost_s
+
+    def first(self, begin_s: float) -> None:
+        """Take the first reading of a trial that begins now."""
+        reader, self._begin_s = self._reader, begin_s
+        if reader.owes and reader.answer() is None:  # of the trial before
+            reader.close("the reader inside has not answered since an earlier trial")
+        here = sources(reader.root, reader.disks, reader.links)
+        self._tracks = [Tracks(MACHINE, source) for source in here]
+        reader.ask()
+        self._await()
+
+    def tick(self) -> None:
+        """Take in what was answered and ask again, if it is time to; it waits for nothing."""
+        if self._ended:
+            return
+        if self._reader.owes and (answer := self._reader.answer(0)) is not None:
+            self._take(answer)
+        if self._reader.is_late or self._reader.reason:
+            self._end()
+        elif time.monotonic() >= self._due_s:
+            self._reader.ask()
+
+    def last(self) -> None:
+        """Take the last reading, after what is still owed."""
+        if self._reader.owes and not self._ended:
+            self._await()
+        if not self._ended:
+            self._reader.ask()
+            self._await()
+
+    def series(self) -> Iterator[Series]:
+        """Give what was read, and by name what was not."""
+        for tracks in self._tracks:
+            yield from tracks.series()
+
+    @property
+    def cost_s(self) -> float:
+        """The CPU time that listening took on the host during this trial."""
+        return self._reader.cost_s - self._cost_s
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Give what reading cost inside, if that is known of the whole trial."""
+        if self._ended or not self._cpu_s:
+            return {}
+        return {"monitor_machine_cpu_s": self._cpu_s[-1] - self._cpu_s[0]}
+
+    def _await(self) -> None:
+        answer = self._reader.answer()
+        if answer is None:
+            self._end()
+        else:
+            self._take(answer)
+
+    def _take(self, answer: Answer) -> None:
+        if self._period_s is None:
+            self._period_s = answer.took_s / READING_SHARE
+        self._due_s = answer.at_s + self._period_s
+        self._cpu_s.append(answer.cpu_s)
+        for tracks, content in zip(self._tracks, answer.contents, strict=True):
+            if isinstance(content, str):
+                tracks.fail(content)
+            else:
+                tracks.take(answer.at_s - self._begin_s, content)
+
+    def _end(self) -> None:
+        self._ended = True
+        for tracks in self._tracks:
+            tracks.fail(self._reader.reason or "the reader inside did not answer in time")
+
+
+def reader_of(layers: Sequence[Layer], instances: Sequence[Instance]) -> Reader | None:
+    """Make the reader of the innermost machine that has a kernel of its own.
+
+    None where there is no such machine: what is inside a layer is then what its group tells.
+    """
+    started = zip(layers, instances, strict=False)
+    own = [instance for layer, instance in started if layer.own_kernel]
+    return reader_in(own[-1].machine) if own else None
+
+
+def reader_in(machine: Machine, root: Path = ROOT) -> Reader:
+    """Make the reader of a machine, to be started at its first trial."""
+    return Reader(machine, [source.path for source in sources(root, (), ())], root)
+
+
+def sources(
+    root: Path, disks: Collection[bytes], links: Collection[bytes]
+) -> list[readings.Source]:
+    """List what a machine may tell of itself, as a host does."""
+    proc = root / "proc"
+    return [
+        readings.Source(
+            proc / "stat", (*readings.CPU, "run_queue", "blocked_tasks", "context_switches"), cpu
+        ),
+        readings.Source(
+            proc / "meminfo", ("memory_used_bytes", "memory_cached_bytes"), readings.host_memory
+        ),
+        readings.Source(
+            proc / "vmstat", ("page_faults", "major_faults", "swapped_pages"), readings.host_faults
+        ),
+        readings.Source(
+            proc / "diskstats",
+            (*readings.DISK, "disk_busy_s"),
+            partial(readings.host_disks, disks=disks),
+            {"disk_busy_s": BUSY_WRAPS_MS / 1000},
+        ),
+        readings.Source(
+            proc / "net/dev",
+            ("network_received_bytes", "network_sent_bytes"),
+            partial(readings.host_network, links=links),
+        ),
+        *(
+            readings.Source(
+                proc / "pressure" / what,
+                (f"psi_{what}_some_s", f"psi_{what}_full_s"),
+                partial(readings.host_pressure, what=what),
+            )
+            for what in PRESSURES
+        ),
+    ]
+
+
+def cpu(content: bytes) -> Iterator[readings.Figure]:
+    """Read /proc/stat, unless it is that of a kernel that fills it with zeros, as gVisor's is."""
+    figures = list(readings.host_cpu(content))
+    if not any(value for name, _, value in figures if name in readings.CPU):
+        raise ValueError("all CPU times are 0, so this kernel keeps no account of them")
+    yield from figures
