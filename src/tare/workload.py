@@ -49,6 +49,20 @@ class Service:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """One of a workload's metrics over the time of a run, as the tool itself saw it.
+
+    Each value is of the interval that ends at its time; times are in seconds since the tool began
+    to measure, by its own clock, and grow. An interval in which the metric is not known has no
+    value, and one that the run's end cut short is left out.
+    """
+
+    metric: Metric
+    times_s: Sequence[float]
+    values: Sequence[float]
+
+
 class Workload(ABC):
     """A program with its parameters fixed.
 
@@ -81,6 +95,15 @@ class Workload(ABC):
     @abstractmethod
     def parse(self, output: Output) -> Iterator[Sample]:
         """Read the samples out of the output, or raise OutputNotUnderstood."""
+
+    def courses(self, output: Output) -> Iterator[Course]:
+        """Read what the output says of the metrics over the run's time: nothing, by default.
+
+        Those that tell most come first. An output that ``parse`` understands may lack them: then
+        raise OutputNotUnderstood; the trial stands, and its samples say why there is no course.
+        """
+        del output
+        yield from ()
 
     def prepare(self) -> Sequence[str] | None:
         """Build the command that is run once per instance before the first trial, or None."""

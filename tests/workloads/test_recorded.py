@@ -47,6 +47,17 @@ def samples(workload, printed):
     return {s.metric.name: s.value for s in workload.parse(printed)}
 
 
+def courses(workload, printed):
+    """Every course as points; its times grow, and its metric is one of the workload's."""
+    found = {}
+    for one in workload.courses(printed):
+        assert one.metric in workload.metrics
+        assert list(one.times_s) == sorted(set(one.times_s))
+        assert one.metric.name not in found
+        found[one.metric.name] = list(zip(one.times_s, one.values, strict=True))
+    return found
+
+
 def words(argv):
     return None if argv is None else list(argv)
 
@@ -74,6 +85,46 @@ def test_recorded(path):
         assert pytest.approx(case["samples"]) == found
         assert set(found) <= {metric.name for metric in workload.metrics}
         assert workload.metrics[0].name in found
+
+
+@pytest.mark.parametrize("path", GOOD, ids=ids)
+def test_what_was_recorded_over_time(path):
+    given = CASES[path].get("courses", {})
+    expected = {
+        name: list(zip(one["times_s"], one["values"], strict=True)) for name, one in given.items()
+    }
+
+    if reason := CASES[path].get("courses_raise"):
+        with pytest.raises(OutputNotUnderstood, match=reason):
+            courses(loaded(path), output(path))
+    else:
+        found = courses(loaded(path), output(path))
+        assert list(found) == list(expected)
+        for name, points in found.items():
+            for point, wanted in zip(points, expected[name], strict=True):
+                assert point == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("path", [path for path in GOOD if "courses" in CASES[path]], ids=ids)
+def test_an_output_cut_anywhere_never_gives_another_course(path):
+    workload, whole = loaded(path), output(path)
+    found, text = courses(workload, whole), whole.stdout
+
+    for length in range(0, len(text), 7):
+        try:
+            cut = courses(workload, replace(whole, stdout=text[:length]))
+        except OutputNotUnderstood:
+            continue
+        for name, points in cut.items():
+            assert set(points) <= set(found[name])
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_output_of_nothing_has_no_course(name):
+    workload = load(name, **REQUIRED.get(name, {}))
+
+    with suppress(OutputNotUnderstood):
+        assert courses(workload, Output("")) == {}
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

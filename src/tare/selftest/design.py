@@ -26,11 +26,12 @@ class Size:
 
 
 NATIVE = Size(rounds=1800, blocks=36)
-EMULATED = Size(rounds=1800, blocks=24)
-"""About 0.3 s on a CPU of today, and a few times that where every instruction is translated.
+EMULATED = Size(rounds=5400, blocks=24)
+"""About 0.3 s on a CPU of today, and 1 s where every instruction is translated.
 
 Many short trials resolve more than few long ones, because less happens to the host within a block.
-But a trial must be long beside what brings the command to it: a tenth of a second in a guest.
+But a trial must be long beside what brings the command to it, 0.3 s in an emulated guest, and
+beside what that guest does of its own.
 """
 STUDY = """\
 # Made by tare selftest. Its arms (the baseline, the same again, 1, 3 and 10 % more work) are made

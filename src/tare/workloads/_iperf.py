@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isclose
 from typing import Any, Literal
@@ -11,10 +11,15 @@ from typing import Any, Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Unit
-from tare.workload import PORT, SERVER, Output, Service
+from tare.workload import PORT, SERVER, Course, Output, Service
 from tare.workloads import at_least, one_of
 
 Direction = Literal["send", "receive"]
+
+SECOND = 1
+"""How long the intervals are that the server reports."""
+WHOLE = 0.9
+"""The last interval is as short as is left; below this part of a second it is not drawn."""
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
@@ -35,14 +40,19 @@ class Iperf(workload.Workload):
         at_least(self, time_s=1)
 
     def client(self) -> list[str]:
-        """Build the words that both kinds of client begin with: one report, at the end."""
+        """Build the words that both kinds of client begin with: one report, at the end.
+
+        The server's, of each second as it makes it anyway, is fetched when all has been sent: only
+        the receiving end knows what arrived.
+        """
         # Without its own limit a server that does not answer costs the kernel's two minutes.
-        server = ["-c", SERVER, "-p", PORT, "--connect-timeout", "5000"]
+        server = ["-c", SERVER, "-p", PORT, "--connect-timeout", "5000", "--get-server-output"]
         return ["iperf3", "--json", *server, "-i", "0", "-t", str(self.time_s)]
 
     def service(self) -> Service:
         """See Workload.service."""
-        return Service(command=["iperf3", "-s", "-p", PORT], under_test=self.direction == "receive")
+        command = ["iperf3", "-s", "-p", PORT, "--json", "-i", str(SECOND)]
+        return Service(command=command, under_test=self.direction == "receive")
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
@@ -82,6 +92,27 @@ def halves(end: Mapping[str, Any], time_s: float, text: str) -> tuple[Half, Half
     if not received.total_bytes:
         raise OutputNotUnderstood("bytes that were received", text)
     return sent, received
+
+
+def courses(
+    output: Output, *of: tuple[Metric, Callable[[Mapping[str, Any]], float | None]]
+) -> Iterator[Course]:
+    """Read metrics from what the server counted in each second, over all streams.
+
+    Raises OutputNotUnderstood where the server's report is not in the client's.
+    """
+    try:
+        every = json.loads(output.stdout)["server_output_json"]["intervals"]
+        sums = [one["sum"] for one in every]
+        whole = [one for one in sums if not one["omitted"] and one["seconds"] >= WHOLE * SECOND]
+        found = [[(float(one["end"]), value(one)) for one in whole] for _, value in of]
+    except (ValueError, LookupError, TypeError) as error:
+        raise OutputNotUnderstood("server's report of each second", output.stdout) from error
+    for (metric, _), points in zip(of, found, strict=True):
+        known = [(end_s, value) for end_s, value in points if value is not None]
+        if known:
+            times_s, values = zip(*known, strict=True)
+            yield Course(metric=metric, times_s=times_s, values=values)
 
 
 def _half(total: Mapping[str, Any]) -> Half:

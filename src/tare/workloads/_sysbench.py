@@ -1,17 +1,26 @@
-"""The part of its report that sysbench prints the same for every test."""
+"""What sysbench prints the same for every test: its report, and a line for each second.
+
+A thread of sysbench's own prints the lines. It reads counters that the workers keep anyway, so
+asking for them changes nothing of what is measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import Course, number
 
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
 LATENCY_P95 = Metric("latency_p95", Unit.SECOND, Better.LOWER)
 LATENCY_MAX = Metric("latency_max", Unit.SECOND, Better.LOWER)
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
+EVERY_SECOND = "--report-interval=1"
+LEAST_S = 2.0
+TOTAL_TIME = r"total time:\s+([\d.]+)s$"
+
 GENERAL = (LATENCY_MEAN, LATENCY_P95, LATENCY_MAX, TOOL_DURATION)
 
 
@@ -20,7 +29,7 @@ def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Samp
 
     At most so many operations that the rate has are ``uncounted`` in the total of events.
     """
-    duration_s = number(r"total time:\s+([\d.]+)s$", text)
+    duration_s = number(TOTAL_TIME, text)
     events = number(r"total number of events:\s+(\d+)$", text)
     # sysbench reads the clock for the rate and for the total at different moments.
     done = events_per_s * duration_s
@@ -34,3 +43,25 @@ def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Samp
         if latency_ms := number(rf"{label}:\s+([\d.]+)$", text):
             yield Sample(metric, latency_ms / 1000)
     yield Sample(TOOL_DURATION, duration_s)
+
+
+def seconds(text: str, pattern: str) -> list[tuple[float, ...]]:
+    """Read the line of each second: when it ended, and the numbers of the pattern's groups.
+
+    A run of less than two seconds may end before the first line; of a longer one, and of lines of
+    another form, raises OutputNotUnderstood.
+    """
+    begun = re.findall(r"^\[ \d+s \] ", text, re.MULTILINE)
+    rows = re.findall(rf"^\[ (\d+)s \] {pattern}\n", text, re.MULTILINE)
+    if len(rows) != len(begun) or (not rows and number(TOTAL_TIME, text) >= LEAST_S):
+        raise OutputNotUnderstood("line for each second of the run", text)
+    return [tuple(map(float, row)) for row in rows]
+
+
+def course(metric: Metric, points: Iterable[tuple[float, float]]) -> Iterator[Course]:
+    """Make a course of times and values; a latency of 0 is below what sysbench prints, and none."""
+    is_time = metric.unit is Unit.SECOND
+    known = [(time_s, value) for time_s, value in points if value or not is_time]
+    if known:
+        times_s, values = zip(*known, strict=True)
+        yield Course(metric=metric, times_s=times_s, values=values)

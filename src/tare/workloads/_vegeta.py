@@ -42,10 +42,12 @@ attack() {
     vegeta encode -to=csv hits | awk -F , -v rate="$1" '
         BEGIN { interval = int(1e9 / rate) / 1e9 }
         NR == 1 { first = $1 }
-        { late[NR] = ($1 - first) / 1e9 - $(NF - 3) * interval }
+        { due[NR] = $(NF - 3) * interval; late[NR] = ($1 - first) / 1e9 - due[NR] }
         { took[NR] = $2 == 200 ? $3 / 1e9 : -1 }
         NR == 1 || late[NR] < least { least = late[NR] }
-        END { for (i = 1; i <= NR; i++) printf "%.9f %.9f\n", late[i] - least, took[i] }
+        END {
+            for (i = 1; i <= NR; i++) printf "%.9f %.9f %.9f\n", late[i] - least, took[i], due[i]
+        }
     ' > times
     cut -d " " -f 1 times | sort -n > lags
     awk -v due="$(($2 * 1000000000 / (1000000000 / $1)))" '

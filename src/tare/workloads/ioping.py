@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isclose
+from math import floor, isclose
 from statistics import mean, median, quantiles
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.workload import Course
 from tare.workloads import at_least
 
 MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
@@ -104,6 +105,31 @@ class Workload(workload.Workload):
         yield Sample(REQUESTS, load["count"] / duration_s)
         yield Sample(THROUGHPUT, load["size"] / duration_s)
         yield Sample(TOOL_DURATION, duration_s)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses; a request is of the second in which it ended."""
+        text = output.stdout
+        try:
+            begin, *every = json.loads(text[: text.rindex("}]") + 2])[:-1]
+            ended_s = [one["timestamp"] - begin["timestamp"] for one in every]
+            took_s = [one["io"]["time"] / 1e9 for one in every]
+        except (ValueError, LookupError, TypeError) as error:
+            raise OutputNotUnderstood("list of requests with their moments", text) from error
+        # They are the wall clock's, which may be set meanwhile.
+        if ended_s != sorted(ended_s) or min(ended_s, default=0.0) < 0:
+            raise OutputNotUnderstood("moments of requests that follow each other", text)
+        by_second: dict[int, list[float]] = {}
+        for end_s, time_s in zip(ended_s, took_s, strict=True):
+            by_second.setdefault(floor(end_s), []).append(time_s)
+        # The last second is not whole; in one with a stall no request ends, and none has a time.
+        ends = range(1, 1 + max(by_second, default=0))
+        some = [end for end in ends if end - 1 in by_second]
+        if some:
+            for metric, middle in ((MEAN, mean), (P50, median)):
+                values = [middle(by_second[end - 1]) for end in some]
+                yield Course(metric=metric, times_s=some, values=values)
+            counts = [len(by_second.get(end - 1, ())) for end in ends]
+            yield Course(metric=REQUESTS, times_s=ends, values=counts)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Output
+from tare.workload import Course, Output
 from tare.workloads import at_least
-from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, halves, report
+from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, courses, halves, report
 
 RETRANSMITS = Metric("retransmits", Unit.PER_SECOND, Better.LOWER)
 
@@ -63,6 +63,10 @@ class Workload(Iperf):
         yield Sample(THROUGHPUT, received.bytes_per_s)
         yield Sample(RETRANSMITS, retransmits / sent.duration_s)
         yield Sample(TOOL_DURATION, received.duration_s)
+
+    def courses(self, output: Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        yield from courses(output, (THROUGHPUT, lambda one: one["bits_per_second"] / 8))
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -5,15 +5,16 @@ Defined by iperf3 3.12; see the workload iperf for why not iperf 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
+from typing import Any
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Output
+from tare.workload import Course, Output
 from tare.workloads import at_least
-from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, halves, report
+from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, courses, halves, report
 
 SENT = Metric("sent", Unit.BYTE_PER_SECOND, Better.HIGHER)
 LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
@@ -72,3 +73,17 @@ class Workload(Iperf):
         yield Sample(LOSS, 1 - received.total_bytes / sent.total_bytes)
         yield Sample(JITTER, jitter_s)
         yield Sample(TOOL_DURATION, received.duration_s)
+
+    def courses(self, output: Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        yield from courses(
+            output,
+            (THROUGHPUT, lambda one: one["bits_per_second"] / 8),
+            (LOSS, _loss),
+            (JITTER, lambda one: one["jitter_ms"] / 1000),
+        )
+
+
+def _loss(second: Mapping[str, Any]) -> float | None:
+    """Give the share of a second's datagrams that did not come; of none there is no share."""
+    return second["lost_packets"] / second["packets"] if second["packets"] else None

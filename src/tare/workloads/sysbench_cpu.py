@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from tare import workload
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import Course, number
 from tare.workloads import at_least
-from tare.workloads._sysbench import GENERAL, general
+from tare.workloads._sysbench import EVERY_SECOND, GENERAL, LATENCY_P95, course, general, seconds
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 
@@ -43,7 +43,7 @@ class Workload(workload.Workload):
         """See Workload.command."""
         # Time always bounds it: a slow stack then costs the plan no more time.
         bound = [f"--threads={self.threads}", f"--time={self.time_s}", f"--events={self.events}"]
-        return ["sysbench", "cpu", f"--cpu-max-prime={self.max_prime}", *bound, "run"]
+        return ["sysbench", "cpu", f"--cpu-max-prime={self.max_prime}", *bound, EVERY_SECOND, "run"]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
@@ -51,6 +51,12 @@ class Workload(workload.Workload):
         rate = number(r"events per second:\s+([\d.]+)$", text)
         yield Sample(EVENTS, rate)
         yield from general(text, rate)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        rows = seconds(output.stdout, r"thds: \d+ eps: ([\d.]+) lat \(ms,95%\): ([\d.]+)")
+        yield from course(EVENTS, ((second, rate) for second, rate, _ in rows))
+        yield from course(LATENCY_P95, ((second, p95_ms / 1000) for second, _, p95_ms in rows))
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

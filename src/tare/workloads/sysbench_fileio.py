@@ -13,9 +13,9 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import Course, number
 from tare.workloads import at_least, one_of
-from tare.workloads._sysbench import GENERAL, general
+from tare.workloads._sysbench import EVERY_SECOND, GENERAL, LATENCY_P95, course, general, seconds
 
 Mode = Literal["seqwr", "seqrewr", "rndwr", "seqrd", "rndrd", "rndrw"]
 
@@ -68,7 +68,8 @@ class Workload(workload.Workload):
         sync = [f"--file-fsync-freq={self.fsync_every}", "--file-fsync-end=on"]
         how = [f"--file-test-mode={self.mode}", f"--file-block-size={self.block_bytes}"]
         bound = [f"--threads={self.threads}", f"--time={self.time_s}", "--events=0"]
-        return ["sysbench", "fileio", *self._files(), *how, *sync, *flags, *bound, "run"]
+        until = [*bound, EVERY_SECOND]
+        return ["sysbench", "fileio", *self._files(), *how, *sync, *flags, *until, "run"]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
@@ -88,6 +89,15 @@ class Workload(workload.Workload):
         # At the end every thread syncs every file, which is no event.
         at_end = self.threads * self.files if fsyncs else 0
         yield from general(text, requests + fsyncs, at_end)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        rates = r"reads: ([\d.]+) MiB/s writes: ([\d.]+) MiB/s fsyncs: ([\d.]+)/s"
+        rows = seconds(output.stdout, rf"{rates} latency \(ms,95%\): ([\d.]+)")
+        yield from course(THROUGHPUT, ((row[0], (row[1] + row[2]) * MIB) for row in rows))
+        yield from course(LATENCY_P95, ((row[0], row[4] / 1000) for row in rows))
+        if any(row[3] for row in rows):
+            yield from course(FSYNCS, ((row[0], row[3]) for row in rows))
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -14,8 +14,9 @@ from typing import ClassVar, Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import Course, number
 from tare.workloads import at_least, one_of
+from tare.workloads._sysbench import EVERY_SECOND, course, seconds
 
 Oper = Literal["read", "write"]
 Access = Literal["seq", "rnd"]
@@ -60,7 +61,8 @@ class Workload(workload.Workload):
         # 2**60 bytes are never reached, so that time alone ends the run.
         total = self.total_bytes or "1048576T"
         bound = [f"--memory-total-size={total}", f"--threads={self.threads}"]
-        return ["sysbench", "memory", block, *kind, scope, *bound, f"--time={self.time_s}", "run"]
+        until = [*bound, f"--time={self.time_s}", EVERY_SECOND]
+        return ["sysbench", "memory", block, *kind, scope, *until, "run"]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
@@ -75,6 +77,11 @@ class Workload(workload.Workload):
         number(r"execution time \(avg/stddev\):\s+([\d.]+)/[\d.]+$", text)
         yield Sample(BANDWIDTH, rate)
         yield Sample(TOOL_DURATION, duration_s)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        rows = seconds(output.stdout, r"([\d.]+) MiB/sec")
+        yield from course(BANDWIDTH, ((second, rate * MIB) for second, rate in rows))
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -14,7 +14,7 @@ from math import isclose
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import Course, number
 from tare.workloads import _web, at_least, at_most
 from tare.workloads._web import FAILED, QUANTILES
 
@@ -22,8 +22,16 @@ REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
-# The report has percentiles in whole milliseconds, the file in microseconds.
-SCRIPT = 'set -e; ab -q -e percentiles.csv "$@"; cat percentiles.csv'
+# The report has percentiles in whole milliseconds, the file in microseconds. Both files are written
+# after the last answer. Of each request ab tells when it began in whole seconds of the wall clock,
+# and how long it took in whole milliseconds, which is more than most take.
+SCRIPT = r"""
+set -e
+ab -q -e percentiles.csv -g requests.tsv "$@"
+cat percentiles.csv
+echo 'Second,Requests begun'
+awk -F '\t' 'NR > 1 { n[$2]++ } END { for (s in n) print s "," n[s] }' requests.tsv | sort
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +106,24 @@ class Workload(_web.Workload):
             for q, metric in QUANTILES.items():
                 yield Sample(metric, quantiles_s[q])
         yield Sample(TOOL_DURATION, duration_s)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses; nothing where requests failed, for ab does not tell which."""
+        text = output.stdout
+        rows = re.findall(r"^(\d{9,}),(\d+)$", text, re.MULTILINE)
+        asked = sum(int(count) for _, count in rows)
+        if asked != self.requests:
+            raise OutputNotUnderstood(f"seconds of {self.requests} requests", text)
+        if _complaints(text) + _count("Non-2xx responses", text):
+            raise OutputNotUnderstood(
+                "seconds in which requests failed, which ab does not tell", text
+            )
+        begun = {int(second): int(count) for second, count in rows}
+        # The first and the last are not whole; when in the first one it began is not known.
+        times_s = range(1, max(begun) - min(begun))
+        if times_s:
+            values = [begun.get(min(begun) + second, 0) for second in times_s]
+            yield Course(metric=REQUESTS, times_s=times_s, values=values)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -6,18 +6,45 @@ requests waiting, each from when it should have been sent (METHOD.md: coordinate
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
+from operator import gt
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Sample
+from tare.workload import Course
 from tare.workloads import _vegeta, at_least, at_most
 from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, attacks
 from tare.workloads._web import FAILED, QUANTILES
 
-SCRIPT = 'attack "$1" "$2"'
+# A second line, made after the attack: of what was due in each second, how much was answered and
+# when, and how many answers came in it.
+SCRIPT = r"""
+attack "$1" "$2"
+awk '$2 >= 0 { printf "%d %.9f %d\n", $3, $1 + $2, $1 + $2 + $3 }' times | sort -k 1,1n -k 2,2n |
+    awk -v rate="$1" -v seconds="$2" '
+        function due_before(s) { return int((s * 1e9 + interval - 1) / interval) }
+        function quantile(s, q, due) {
+            place = int((due * q + 99) / 100)
+            return place <= answered[s] ? took[s, place] : "Infinity"
+        }
+        BEGIN { interval = int(1e9 / rate) }
+        { took[$1, ++answered[$1]] = $2; came[$3]++ }
+        END {
+            printf "["
+            for (s = 0; s < seconds; s++) {
+                due = due_before(s + 1) - due_before(s)
+                printf "%s{\"due\": %d, \"answered\": %d, ", s ? ", " : "", due, answered[s]
+                printf "\"came\": %d, \"p50_s\": %s, ", came[s], quantile(s, 50, due)
+                printf "\"p99_s\": %s}", quantile(s, 99, due)
+            }
+            print "]"
+        }
+    '
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +74,7 @@ class Workload(_vegeta.Workload):
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
         text = output.stdout
-        found = list(attacks(text, self.time_s, self.page_bytes))
+        found = list(attacks(text.partition("\n")[0], self.time_s, self.page_bytes))
         if len(found) != 1 or found[0].rate != self.rate:
             raise OutputNotUnderstood(f"report of {self.rate} requests per second", text)
         (attack,) = found
@@ -62,6 +89,33 @@ class Workload(_vegeta.Workload):
         yield Sample(THROUGHPUT, attack.throughput)
         yield Sample(LAG_P99, attack.lag_p99_s)
         yield Sample(TOOL_DURATION, attack.duration_s)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses; latencies and failures are of the second a request was due in."""
+        text = output.stdout
+        try:
+            seconds = json.loads(text.partition("\n")[2])
+            due, answered, came, p50_s, p99_s = (
+                [float(one[key]) for one in seconds]
+                for key in ("due", "answered", "came", "p50_s", "p99_s")
+            )
+        except (ValueError, LookupError, TypeError) as error:
+            raise OutputNotUnderstood("list of seconds", text) from error
+        if len(seconds) != self.time_s or any(map(gt, answered, due)):
+            raise OutputNotUnderstood(f"{self.time_s} seconds that agree with the requests", text)
+        failed = [
+            1 - part / whole if whole else nan for part, whole in zip(answered, due, strict=True)
+        ]
+        for metric, values in (
+            (QUANTILES[50], p50_s),
+            (QUANTILES[99], p99_s),
+            (THROUGHPUT, came),
+            (FAILED, failed),
+        ):
+            known = [(end, value) for end, value in enumerate(values, 1) if isfinite(value)]
+            if known:
+                times_s, some = zip(*known, strict=True)
+                yield Course(metric=metric, times_s=times_s, values=some)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
