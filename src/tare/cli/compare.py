@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tare.cli.published import add_figures, show_paths, write_all
 from tare.errors import ConfigError
 
 NAME = "compare"
@@ -24,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "two results directories of one study, the earlier first",
     )
     parser.add_argument("--json", action="store_true", help="print facts for programs")
+    add_figures(parser, "the studies' figures, with the same from the results beside them,")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,27 +38,31 @@ def run(options: argparse.Namespace) -> int:
     from tare.store import load
 
     folders, names = sorted_out(options.what, studies())
-    if len(folders) == 2 and not names:
+    if len(folders) == 2 and not names and options.figures is None:
         return two_results(folders[0], folders[1], as_facts=options.json)
     if len(folders) != 1 or not names:
+        two = "" if options.figures else ", or two results directories"
         raise ConfigError(
-            f"expected one results directory and at least one published study, or two results "
-            f"directories; found {len(folders)} and {len(names)}"
+            f"expected one results directory and at least one published study{two}; "
+            f"found {len(folders)} and {len(names)}"
         )
     found = describe(load(folders[0]))
     ours = Ours(found.plan, found.results.trials, found.results.facts)
     parts = [beside(name, ours) for name in names]
     rest = unpublished(parts, ours)
+    paths = write_all(names, options.figures, ours)
     if options.json:
         told = {
             "results": str(folders[0]),
             "study": found.plan.study,
             "studies": [as_json(part) for part in parts],
             "not_published": [our_json(row) for row in rest],
+            **({"figures": paths} if paths else {}),
         }
         print(json.dumps(told, allow_nan=False))
     else:
         show(found.plan.study, parts, rest, found.group_names)
+        show_paths(paths)
     return 0
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
 
     from tare.published import Analysis, Form, Table
+    from tare.published.beside import Ours
 
 NAME = "published"
 HELP = "put the numbers of a published study through Tare's statistics"
@@ -20,24 +23,56 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("study", nargs="?", help="the key of a study; without it, they are listed")
     parser.add_argument("--json", action="store_true", help="print facts for programs")
+    add_figures(parser, "its figures")
+
+
+def add_figures(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare the option by which figures are written."""
+    parser.add_argument(
+        "--figures",
+        type=Path,
+        metavar="DIR",
+        help=f"write {what} into this folder, drawn again: one page, and each as SVG, PNG and PDF",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from tare.errors import ConfigError
     from tare.published import analyse, studies
     from tare.published.rows import source
 
+    if options.study is None and options.figures is not None:
+        raise ConfigError(f"--figures: expected a study; there are {', '.join(studies())}")
     if options.study is None:
         known = {name: source(name) for name in studies()}
         lines = [f"{name:<14} {about}".rstrip() for name, about in known.items()]
         print(json.dumps(known) if options.json else "\n".join(lines))
         return 0
     analysis = analyse(options.study)
+    paths = write_all([options.study], options.figures)
     if options.json:
-        print(json.dumps(as_json(analysis), allow_nan=False))
+        told = as_json(analysis) | ({"figures": paths} if paths else {})
+        print(json.dumps(told, allow_nan=False))
     else:
         show(analysis)
+        show_paths(paths)
     return 0
+
+
+def write_all(studies: Sequence[str], into: Path | None, ours: Ours | None = None) -> list[str]:
+    """Write the figures of studies, if a folder is given for them; list the files."""
+    if into is None:
+        return []
+    from tare.redrawn import write_figures
+
+    return [str(path) for study in studies for path in write_figures(study, into, ours)]
+
+
+def show_paths(paths: Sequence[str]) -> None:
+    """Print the files that were written, below whatever was printed before."""
+    if paths:
+        print("", *paths, sep="\n")
 
 
 def as_json(analysis: Analysis) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def beside(study: str, ours: Ours) -> Beside:
     missing: list[Missing] = []
     for printed in module.printed(rows):
         measures = module.measures(printed.row)
-        found = _beside(printed, measures, ours)
+        found = pairs_of(printed, measures, ours)
         if isinstance(found, str):
             missing.append(Missing(row=printed.row, reason=found, measurable=bool(measures)))
         else:
@@ -152,7 +152,7 @@ def unpublished(parts: Iterable[Beside], ours: Ours) -> tuple[Comparison, ...]:
     return tuple(row for key, row in compared.items() if key not in used and key[0] in plain)
 
 
-def _beside(printed: Printed, measures: Sequence[Measure], ours: Ours) -> list[Pair] | str:
+def pairs_of(printed: Printed, measures: Sequence[Measure], ours: Ours) -> list[Pair] | str:
     """Find what of ours stands beside a row, or say why there is nothing."""
     if printed.reason or not measures:
         return printed.reason or NOT_HERE

@@ -23,3 +23,10 @@ def of_difference(percent: float, better: Better) -> float:
     if better is Better.LOWER:
         return factor
     return math.inf if factor <= 0 else 1 / factor
+
+
+def as_difference(cost: float, better: Better) -> float:
+    """Turn a cost into "so much more than the baseline" in per cent: ``of_difference`` reversed."""
+    if better is Better.LOWER:
+        return 100 * (cost - 1)
+    return 100 * ((1 / cost if cost else math.inf) - 1)

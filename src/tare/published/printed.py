@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tare.published.costs import as_difference
 from tare.published.moments import by_platform, cost
 from tare.published.platforms import own_baseline
 from tare.published.rows import Row, Statistic
@@ -39,10 +40,21 @@ class Printed:
     cost: float | None = None
     interval: Interval | None = None
     of_rate: bool | None = None
+    time_saved: bool = False
     reason: str = ""
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether the study prints what it says as a part of the baseline's, in per cent."""
+        difference = self.row.statistic is Statistic.DIFFERENCE
+        return self.of_rate is not None or (difference and self.row.unit == "%")
+
     def as_the_study_says(self, cost: float) -> float:
-        """Write a cost as the study writes degradations, in per cent: a rate loses 100 at most."""
+        """Write a cost as the study does, in per cent: of a rate 100 are lost at most."""
+        if self.time_saved:
+            return 100 * (1 - cost)
+        if self.of_rate is None and self.is_relative and self.row.better is not None:
+            return as_difference(cost, self.row.better)
         if self.of_rate:
             return 100 * (1 - (1 / cost if cost else math.inf))
         return 100 * (cost - 1)

@@ -56,7 +56,8 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
         if found is None:
             yield without_cost(row)
         else:
-            yield Printed(row=row, baseline=row.baseline, cost=found)
+            saved = row.metric == SAVED
+            yield Printed(row=row, baseline=row.baseline, cost=found, time_saved=saved)
 
 
 def measures(row: Row) -> tuple[Measure, ...]:

@@ -19,6 +19,30 @@ from tare.stats.holm import holm
 
 _OFFERED = re.compile(r"(\d+) Mbit/s offered")
 _MEMORY = re.compile(r"(\d+) GB RAM")
+_CPUS = re.compile(r"(\d+) CPU")
+_TESTED = {
+    "integer loop (time)": Measure("integer_loop", "real"),
+    "sysbench fileio read": Measure("sysbench_fileio", "throughput", {"mode": "seqrd"}),
+    "sysbench fileio write": Measure("sysbench_fileio", "throughput", {"mode": "seqwr"}),
+    **{
+        f"dd disk {way}": Measure("dd_disk", "throughput", {"oper": way})
+        for way in ("read", "write")
+    },
+    **{
+        f"dd RAM {way}": Measure("dd_memory", "bandwidth", {"direction": way})
+        for way in ("read", "write")
+    },
+    **{
+        f"mbw {method}": Measure("mbw", "bandwidth", {"method": method})
+        for method in ("memcpy", "dumb", "mcblock")
+    },
+    **{
+        f"network {way} (iperf tcp)": Measure("iperf", "throughput", {"direction": way})
+        for way in ("send", "receive")
+    },
+}
+"""What of ours measures what Table 4 tests; its levels of CPUs are threads of sysbench here."""
+
 RATE = "Mbit/s"
 NEAR = 0.1
 """A rate within so much of the offered one is limited by the offer, so its true value is known."""
@@ -70,6 +94,15 @@ def measures(row: Row) -> tuple[Measure, ...]:
         return ()
     rate = int(offered[1]) * 1_000_000
     return (Measure("iperf_udp", metric, {**way, "rate_bits_per_s": rate}),)
+
+
+def tested_by(row: Row) -> tuple[Measure, ...]:
+    """Say what of ours measures what a row of Table 4 tests."""
+    cpus = _CPUS.fullmatch(row.level)
+    if row.workload == "sysbench cpu" and cpus is not None:
+        return (Measure("sysbench_cpu", "events", {"threads": int(cpus[1])}),)
+    found = _TESTED.get(row.workload)
+    return () if found is None else (found,)
 
 
 def _table(tests: Sequence[Row], adjusted: Sequence[float]) -> Table:

@@ -1,0 +1,69 @@
+"""A study's tests of significance, allowing for each other, and our comparisons of the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from tare.compare import Comparison
+from tare.published.beside import NOT_HERE, Ours, pairs_of
+from tare.published.counterparts import Measure
+from tare.published.p_values import at_most
+from tare.published.printed import Printed
+from tare.published.rows import Row, Statistic
+from tare.stats.holm import holm
+
+_MEMORY = re.compile(r"(\d+) GB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """A printed p value, and what of ours compares the same two platforms by the same.
+
+    ``holm_p`` allows for all tests of the study together; a p that is printed as 0 is taken as the
+    largest that is rounded to it. ``reason`` is why there is nothing of ours.
+    """
+
+    row: Row
+    p: float
+    holm_p: float
+    ours: tuple[Comparison, ...] = ()
+    reason: str = ""
+
+
+def significance(rows: Sequence[Row], study: str, ours: Ours | None) -> tuple[Tested, ...]:
+    """Collect a study's p values and, if there are results of ours, what stands beside each."""
+    printed = [row for row in rows if row.statistic is Statistic.P_VALUE]
+    largest = [at_most(row) for row in printed]
+    measures = _measures(study)
+    found = []
+    for row, p, adjusted in zip(printed, largest, holm(largest), strict=True):
+        mine = _ours(row, measures(row), ours) if ours else ""
+        reason = mine if isinstance(mine, str) else ""
+        rest = () if isinstance(mine, str) else mine
+        found.append(Tested(row=row, p=p, holm_p=adjusted, ours=rest, reason=reason))
+    return tuple(found)
+
+
+def _measures(study: str) -> Callable[[Row], tuple[Measure, ...]]:
+    name = f"tare.published.by_study.{study}"
+    module = import_module(name) if importlib.util.find_spec(name) else None
+    return getattr(module, "tested_by", lambda _: ())
+
+
+def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Comparison, ...] | str:
+    """Find our comparisons of a test's two platforms, at the memory that its level says."""
+    if not measures:
+        return NOT_HERE
+    found = pairs_of(Printed(row=row, baseline=row.baseline), measures, ours)
+    if isinstance(found, str):
+        return found
+    level = _MEMORY.fullmatch(row.level)
+    compared = [pair.ours for pair in found]
+    if level is not None:
+        size = int(level[1]) * 2**30
+        compared = [one for one in compared if one.cell.limits.memory_bytes == size]
+    return tuple(compared) or f"nothing in these results has {row.level} of memory"
