@@ -1,12 +1,15 @@
 """The live page: a real server on a free port, studies of the simulated layer, and urllib."""
 
 import fcntl
+import gc
 import html
 import http.client
 import json
+import os
 import re
 import shutil
 import threading
+import weakref
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
@@ -18,12 +21,17 @@ import pytest
 from tare.cli import serve as command
 from tare.errors import ConfigError, ResultsError
 from tare.live import Catalogue, serving
+from tare.live.beside import MAX_BESIDE, Beside, sides
+from tare.live.catalogue import MAX_KEPT
 from tare.live.drawings import narrowed, strip, timeline
+from tare.live.glancing import Glancing, State, Tail
+from tare.live.liveness import INITIAL, SILENT_S
 from tare.live.narrowing import Look, Narrowing
-from tare.live.views import Beside, OneStudy, Studies
-from tare.live.watching import Glancing, State, Tail, Watching, is_locked
+from tare.live.views import OneStudy, Studies
+from tare.live.watching import Watching
 from tare.model import Kind, Status, Trial
 from tare.report import describe
+from tare.report.numbers import cost_text
 from tare.store import Writer, load
 from tare.store.writer import raw_name
 
@@ -166,13 +174,51 @@ def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished
     assert one.glance() is seen
 
 
-def test_the_lock_of_a_session_is_seen_and_not_taken(tmp_path):
-    path = tmp_path / "ledger.jsonl"
-    assert not is_locked(path)
-    path.touch()
-    assert not is_locked(path)
-    with session(tmp_path):
-        assert is_locked(path)
+def proc(folder, namespace):
+    """Make a /proc in which the kernel lists no lock, as seen from a namespace of processes."""
+    (folder / "self/ns").mkdir(parents=True)
+    (folder / "self/ns/pid").symlink_to(namespace)
+    for name in ("locks", "self/mountinfo"):
+        (folder / name).write_text("")
+    return folder
+
+
+def aged(folder, by_s):
+    """Make what a session wrote so much older."""
+    for path in folder.iterdir():
+        about = path.stat()
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns - int(by_s * 1e9)))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "by_s", "state", "is_guess"),
+    [
+        (INITIAL, 0, State.KILLED, False),
+        ("pid:[4026532290]", 0, State.RUNNING, True),
+        ("pid:[4026532290]", SILENT_S + 1, State.SILENT, True),
+    ],
+)
+def test_a_session_whose_lock_cannot_be_seen_is_not_said_to_be_killed(
+    finished, root, namespace, by_s, state, is_guess
+):
+    folder = root / "one"
+    rest = begun(finished, folder, trials=5)
+    (folder / "ledger.jsonl").touch()
+    aged(folder, by_s)
+    catalogue = Catalogue(root, proc(root.parent / "proc", namespace))
+    seen = catalogue.watching("one").glance()
+    (listed,) = Studies(catalogue).look()
+    page = OneStudy(catalogue, "one")
+
+    assert (seen.state, seen.is_guess) == (listed.state, listed.is_guess) == (state, is_guess)
+    assert ("told by the age of its files" in page.page(page.look())) == is_guess
+    append(folder, *rest)
+    if is_guess:
+        assert catalogue.watching("one").glance().state is State.RUNNING
+    with closing(Writer(folder)) as writer:
+        writer.run(finished.run)
+    ended = catalogue.watching("one").glance()
+    assert (ended.state, ended.is_guess) == (State.ENDED, False)
 
 
 def test_progress_counts_slots_and_not_warmups_or_repeats(finished, root):
@@ -442,6 +488,26 @@ def test_a_page_has_an_element_for_every_part(finished, root):
         assert len(ids) == len(set(ids))
 
 
+def test_lines_of_comparisons_follow_the_comparisons(finished, root, lab, monkeypatch):
+    monkeypatch.setattr("tare.live.watching.LEAST_S", 0.0)
+    monkeypatch.setattr("tare.live.watching.SHARE", float("inf"))
+    rest = begun(finished, root / "a", trials=3 * 8)
+    view = OneStudy(Catalogue(root), "a")
+    first = view.parts(view.look())
+    append(root / "a", *rest)
+    second, anew = view.parts(view.look()), OneStudy(Catalogue(root), "a")
+
+    assert second == anew.parts(anew.look())
+    lines = [name for name in second if name.startswith("c-")]
+    assert lines
+    assert [first[name] for name in lines] != [second[name] for name in lines]
+    shutil.rmtree(root / "a")
+    begun(lab.run(lab.text({"host": {}, "other": {}})), root / "a", trials=999)
+    other = view.parts(view.look())
+    assert set(other) != set(second)
+    assert "other" in json.dumps(other)
+
+
 def test_studies_are_beside_each_other_by_the_cells_they_share(lab, finished, root):
     begun(finished, root / "a", trials=999)
     begun(lab.run(lab.text(TWO), seed=2), root / "b", trials=999)
@@ -456,15 +522,76 @@ def test_studies_are_beside_each_other_by_the_cells_they_share(lab, finished, ro
 
     assert f"<strong>{slow.cost:.3f}" in both
     assert (both.count('<svg class="strip"'), three.count('<svg class="strip"')) == (2, 1)
+    assert "What they do not share" not in both
     assert "gone is not here" in three
     assert "At most 7" in many
+
+
+def test_what_was_measured_otherwise_is_beside_it_and_said(lab, finished, root):
+    begun(finished, root / "a", trials=999)
+    wider = lab.run(lab.text(TWO, limits={"cpus": 2, "memory": "1GiB"}))
+    begun(wider, root / "b", trials=999)
+    begun(lab.run(lab.text({"host": {}, "other": {}})), root / "c", trials=999)
+    catalogue = Catalogue(root)
+    seen = Beside(catalogue, ("a", "b", "c")).look()
+    known = sides(("a", "b", "c"), seen)
+
+    ((table,), (others,)) = (known.shared, known.other)
+    (both,) = table.rows
+    assert (both.platform, [len(some) for some in both.values]) == ("host (A/A control)", [1, 0, 1])
+    assert both.lacks[1] == "measured otherwise: see below"
+    rows = {row.platform: row for row in others.rows}
+    assert sorted(rows) == ["host (A/A control)", "other", "slow"]
+    (here,), (there,), nowhere = rows["slow"].values
+    assert (here.differs, there.differs) == ("1 CPU", "2 CPUs")
+    assert (here.cost, there.cost) == tuple(
+        cost_text(next(row.cost for row in describe(one).headline if not row.cell.control))
+        for one in (finished, wider)
+    )
+    assert (nowhere, rows["slow"].lacks[2]) == ([], "not in this study")
+    assert rows["slow"].drawing is None
+    controls = [one.differs for some in rows["host (A/A control)"].values for one in some]
+    assert controls == ["1 CPU", "2 CPUs", "1 CPU"]
+    assert [one.differs for some in rows["other"].values for one in some] == [""]
+    page = Beside(catalogue, ("a", "b", "c")).page(seen)
+    assert page.count("measured otherwise: see below") == 1
+
+
+def test_more_studies_are_looked_at_than_are_kept_and_none_is_read_twice(
+    finished, root, monkeypatch
+):
+    count = MAX_KEPT + 4
+    for number in range(count):
+        begun(finished, root / str(number), trials=4)
+    read = []
+    take = Watching._take
+    monkeypatch.setattr(Watching, "_take", lambda self, line: (read.append(1), take(self, line)))
+    catalogue = Catalogue(root)
+    views = [OneStudy(catalogue, str(number)) for number in range(count)]
+    looks = [[view.look() for view in views] for _ in range(3)]
+
+    assert looks[0] == looks[1] == looks[2]
+    assert len(read) == 4 * count
+    first = weakref.ref(catalogue.watching("0"))
+    del views, looks
+    for number in range(1, count):
+        catalogue.watching(str(number))
+    gc.collect()
+    assert first() is None  # nobody looks at it, and others were looked at since
+
+
+def test_too_many_studies_beside_each_other_are_not_even_read(finished, root):
+    begun(finished, root / "a", trials=4)
+    view = Beside(Catalogue(root), tuple(f"{number}" for number in range(99)))
+    assert len(view.look()) == MAX_BESIDE
+    assert view.parts(view.look()) == {}
 
 
 def test_events_tell_what_changed_after_a_trial(finished, root):
     rest = begun(finished, root / "one", trials=6)
     with visited(root) as visitor, visitor.events("/study/one") as events:
         everything = next(events)
-        assert {"state", "progress", "timeline", "failures"} < set(everything)
+        assert {"state", "progress", "resources", "timeline", "failures"} < set(everything)
         append(root / "one", replace(rest[0], status=Status.FAILED, reason="just now"))
         changed = next(events)
         assert {"progress", "timeline", "failures"} <= set(changed)

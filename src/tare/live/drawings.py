@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -65,6 +65,12 @@ class Mark:
     width: float
     word: str
     text: str
+
+    @property
+    def path(self) -> str:
+        """Draw it; what failed stands out by its height."""
+        top, height = (0, 24) if self.word == "failed" else (7, 13)
+        return f"M{self.x} {top}h{self.width}v{height}h-{self.width}z"
 
 
 @dataclass(frozen=True)
@@ -144,29 +150,39 @@ def timeline(
 
     ``platforms`` gives the platform of a cell, the baseline first; ``names`` its workload.
     """
-    session = next((name for one in reversed(trials) if (name := _session(one))), "")
-    known = [
-        (start, one)
-        for one in trials
-        if one.cell in platforms and _session(one) in ("", session) and (start := _start(one))
-    ]
-    shown = known[-MAX_SHOWN:]
+    shown = latest(trials, platforms, MAX_SHOWN)
     if not shown:
         return None
     begin = min(start for start, _ in shown)
-    end = max(start + _length(one) for start, one in shown)
+    end = max(start + length_s(one) for start, one in shown)
     span = max(end - begin, 1e-3)
     listed = list(dict.fromkeys(platforms.values()))
     marks: dict[str, list[Mark]] = {platform: [] for platform in listed}
     for start, one in shown:
-        x, width = 1000 * (start - begin) / span, max(1000 * _length(one) / span, 1.5)
+        x, width = 1000 * (start - begin) / span, max(1000 * length_s(one) / span, 1.5)
         text = f"block {one.block}, {names[one.cell]}: {_word(one)}"
         marks[platforms[one.cell]].append(
-            Mark(round(min(x, 1000 - width), 1), round(width, 1), _class(one), text)
+            Mark(round(min(x, 1000 - width), 1), round(width, 1), trial_class(one), text)
         )
     lanes = [Lane(name, colour(index), marks[name]) for index, name in enumerate(listed)]
-    times = [datetime.fromtimestamp(begin + span * part).astimezone() for part in (0, 0.5, 1)]
-    return Timeline(lanes, times, len(shown), len(trials) - len(shown))
+    return Timeline(lanes, moments(begin, span), len(shown), len(trials) - len(shown))
+
+
+def latest(trials: Sequence[Trial], cells: Container[str], most: int) -> list[tuple[float, Trial]]:
+    """Give the last trials of the latest session, each with its start in seconds since 1970."""
+    session = next((name for one in reversed(trials) if (name := _session(one))), "")
+    found: list[tuple[float, Trial]] = []
+    for one in reversed(trials):
+        if len(found) == most or _session(one) not in ("", session):
+            break
+        if one.cell in cells and (start := _start(one)):
+            found.append((start, one))
+    return found[::-1]
+
+
+def moments(begin: float, span: float) -> Sequence[datetime]:
+    """Give beginning, middle and end of what a picture spans, by this host's clock."""
+    return [datetime.fromtimestamp(begin + span * part).astimezone() for part in (0, 0.5, 1)]
 
 
 def colour(index: int) -> int:
@@ -212,7 +228,8 @@ def _start(trial: Trial) -> float | None:
     return start_s if 0 <= start_s < LAST_S else None
 
 
-def _length(trial: Trial) -> float:
+def length_s(trial: Trial) -> float:
+    """Give how long a trial took; a damaged time is none."""
     return trial.duration_s if 0 <= trial.duration_s < math.inf else 0.0
 
 
@@ -220,7 +237,7 @@ def _word(trial: Trial) -> str:
     return "warm-up" if trial.kind is Kind.WARMUP else trial.status.value
 
 
-def _class(trial: Trial) -> str:
+def trial_class(trial: Trial) -> str:
     """Sort a trial by what stands out: what gave no number, what is suspect, what only warms up."""
     if trial.status in (Status.OK, Status.SUSPECT):
         return "warmup" if trial.kind is Kind.WARMUP else trial.status.value

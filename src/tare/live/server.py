@@ -19,9 +19,10 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from tare.errors import ConfigError
-from tare.live import views
+from tare.live import markup
+from tare.live.beside import Beside
 from tare.live.catalogue import Catalogue
-from tare.live.views import Beside, OneStudy, Studies, View
+from tare.live.views import OneStudy, Studies, View
 
 log = logging.getLogger(__name__)
 
@@ -129,9 +130,9 @@ class Visit(BaseHTTPRequestHandler):
     def _answer(self, url: SplitResult) -> None:
         match url.path.split("/")[1:]:
             case ["live.css"]:
-                self._send("text/css", views.style())
+                self._send("text/css", markup.style())
             case ["live.js"]:
-                self._send("text/javascript", views.script())
+                self._send("text/javascript", markup.script())
             case ["files", name, *inner]:
                 self._file(self.server.catalogue.file(unquote(name), unquote("/".join(inner))))
             case ["events"]:
@@ -165,7 +166,7 @@ class Visit(BaseHTTPRequestHandler):
     def _say(
         self, status: HTTPStatus, sentence: str, headers: dict[str, str] | None = None
     ) -> None:
-        self._send("text/html", views.problem(status.phrase, sentence), status, headers)
+        self._send("text/html", markup.problem(status.phrase, sentence), status, headers)
 
     def _send(
         self,

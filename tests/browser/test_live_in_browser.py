@@ -1,0 +1,217 @@
+"""The live page as a person uses it: while a study runs, by keyboard, on a phone, in the dark."""
+
+import threading
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from browser.conftest import COSTS, EVIL
+from tare.live import Catalogue, serving
+from tare.model import Status
+from tare.store import Writer
+from tare.store.samples import Samples
+
+pytestmark = pytest.mark.needs("browser")
+
+BEGIN = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+PHONE = {"viewport": {"width": 390, "height": 844}}
+BOXES = "found => found.map(one => one.getBoundingClientRect().toJSON())"
+NOTED = """
+window.EventSource = class extends EventSource {
+  constructor(url) {
+    super(url);
+    const note = () => setTimeout(() => { document.documentElement.dataset.heard = "yes"; });
+    this.addEventListener("message", note);
+  }
+};
+"""
+"""Notes that the first event was taken in: it replaces what a test would hold in its hand."""
+
+
+@dataclass(frozen=True)
+class Series:
+    source: str
+    name: str
+    values: tuple = ()
+    times_s: tuple = (0.0, 1.0, 2.0)
+    device: str = ""
+    is_counter: bool = True
+    reason: str = ""
+
+
+def used(busy, memory):
+    """Make what is read of a layer that keeps so many CPUs busy and holds so much."""
+    return [
+        Series("layer", "cpu_s", (0.0, busy, 2 * busy)),
+        Series("host", "cpu_user_s", (0.0, busy + 0.2, 2 * busy + 0.4)),
+        Series("host", "cpu_system_s", (0.0, 0.1, 0.2)),
+        Series("host", "cpu_guest_s", (0.0, 0.0, 0.0)),
+        Series("layer", "memory_bytes", (memory / 2, memory, memory), is_counter=False),
+    ]
+
+
+def write(results, folder, trials=999):
+    """Write a study as a session leaves it after so many trials; gives those that are left."""
+    timed = [
+        replace(
+            one,
+            started_at=datetime.fromtimestamp(BEGIN + 3 * number, UTC).isoformat(),
+            duration_s=2.0,
+        )
+        for number, one in enumerate(results.trials)
+    ]
+    with closing(Writer(folder)) as writer:
+        writer.start(results.study, results.plan)
+        writer.facts(results.facts)
+        if trials >= len(timed):
+            writer.run(results.run)
+    append(results, folder, timed[:trials])
+    return timed[trials:]
+
+
+def append(results, folder, trials):
+    cells = results.plan.cells_by_id
+    session = Samples(folder)
+    with closing(Writer(folder)) as writer:
+        for one in trials:
+            writer.trial(one, None)
+            is_base = cells[one.cell].platform == results.plan.baseline
+            session.add(one, used(1.0, 2**24) if is_base else used(1.5, 2**28))
+    session.close()
+
+
+@pytest.fixture
+def root(lab):
+    folder = lab.folder / "served"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def browse(chromium, root):
+    """Open a page of a server; at the end there was no error and no request to elsewhere."""
+    contexts, wrong = [], []
+    with serving(Catalogue(root), 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+
+        def only_here(route):
+            if route.request.url.startswith((server.address, "data:")):
+                route.continue_()
+            else:
+                wrong.append(f"request: {route.request.url}")
+                route.abort()
+
+        def browse(path, **options):
+            context = chromium.new_context(**{"viewport": {"width": 1200, "height": 900}} | options)
+            contexts.append(context)
+            context.route("**/*", only_here)
+            context.add_init_script(NOTED)
+            page = context.new_page()
+            page.on("console", lambda said: wrong.append(f"console: {said.text}"))
+            page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+            page.goto(server.address + path)
+            page.locator("html[data-heard]").wait_for(state="attached")
+            return page
+
+        yield browse
+        for context in contexts:
+            context.close()
+        server.shutdown()
+        thread.join()
+    assert wrong == []
+
+
+def test_readings_of_a_trial_appear_while_the_page_is_open(browse, results, root):
+    rest = write(results, root / "one", trials=6)
+    page = browse("study/one")
+    lanes = page.locator("#resources .course .area")
+    before = lanes.count()
+    assert before == 2 * 6
+    assert page.locator("#resources .course .host").count() == 6
+    append(results, root / "one", rest[:2])
+    page.locator("#resources .area").nth(before + 3).wait_for()
+    texts = page.locator("#resources .platform").all_inner_texts()
+    assert [text.split("\n")[0] for text in texts] == ["bare", "slower", "slowest"]
+    assert "1.50" in texts[1]
+
+
+def test_lanes_stand_below_each_other_on_one_time(browse, results, root):
+    write(results, root / "one")
+    page = browse("study/one")
+    boxes = page.locator("#resources .course svg").evaluate_all(BOXES)
+    cpu, memory = boxes[::2], boxes[1::2]
+
+    for column in (cpu, memory):
+        assert len({(box["x"], box["width"]) for box in column}) == 1
+        ends = [box["y"] + box["height"] for box in column]
+        assert len(column) == len(COSTS)
+        assert all(end <= box["y"] for end, box in zip(ends, column[1:], strict=False))
+    assert cpu[0]["x"] + cpu[0]["width"] <= memory[0]["x"]
+
+
+@pytest.mark.parametrize("path", ["", "study/one", "beside?with=one&with=two"])
+def test_a_phone_shows_all_of_it(browse, results, root, path):
+    for name in ("one", "two"):
+        write(results, root / name)
+    page = browse(path, **PHONE)
+
+    assert page.evaluate(WIDER) <= 0
+    boxes = page.locator("svg").evaluate_all(BOXES)
+    assert bool(boxes) == bool(path)
+    assert all(box["left"] >= 0 and box["right"] <= 390 for box in boxes)
+
+
+def test_the_dark_is_dark(browse, results, root):
+    write(results, root / "one")
+    page = browse("study/one", color_scheme="dark")
+
+    assert page.evaluate(BACKGROUND) == "rgb(20, 23, 27)"
+    line = page.locator("#resources .host").first
+    assert line.evaluate("one => getComputedStyle(one).stroke") == "rgb(233, 236, 240)"
+
+
+def test_studies_are_set_beside_each_other_by_keyboard(browse, results, root):
+    for name in ("one", "two", "three"):
+        write(results, root / name)
+    page = browse("")
+    for name in ("one", "two"):
+        page.locator(f"#pick-{name}").focus()
+        page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/beside?*")
+
+    assert sorted(page.locator("#chosen .name").all_inner_texts()) == ["one", "two"]
+    heads = page.locator("#beside thead").first.inner_text().split()
+    assert {"one", "two"} < set(heads)
+    assert "three" not in heads
+    # two platforms and the control, under two workloads
+    assert page.locator("#beside svg.strip").count() == 2 * 3
+    assert "not in this study" not in page.locator("#beside").inner_text()
+
+
+def test_a_study_that_goes_on_is_followed_beside_another(browse, results, root):
+    write(results, root / "one")
+    rest = write(results, root / "two", trials=len(results.trials) - 2)
+    page = browse("beside?with=one&with=two")
+    followed = page.locator("#chosen progress").nth(1)
+    before = int(followed.get_attribute("value"))
+    append(results, root / "two", rest)
+    page.locator(f'#chosen progress[value="{before + len(rest)}"]').nth(1).wait_for()
+
+
+def test_text_of_samples_stays_text(browse, results, root):
+    (first, *_) = write(results, root / "one", trials=0)
+    with closing(Writer(root / "one")) as writer:
+        writer.trial(replace(first, status=Status.FAILED, reason=EVIL), None)
+    session = Samples(root / "one")
+    session.add(first, [Series("layer", "cpu_s", (), (), reason=EVIL)])
+    session.close()
+    page = browse("study/one")
+
+    assert EVIL in page.locator("#resources").inner_text()
+    assert page.title() == "one · Tare"
