@@ -16,40 +16,20 @@ from tare.compare.pairing import group
 from tare.compare.reversals import LeftOut
 from tare.compare.side import Side
 from tare.errors import ConfigError, ResultsError
-from tare.model import (
-    Better,
-    Cell,
-    Design,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-)
-from tare.store import Writer
+from tare.model import Better, Design, Metric, Status, Unit
 from tare.study.lifecycle import Lifecycle
 from tare.study.variant import params_of
+from unit.makers import TIME, make_cell, make_plan, make_trial, store
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
 LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
 BLOCKS = 8
 WORK = {"cpu": (), "disk": (("pattern", "read"), ("size_bytes", 2**20))}
 
 
-def make_cell(platform, workload="cpu", **others):
-    cell = Cell(
-        platform=platform,
-        stack="host" if platform == "base" else f"host/{platform}",
-        settings=(),
-        workload=workload,
-        params=WORK.get(workload, ()),
-        limits=LIMITS,
-    )
-    return replace(cell, **others)
+def cell_of(platform, workload="cpu", **others):
+    stack = "host" if platform == "base" else f"host/{platform}"
+    given = {"stack": stack, "workload": workload, "params": WORK.get(workload, ())}
+    return make_cell(platform, **given | others)
 
 
 def make_side(costs, *, wobble=None, metrics=None, facts=None, **repetition):
@@ -58,22 +38,18 @@ def make_side(costs, *, wobble=None, metrics=None, facts=None, **repetition):
     ``wobble`` is by how much a platform's logs go up and down by turns of blocks.
     """
     cells = {
-        make_cell(platform, workload): cost
+        cell_of(platform, workload): cost
         for platform, of in costs.items()
         for workload, cost in of.items()
     }
-    plan = Plan(
-        study="made",
-        seed=1,
-        baseline="base",
-        cells=tuple(cells),
+    plan = make_plan(
+        *cells,
         metrics={cell.workload: (TIME,) for cell in cells} | (metrics or {}),
-        repetition=Repetition(**{"max_blocks": BLOCKS, "instances": 1} | repetition),
-        slots=(),
+        **{"max_blocks": BLOCKS, "instances": 1} | repetition,
     )
     up = wobble or {}
     trials = [
-        make_trial(cell, n, cost * math.exp(up.get(cell.platform, 0) * (-1) ** n), plan)
+        trial_of(cell, n, cost * math.exp(up.get(cell.platform, 0) * (-1) ** n), plan)
         for n in range(BLOCKS)
         for cell, cost in cells.items()
         if cost is not None
@@ -81,36 +57,20 @@ def make_side(costs, *, wobble=None, metrics=None, facts=None, **repetition):
     return Side(plan, trials, facts or {})
 
 
-def make_trial(cell, block, value, plan):
-    return Trial(
-        cell=cell.id,
-        block=block,
-        slot=0,
-        kind=Kind.MEASURED,
-        instance="abc-0",
-        status=Status.OK,
-        duration_s=1.0,
-        samples={plan.metrics[cell.workload][0].name: value},
-    )
+def trial_of(cell, block, value, plan):
+    samples = {plan.metrics[cell.workload][0].name: value}
+    return make_trial(cell, block, instance="abc-0", duration_s=1.0, samples=samples)
 
 
 def make_lives(samples, **params):
     """Results of a lifecycle study: what three trials of each platform measured."""
     made = Lifecycle(**params)
     cells = {
-        name: make_cell(name, "lifecycle", params=params_of(made)) for name in ("base", *samples)
+        name: cell_of(name, "lifecycle", params=params_of(made)) for name in ("base", *samples)
     }
-    plan = Plan(
-        study="lives",
-        seed=1,
-        baseline="base",
-        cells=tuple(cells.values()),
-        metrics={"lifecycle": Lifecycle.metrics},
-        repetition=Repetition(),
-        slots=(),
-    )
+    plan = make_plan(*cells.values(), metrics=Lifecycle.metrics)
     trials = [
-        replace(make_trial(cells[name], block, 0.0, plan), samples=one)
+        make_trial(cells[name], block, instance="abc-0", duration_s=1.0, samples=one)
         for name, of in samples.items()
         for block, one in enumerate(of)
     ]
@@ -118,7 +78,7 @@ def make_lives(samples, **params):
 
 
 def mix(constraints=None, **shares):
-    found = {group(make_cell("base", name)): share for name, share in shares.items()}
+    found = {group(cell_of("base", name)): share for name, share in shares.items()}
     return Mix(found, constraints or Constraints())
 
 
@@ -143,7 +103,7 @@ def test_the_slowdown_is_the_sum_of_shares_of_time_times_costs():
     assert docker.slowdown == pytest.approx(0.75 * 1.1 + 0.25 * 2)  # 1.325
     assert kvm.slowdown == pytest.approx(0.75 * 1.5 + 0.25 * 1.2)  # 1.425
     assert docker.index == pytest.approx(1.1**0.75 * 2**0.25)
-    assert docker.worst == (group(make_cell("base", "disk")), pytest.approx(2))
+    assert docker.worst == (group(cell_of("base", "disk")), pytest.approx(2))
     assert docker.without == pytest.approx((1.1, 2.0))
     assert (docker.completed, docker.trials, docker.measured) == (16, 16, 2)
     base = found["base"]
@@ -195,7 +155,7 @@ def test_ties_share_a_letter_and_need_not_be_transitive():
 def test_the_smallest_change_of_a_share_that_makes_the_first_two_equal():
     side = make_side(BOTH, facts={"platforms": {"base": {"start_s": [9.0]}}})
     found = advise(side, mix(Constraints(startup_s=1.0), cpu=0.75, disk=0.25))
-    cpu = group(make_cell("base", "cpu"))
+    cpu = group(cell_of("base", "cpu"))
 
     # Of docker and kvm; 1.1 s + 2 (1 - s) = 1.5 s + 1.2 (1 - s) where 0.4 s = 0.8 (1 - s).
     assert [place.rank for place in found.places] == [1, 2, None]
@@ -219,7 +179,7 @@ def test_a_platform_that_lacks_a_cost_has_no_place_and_nothing_is_filled_in():
     side = make_side({**BOTH, "xen": {"cpu": 1.01}, "uml": {"cpu": 3, "disk": None}})
     broken = [
         replace(one, status=Status.UNAVAILABLE, reason="no /dev/kvm", samples={})
-        if one.cell == make_cell("kvm", "disk").id
+        if one.cell == cell_of("kvm", "disk").id
         else one
         for one in side.trials
     ]
@@ -255,7 +215,7 @@ def test_an_undecided_cost_matters_where_it_can_change_the_order():
 
 def test_failed_trials_are_counted_beside_the_slowdown():
     side = make_side(BOTH, max_blocks=8)
-    first = next(one for one in side.trials if one.cell == make_cell("docker", "cpu").id)
+    first = next(one for one in side.trials if one.cell == cell_of("docker", "cpu").id)
     trials = [
         replace(one, status=Status.DNR, samples={}) if one is first else one for one in side.trials
     ]
@@ -266,9 +226,9 @@ def test_failed_trials_are_counted_beside_the_slowdown():
 
 def test_a_control_that_differs_takes_the_trust_from_its_part_of_the_mix():
     side = make_side(BOTH)
-    control = make_cell("base", "disk", control=True)
+    control = cell_of("base", "disk", control=True)
     plan = replace(side.plan, cells=(*side.plan.cells, control))
-    trials = [*side.trials, *(make_trial(control, n, 1.1, plan) for n in range(BLOCKS))]
+    trials = [*side.trials, *(trial_of(control, n, 1.1, plan) for n in range(BLOCKS))]
     side = replace(side, plan=plan, trials=trials)
 
     assert advise(side, mix(cpu=0.5, disk=0.5)).untrusted == (group(control),)
@@ -336,10 +296,10 @@ def rows():
     side = make_side(BOTH, metrics={"loss": (LOSS,)})
     plan = side.plan
     more = tuple(
-        make_cell(name, "disk", params=(("pattern", "write"), ("size_bytes", 2**20)))
+        cell_of(name, "disk", params=(("pattern", "write"), ("size_bytes", 2**20)))
         for name in ("base", "docker")
     )
-    cells = (*plan.cells, *more, make_cell("base", "loss"))
+    cells = (*plan.cells, *more, cell_of("base", "loss"))
     return replace(side, plan=replace(plan, cells=cells))
 
 
@@ -417,16 +377,6 @@ def test_a_wrong_mix_says_where_and_what_is_expected(text, said):
 
 
 # The command
-
-
-def store(side, folder):
-    writer = Writer(folder)
-    writer.start("name: made\n", side.plan)
-    writer.facts(side.facts)
-    for trial in side.trials:
-        writer.trial(trial, None)
-    writer.close()
-    return folder
 
 
 def tare(*words):

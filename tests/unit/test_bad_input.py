@@ -12,20 +12,7 @@ import pytest
 
 from tare import cli
 from tare.compare import compare, decided
-from tare.model import (
-    Better,
-    Cell,
-    HostCost,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-    Variant,
-)
+from tare.model import Better, HostCost, Kind, Metric, Status, Unit, Variant
 from tare.report import describe
 from tare.report.figures import figures
 from tare.report.numbers import cost_text, percent_text, plain, scale_for
@@ -33,8 +20,8 @@ from tare.report.render import PHONE, WIDE
 from tare.stats.description import describe as describe_values
 from tare.stats.sequential import Stop, Verdict
 from tare.store import Results, Writer, load
+from unit.makers import TIME, make_cell, make_plan, make_trial
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
 RATE = Metric("rate", Unit.BYTE_PER_SECOND, Better.HIGHER)
 LAYERS = ("host/docker", "host/qemu", "host/qemu/docker")
 BLOCKS = 11
@@ -47,38 +34,22 @@ STUDY = "name: bad\nquestion: What if all goes wrong?\n"
 
 def cells(workload):
     return [
-        Cell(
-            platform=platform,
-            stack=platform,
-            settings=(),
-            workload=workload,
-            params=(("seconds", 1),),
-            limits=Limits(cpus=1, memory_bytes=2**30),
-            control=control,
-        )
+        make_cell(platform, workload=workload, params=(("seconds", 1),), control=control)
         for platform, control in PLATFORMS
     ]
 
 
 def plan(*workloads):
-    return Plan(
-        study="bad",
-        seed=1,
-        baseline="host",
-        cells=tuple(cell for workload in workloads for cell in cells(workload)),
-        metrics=dict.fromkeys(workloads, (TIME, RATE)),
-        repetition=Repetition(max_blocks=BLOCKS),
-        slots=(),
-    )
+    every = (cell for workload in workloads for cell in cells(workload))
+    return make_plan(*every, metrics=(TIME, RATE), study="bad", max_blocks=BLOCKS)
 
 
 def trial(cell, block, value, status=Status.OK):
     numbers = {} if value is None else {"time": value, "rate": value}
-    return Trial(
-        cell=cell.id,
-        block=block,
+    return make_trial(
+        cell,
+        block,
         slot=PLATFORMS.index((cell.platform, cell.control)),
-        kind=Kind.MEASURED,
         instance="one",
         status=status,
         reason="" if status is Status.OK else f"it was {status}",

@@ -10,60 +10,32 @@ from tare import cli
 from tare.compare.between import Word, between
 from tare.compare.side import Side
 from tare.errors import ResultsError
-from tare.model import (
-    Better,
-    Cell,
-    Design,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-    Variant,
-)
+from tare.model import Better, Design, Status, Variant
 from tare.stats.independent import weighted_sum
 from tare.stats.signed_rank import Interval
 from tare.stats.values import Estimated
-from tare.store import Writer
+from unit.makers import LIMITS, RATE, TIME, make_cell, make_plan, make_trial, store
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
-RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
 BLOCKS = 8
 
 
-def make_cell(platform, workload="spin", **others):
-    stack = "host" if platform == "base" else "host/docker"
-    cell = Cell(
-        platform=platform,
-        stack=stack,
-        settings=() if platform == "base" else (("docker.network", platform),),
-        workload=workload,
-        params=(("size_bytes", 64),),
-        limits=LIMITS,
-    )
-    return replace(cell, **others)
+def cell_of(platform, **others):
+    is_base = platform == "base"
+    given = {
+        "stack": "host" if is_base else "host/docker",
+        "settings": () if is_base else (("docker.network", platform),),
+        "params": (("size_bytes", 64),),
+    }
+    return make_cell(platform, **given | others)
 
 
-BASE, DEAR = make_cell("base"), make_cell("dear")
+BASE, DEAR = cell_of("base"), cell_of("dear")
 
 
-def make_trial(cell, block, log, instance="abc-0", metric=TIME):
+def trial_of(cell, block, log, instance="abc-0", metric=TIME):
     """A trial whose cost is exp(log)."""
     value = math.exp(log if metric.better is Better.LOWER else -log)
-    return Trial(
-        cell=cell.id,
-        block=block,
-        slot=0,
-        kind=Kind.MEASURED,
-        instance=instance,
-        status=Status.OK,
-        duration_s=1.0,
-        samples={metric.name: value},
-    )
+    return make_trial(cell, block, instance=instance, duration_s=1.0, samples={metric.name: value})
 
 
 def make_side(costs, *, wobble=0.0, host=0.0, metric=TIME, facts=None, blocks=BLOCKS, **repetition):
@@ -73,17 +45,9 @@ def make_side(costs, *, wobble=0.0, host=0.0, metric=TIME, facts=None, blocks=BL
     """
     cells = tuple(costs)
     repetition = {"max_blocks": BLOCKS, "instances": 1} | repetition
-    plan = Plan(
-        study="made",
-        seed=1,
-        baseline=cells[0].platform,
-        cells=cells,
-        metrics={cell.workload: (metric,) for cell in cells},
-        repetition=Repetition(**repetition),
-        slots=(),
-    )
+    plan = make_plan(*cells, metrics=(metric,), **repetition)
     trials = [
-        make_trial(
+        trial_of(
             cell,
             block,
             host + math.log(cost) + (cell.platform != cells[0].platform) * wobble * (-1) ** block,
@@ -97,16 +61,6 @@ def make_side(costs, *, wobble=0.0, host=0.0, metric=TIME, facts=None, blocks=BL
 
 def of(found, cell):
     return next(row for row in found.rows if row.cell == cell)
-
-
-def store(side, folder):
-    writer = Writer(folder)
-    writer.start("name: made\n", side.plan)
-    writer.facts(side.facts)
-    for trial in side.trials:
-        writer.trial(trial, None)
-    writer.close()
-    return folder
 
 
 # Numbers
@@ -185,7 +139,7 @@ def test_p_reaches_five_percent_where_the_interval_reaches_zero():
 
 
 def test_holm_allows_for_all_changes_of_a_column():
-    other = make_cell("other")
+    other = cell_of("other")
     a = make_side({BASE: 1, DEAR: 1, other: 1}, wobble=0.03)
     b = make_side({BASE: 1, DEAR: math.exp(0.055), other: 1}, wobble=0.04)
     found = between(a, b)
@@ -202,7 +156,7 @@ def test_holm_allows_for_all_changes_of_a_column():
 
 def test_instances_that_differ_are_the_replicates():
     a, b = make_side({BASE: 1}), make_side({BASE: 1})
-    trials = [make_trial(BASE, n, 0.2 * (n % 2), instance=f"abc-{n % 2}") for n in range(BLOCKS)]
+    trials = [trial_of(BASE, n, 0.2 * (n % 2), instance=f"abc-{n % 2}") for n in range(BLOCKS)]
     row = of(between(replace(a, trials=trials), b), BASE)
 
     # Two means, 0 and 0.2: Student's t of one degree of freedom is 12.706.
@@ -310,7 +264,7 @@ def test_a_cell_that_the_other_has_not_is_refused():
         (make_side({BASE: 1}, metric=RATE), "its first metric is time (s, lower) in A and rate"),
         (make_side({BASE: 1}, design=Design.DUET), "the design is interleaved in A and duet in B"),
         (make_side({BASE: 1}, variant=Variant.CORRECTED), "A decides by the variant wall, B by"),
-        (make_side({make_cell("else"): 1}), "B has no spin on base"),
+        (make_side({cell_of("else"): 1}), "B has no spin on base"),
     ],
 )
 def test_where_nothing_can_be_compared_the_reason_is_an_error(side, why):
@@ -363,7 +317,7 @@ def test_another_tool_inside_is_refused_on_its_platform_alone():
 
 
 def test_other_baselines_leave_the_metric():
-    small, large = make_cell("base"), replace(make_cell("base"), stack="host/podman")
+    small, large = cell_of("base"), replace(cell_of("base"), stack="host/podman")
     a = make_side({small: 1, DEAR: 1}, wobble=0.001)
     row = of(between(a, make_side({large: 1, DEAR: 1}, wobble=0.001)), DEAR)
 
@@ -406,7 +360,7 @@ def tare(*words):
 
 @pytest.fixture
 def folders(tmp_path):
-    gone = make_cell("<script>")
+    gone = cell_of("<script>")
     a = make_side({BASE: 1, DEAR: 1.25, gone: 1}, wobble=0.03, facts=inside())
     b = make_side({BASE: 1, DEAR: 1.5}, wobble=0.04, facts=inside(kernel="6.12"))
     return store(a, tmp_path / "a"), store(b, tmp_path / "b")

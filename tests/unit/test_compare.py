@@ -7,67 +7,27 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, decided
-from tare.model import (
-    Better,
-    Cell,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-)
+from tare.model import Better, Kind, Metric, Status, Unit
 from tare.report import as_json, describe
 from tare.runner.outside import Outside
 from tare.stats.sequential import Stop, Verdict
 from tare.store import Results
+from unit.makers import RATE, TIME, make_cell, make_trial
+from unit.makers import make_plan as plan
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
-RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
 LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
 
 
-def cell(stack, *, settings=(), control=False, workload="spin"):
-    return Cell(
-        platform=stack,
-        stack=stack,
-        settings=settings,
-        workload=workload,
-        params=(("seconds", 1),),
-        limits=LIMITS,
-        control=control,
-    )
+def cell(stack, **others):
+    return make_cell(stack, params=(("seconds", 1),), **others)
 
 
 HOST, CONTROL = cell("host"), cell("host", control=True)
 DOCKER, QEMU, BOTH = cell("host/docker"), cell("host/qemu"), cell("host/qemu/docker")
 
 
-def plan(*cells, metrics=(TIME,), baseline="host", **repetition):
-    return Plan(
-        study="test",
-        seed=1,
-        baseline=baseline,
-        cells=cells,
-        metrics={one.workload: metrics for one in cells},
-        repetition=Repetition(**repetition),
-        slots=(),
-    )
-
-
 def trial(of, block, status=Status.OK, **samples):
-    return Trial(
-        cell=of.id,
-        block=block,
-        slot=0,
-        kind=Kind.MEASURED,
-        instance="1",
-        status=status,
-        samples=samples,
-    )
+    return make_trial(of, block, status=status, samples=samples)
 
 
 def series(of, factor=1.0, blocks=20, noise=0.002, name="time", seed=0):
@@ -371,9 +331,10 @@ def test_an_unavailable_baseline_is_the_reason():
 
 
 def test_a_plan_without_a_baseline_cell_is_no_crash():
-    found = compare(plan(DOCKER), series(DOCKER))
+    alone = plan(DOCKER, baseline="host")
+    found = compare(alone, series(DOCKER))
     assert row(DOCKER, found).reason == "the plan has no baseline cell for it"
-    assert compare(plan(DOCKER), []).comparisons[0].verdict is Verdict.NOT_MEASURED
+    assert compare(alone, []).comparisons[0].verdict is Verdict.NOT_MEASURED
 
 
 def test_values_without_a_ratio_count_as_failed_and_are_said():

@@ -13,47 +13,20 @@ from rich.console import Console
 from tare.compare import compare, decided
 from tare.compare.contention import share_of_wall, value
 from tare.errors import ConfigError
-from tare.model import (
-    Better,
-    Cell,
-    HostCost,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-    Variant,
-)
+from tare.model import Better, HostCost, Metric, Repetition, Status, Unit, Variant
 from tare.report import describe, show, write_report
 from tare.stats.sequential import Verdict
 from tare.store import Results
 from tare.study import read_study
+from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
-RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
 OTHER = Metric("other", Unit.SECOND, Better.LOWER)
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
 WORK_S = 0.7
-
-
-def cell(platform, *, control=False):
-    return Cell(
-        platform=platform, stack=platform, settings=(), workload="spin", params=(), limits=LIMITS,
-        control=control,
-    )  # fmt: skip
-
-
-HOST, CONTROL, DEAR = cell("host"), cell("host", control=True), cell("host/dear")
+HOST, CONTROL, DEAR = make_cell("host"), make_cell("host", control=True), make_cell("host/dear")
 
 
 def plan(variant=Variant.WALL, metrics=(TIME,), cells=(HOST, CONTROL, DEAR), **repetition):
-    return Plan(
-        study="test", seed=1, baseline="host", cells=cells, metrics={"spin": metrics},
-        repetition=Repetition(variant=variant, **repetition), slots=(),
-    )  # fmt: skip
+    return make_plan(*cells, metrics=metrics, variant=variant, **repetition)
 
 
 def host(cpu_s=1.0, **others):
@@ -62,10 +35,9 @@ def host(cpu_s=1.0, **others):
 
 
 def trial(of=HOST, block=0, *, duration_s=2.0, account=None, status=Status.OK, **samples):
-    return Trial(
-        cell=of.id, block=block, slot=0, kind=Kind.MEASURED, instance="1", status=status,
-        duration_s=duration_s, samples=samples, host=account,
-    )  # fmt: skip
+    return make_trial(
+        of, block, status=status, duration_s=duration_s, samples=samples, host=account
+    )
 
 
 def contended(of, cost, blocks=20, *, known=True, workers=1, queueing=0.0):

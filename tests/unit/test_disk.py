@@ -7,9 +7,10 @@ import pytest
 from tare.compare import compare
 from tare.compare.conditions import claim, moved_share, unlike
 from tare.compare.pairing import histories
-from tare.model import Better, Cell, Kind, Limits, Metric, Plan, Repetition, Status, Trial, Unit
+from tare.model import Better, Metric, Unit
 from tare.monitors import disk
 from tare.monitors.disk import Moved
+from unit.makers import make_cell, make_plan, make_trial
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 MIB = 2**20
@@ -22,29 +23,21 @@ DISKSTATS = """\
 
 
 def cell(platform, direct=True):
-    return Cell(
-        platform=platform,
-        stack=platform,
-        settings=(),
-        workload="fio",
-        params=(("direct", direct),),
-        limits=Limits(cpus=1, memory_bytes=2**30),
-    )
+    return make_cell(platform, workload="fio", params=(("direct", direct),))
 
 
 def plan(*cells):
-    return Plan(
-        study="test", seed=1, baseline="host", cells=cells, metrics={"fio": (THROUGHPUT,)},
-        repetition=Repetition(), slots=(),
-    )  # fmt: skip
+    return make_plan(*cells, metrics=(THROUGHPUT,), baseline="host")
 
 
 def trial(of, block, moved=None, rate=100.0 * MIB, **samples):
-    return Trial(
-        cell=of.id, block=block, slot=0, kind=Kind.MEASURED, instance="0", status=Status.OK,
-        duration_s=1.1, samples={"throughput": rate, "tool_duration": 1.0, **samples},
+    return make_trial(
+        of,
+        block,
+        duration_s=1.1,
+        samples={"throughput": rate, "tool_duration": 1.0, **samples},
         noise={} if moved is None else {"disk_read_bytes": moved, "disk_written_bytes": 0.0},
-    )  # fmt: skip
+    )
 
 
 def flags(cells, trials, facts=None):

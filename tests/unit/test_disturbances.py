@@ -1,42 +1,20 @@
 """The table of what disturbed a study's trials, and sentences that differ in numbers only."""
 
-from dataclasses import replace
-
-from tare.model import (
-    Better,
-    Cell,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-)
+from tare.model import Kind, Status
 from tare.report.disturbances import disturbances, merged
 from tare.report.findings import describe
 from tare.store import Results
+from unit.makers import make_cell, make_plan, make_trial
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
-OF = Cell(
-    platform="host", stack="host", settings=(), workload="work", params=(),
-    limits=Limits(cpus=1, memory_bytes=2**30),
-)  # fmt: skip
-GONE = replace(OF, platform="gone", stack="host/gone")
+OF, GONE = make_cell("host"), make_cell("gone", stack="host/gone")
 
 
 def found(tmp_path, *trials):
-    plan = Plan(
-        study="x", seed=1, baseline="host", cells=(OF, GONE), metrics={"work": (TIME,)},
-        repetition=Repetition(), slots=(),
-    )  # fmt: skip
-    return describe(Results(tmp_path, "", plan, {}, {}, trials))
+    return describe(Results(tmp_path, "", make_plan(OF, GONE), {}, {}, trials))
 
 
 def trial(block, noise, **more):
-    given = {"kind": Kind.MEASURED, "status": Status.OK, **more}
-    return Trial(cell=OF.id, block=block, slot=0, instance="1", noise=noise, **given)
+    return make_trial(OF, block, noise=noise, **more)
 
 
 def test_a_platform_has_the_median_and_the_most_of_what_its_trials_saw(tmp_path):
@@ -58,6 +36,20 @@ def test_a_platform_has_the_median_and_the_most_of_what_its_trials_saw(tmp_path)
     assert row[:4] == ("host", "3", "67 %", "1")
     assert row[4:] == ("1 | 25 %", "4 | 50 %", "100 | 80 %")
     assert said.reasons == ["other work took 11 to 54 % (2 of 3 trials)", "heat (1 of 3 trials)"]
+
+
+def test_what_this_host_cannot_run_was_not_disturbed(tmp_path):
+    trials = [
+        trial(0, {"steal": 0.0}),
+        trial(1, {"steal": 0.1}, status=Status.SUSPECT, reason="stolen"),
+        make_trial(GONE, 0, status=Status.UNAVAILABLE, noise={"steal": 0.2}),
+        trial(2, {}, status=Status.UNAVAILABLE),
+    ]
+    said = disturbances(found(tmp_path, *trials))
+
+    (row,) = said.rows
+    assert row == ("host", "2", "50 %", "0", "5 | 10 %")
+    assert said.reasons == ["stolen (1 of 2 trials)"]
 
 
 def test_there_is_no_table_if_nothing_was_read(tmp_path):

@@ -9,7 +9,7 @@ from tare.model import Status
 from tare.report.exports import in_latex, in_markdown, latex, markdown
 from tare.report.numbers import NONE, TIMES
 from tare.report.render import write
-from unit.test_figures import HOSTILE, LATENCY, Study, full, names, noisy
+from unit.invented import HOSTILE, LATENCY, Study, full, names, noisy
 
 
 def cells(line):

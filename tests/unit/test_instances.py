@@ -10,50 +10,24 @@ from tare.compare import compare, decided
 from tare.compare.instances import instance_pairs
 from tare.compare.pairing import History
 from tare.compare.warmup import unsteady
-from tare.model import (
-    Better,
-    Cell,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-)
+from tare.model import Kind, Status
 from tare.stats.sequential import Verdict
-
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
-RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
-
+from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 
 LEVEL = 6
 """A seed with which no look finds anything between instances."""
 
 
-def cell(platform, *, workload="spin", control=False):
-    return Cell(
-        platform=platform, stack=platform, settings=(), workload=workload, params=(),
-        limits=Limits(cpus=1, memory_bytes=2**30), control=control,
-    )  # fmt: skip
-
-
-HOST, DOCKER = cell("host"), cell("host/docker")
+HOST, DOCKER = make_cell("host"), make_cell("host/docker")
 
 
 def plan(*, metric=TIME, **repetition):
-    return Plan(
-        study="test", seed=1, baseline="host", cells=(HOST, DOCKER), metrics={"spin": (metric,)},
-        repetition=Repetition(**repetition), slots=(),
-    )  # fmt: skip
+    return make_plan(HOST, DOCKER, metrics=(metric,), **repetition)
 
 
 def trial(of, block, instance, value=1.0, *, kind=Kind.MEASURED, name="time"):
-    return Trial(
-        cell=of.id, block=block, slot=0, kind=kind, instance=str(instance), status=Status.OK,
-        samples={name: float(value)},
-    )  # fmt: skip
+    samples = {name: float(value)}
+    return make_trial(of, block, kind=kind, instance=str(instance), samples=samples)
 
 
 def history(*instances):
@@ -104,7 +78,7 @@ def test_trials_that_name_no_instance_share_none():
 
 
 def test_every_trial_of_a_lifecycle_makes_its_own():
-    assert pairs("aaa", "xxx", of=cell("host", workload="lifecycle")) == ()
+    assert pairs("aaa", "xxx", of=make_cell("host", workload="lifecycle")) == ()
 
 
 def test_in_a_duet_instances_of_one_label_on_either_cpus_are_one_group():

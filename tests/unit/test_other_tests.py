@@ -7,40 +7,20 @@ import pytest
 from scipy import stats
 
 from tare.compare import compare, other_tests
-from tare.model import (
-    Better,
-    Cell,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Slot,
-    Status,
-    Trial,
-    Unit,
-)
+from tare.model import Slot, Status
 from tare.report.findings import Findings
 from tare.report.html import page
 from tare.report.tables import as_json
 from tare.store import Results
+from unit.makers import make_cell, make_plan, make_trial
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
-
-
-def cell(stack):
-    return Cell(platform=stack, stack=stack, settings=(), workload="spin", params=(), limits=LIMITS)
-
-
-HOST, DOCKER = cell("host"), cell("host/docker")
-PLAN = Plan(
+HOST, DOCKER = make_cell("host"), make_cell("host/docker")
+PLAN = make_plan(
+    HOST,
+    DOCKER,
     study="s",
-    seed=1,
-    baseline="host",
-    cells=(HOST, DOCKER),
-    metrics={"spin": (TIME,)},
-    repetition=Repetition(min_blocks=8, max_blocks=20),
+    min_blocks=8,
+    max_blocks=20,
     slots=tuple(
         Slot(block=b, slot=s, cell=c.id, instance=0)
         for b in range(20)
@@ -53,10 +33,10 @@ def trials(values, failed=()):
     for of, own in zip((HOST, DOCKER), values, strict=True):
         for block, value in enumerate(own):
             status = Status.FAILED if (of, block) in failed else Status.OK
-            yield Trial(
-                cell=of.id, block=block, slot=0, kind=Kind.MEASURED, instance="a-0", status=status,
-                duration_s=value, samples={"time": value} if status is Status.OK else {},
-            )  # fmt: skip
+            samples = {"time": value} if status is Status.OK else {}
+            yield make_trial(
+                of, block, instance="a-0", status=status, duration_s=value, samples=samples
+            )
 
 
 @pytest.fixture

@@ -1,23 +1,12 @@
 """What is better than it can be, and each cause checked: shown, clean, or not known."""
 
+from dataclasses import replace
+
 import pytest
 
 from tare.compare import compare
-from tare.model import (
-    Better,
-    Cell,
-    DiskCache,
-    HostCost,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-    Variant,
-)
+from tare.model import Better, DiskCache, HostCost, Limits, Metric, Unit, Variant
+from unit.makers import make_cell, make_plan, make_trial
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 LATENCY = Metric("latency", Unit.SECOND, Better.LOWER)
@@ -31,10 +20,8 @@ GOOD_CLOCK = {"low": -1e-5, "high": 1e-5, "over_s": 3.0}
 
 
 def cell(platform, *, control=False, params=(("direct", True),), cache=DiskCache.NONE):
-    return Cell(
-        platform=platform, stack=platform, settings=(), workload="fio", params=params,
-        limits=Limits(cpus=1, memory_bytes=2**30, disk_cache=cache), control=control,
-    )  # fmt: skip
+    limits = Limits(cpus=1, memory_bytes=2**30, disk_cache=cache)
+    return make_cell(platform, workload="fio", params=params, limits=limits, control=control)
 
 
 HOST, CONTROL, VM = cell("host"), cell("host", control=True), cell("host/qemu")
@@ -42,10 +29,7 @@ CELLS = (HOST, CONTROL, VM)
 
 
 def plan(cells=CELLS, baseline="host", metrics=(THROUGHPUT,)):
-    return Plan(
-        study="test", seed=1, baseline=baseline, cells=cells, metrics={"fio": metrics},
-        repetition=Repetition(max_blocks=11), slots=(),
-    )  # fmt: skip
+    return make_plan(*cells, baseline=baseline, metrics=metrics, max_blocks=11)
 
 
 def trials(of, factor=1.0, *, moved=1.0, tool_s=1.0, wall_s=1.05, blocks=11, **samples):
@@ -55,13 +39,14 @@ def trials(of, factor=1.0, *, moved=1.0, tool_s=1.0, wall_s=1.05, blocks=11, **s
         rate = factor * RATE * (1 + 0.001 * ((block * (2 if of.control else 3)) % 5 - 2))
         disk = {} if moved is None else {"disk_read_bytes": moved * rate * tool_s}
         made.append(
-            Trial(
-                cell=of.id, block=block, slot=0, kind=Kind.MEASURED, instance="0",
-                status=Status.OK, duration_s=wall_s,
+            make_trial(
+                of,
+                block,
+                duration_s=wall_s,
                 samples={"throughput": rate, "tool_duration": tool_s, **samples},
                 noise={**disk, "disk_written_bytes": 0.0} if disk else {},
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -215,13 +200,7 @@ def test_every_variant_of_a_metric_is_judged_beside_its_own_control():
     cost = HostCost(cpu_s=1.0, run_delay_s=0.0, all_cpu_s=1.0, coverage=1.0, threads=1)
 
     def accounted(of, factor=1.0):
-        return [
-            Trial(
-                cell=one.cell, block=one.block, slot=0, kind=one.kind, instance="0",
-                status=one.status, duration_s=1.05, samples=one.samples, host=cost,
-            )
-            for one in trials(of, factor)
-        ]  # fmt: skip
+        return [replace(one, duration_s=1.05, noise={}, host=cost) for one in trials(of, factor)]
 
     every = [*accounted(HOST), *accounted(CONTROL), *accounted(VM, 1.3)]
     rows = [one for one in compare(plan(), every, facts()).comparisons if one.cell is VM]

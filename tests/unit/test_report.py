@@ -14,10 +14,8 @@ from rich.console import Console
 
 from tare.model import (
     Better,
-    Cell,
     HostCost,
     Kind,
-    Limits,
     Metric,
     Plan,
     Repetition,
@@ -34,11 +32,11 @@ from tare.report.findings import OVERHEAD_PHASES
 from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scale_for
 from tare.report.theme import DARK
 from tare.store import Results
+from unit.makers import make_cell
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 BANDWIDTH = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 LATENCY = Metric("latency_mean", Unit.SECOND, Better.LOWER)
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
 PLATFORMS = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker", "host/kvm")
 WORKLOADS = {
     "sysbench_cpu": ((EVENTS, LATENCY), (("max_prime", 10000), ("threads", 1), ("time_s", 1))),
@@ -58,13 +56,11 @@ NOISE = {"sysbench_cpu": 0.004, "sysbench_memory": 0.02, "fio": 0.05}
 
 
 def cell(platform, workload, *, control=False):
-    return Cell(
-        platform=platform,
-        stack=platform,
+    return make_cell(
+        platform,
         settings=tuple((f"{layer}.image", "tare") for layer in platform.split("/")[1:]),
         workload=workload,
         params=WORKLOADS[workload][1],
-        limits=LIMITS,
         control=control,
     )
 
@@ -548,12 +544,13 @@ def test_the_summary_says_every_platform_and_the_noise_floor():
 def test_every_trial_with_a_number_is_a_point_and_those_without_stand_apart():
     found = describe(make_results())
     fio = next(one for one in figures(found) if one.name == "points-03")
-    points, lost, _, medians = (layer["data"]["values"] for layer in fio.draw(900)["layer"])
+    points, lost, _, medians, gaps = (layer["data"]["values"] for layer in fio.draw(900)["layer"])
     assert len(points) == 5 * 11 - 2
     assert {one["status"] for one in lost} == {"failed", "dnr"}
     assert [one["status"] for one in points].count("suspect") == 1
     assert len(medians) == 5
     assert all(one["low"] <= one["median"] <= one["high"] for one in medians)
+    assert gaps == [{"platform": "host/kvm", "text": "unavailable"}]
 
 
 def test_a_chart_with_too_many_points_says_how_many_it_draws():

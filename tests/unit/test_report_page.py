@@ -11,6 +11,7 @@ import pytest
 from tare.model import Status
 from tare.report import describe
 from tare.report.html import page, pages
+from tare.report.render import write
 from tare.report.summary import three_sentences
 from tare.report.threats import threats
 from tare.report.trial_records import MAX_TEXT
@@ -188,6 +189,21 @@ def test_what_is_too_much_for_one_file_is_beside_it(tmp_path, monkeypatch, bound
     data, trials = stored(beside[0][1])
     assert data["results"] == "../"
     assert len(trials) == len(found.trials[cells[0]])
+
+
+def test_pages_of_an_earlier_and_larger_report_do_not_stay(tmp_path, monkeypatch):
+    results = small(tmp_path)
+    with monkeypatch.context() as bounds:
+        bounds.setattr("tare.report.trials_page.MAX_TRIALS", 5)
+        write(results, tmp_path)
+        folder = tmp_path / "report-trials"
+        assert len(list(folder.iterdir())) == len(results.plan.cells)
+        (folder / "0123456789.html").touch()
+        (folder / "mine.html").touch()
+        write(results, tmp_path)
+        assert len(list(folder.iterdir())) == len(results.plan.cells) + 1
+    write(results, tmp_path)
+    assert [path.name for path in folder.iterdir()] == ["mine.html"]
 
 
 def test_the_page_allows_its_own_script_and_no_other(tmp_path):

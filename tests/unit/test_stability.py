@@ -9,64 +9,32 @@ import pytest
 from tare.compare import compare
 from tare.compare.course import LEVEL, Series, course, modes
 from tare.compare.outliers import tagged
-from tare.model import (
-    Better,
-    Cell,
-    HostCost,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Status,
-    Trial,
-    Unit,
-)
+from tare.model import HostCost
+from unit.makers import make_cell, make_plan, make_trial
 
-TIME = Metric("time", Unit.SECOND, Better.LOWER)
 BLOCKS = 40
 MARGIN = math.log(1.02)
 
 
 def cell(name, *, control=False):
-    limits = Limits(cpus=1, memory_bytes=2**30)
-    return Cell(
-        platform=name,
-        stack=f"host/{name}",
-        settings=(),
-        workload="work",
-        params=(),
-        limits=limits,
-        control=control,
-    )
+    return make_cell(name, stack=f"host/{name}", workload="work", control=control)
 
 
 BASE, DEAR = cell("base"), cell("dear")
 
 
 def plan(*, margin=0.02):
-    return Plan(
-        study="steady",
-        seed=1,
-        baseline="base",
-        cells=(BASE, DEAR),
-        metrics={"work": (TIME,)},
-        repetition=Repetition(max_blocks=BLOCKS, margin=margin),
-        slots=(),
-    )
+    return make_plan(BASE, DEAR, max_blocks=BLOCKS, margin=margin)
 
 
 def trials(base, dear, *, first=None, **fields):
     """Trials of two cells from the logs of their values; ``first`` says who comes first."""
     first = np.zeros(len(base)) if first is None else first
     return [
-        Trial(
-            cell=of.id,
-            block=block,
+        make_trial(
+            of,
+            block,
             slot=2 * block + int(place != first[block]),
-            kind=Kind.MEASURED,
-            instance="1",
-            status=Status.OK,
             started_at=f"2026-11-21T10:{block:02d}:{30 * int(place != first[block]):02d}+00:00",
             duration_s=1.0,
             samples={"time": math.exp(log)},

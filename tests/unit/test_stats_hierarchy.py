@@ -175,11 +175,19 @@ def test_nested_results_turn_round_with_their_values():
     assert (ends.low, ends.high) == pytest.approx((-turned.high, -turned.low))
 
 
-@pytest.mark.parametrize("groups", ["aaaaaaaa", "aaaabbbb"])
-def test_failures_in_few_groups_prove_nothing(groups):
+@pytest.mark.parametrize(("groups", "p"), [("aaaaaaaa", 1), ("aaaabbbb", 0.5)])
+def test_failures_in_few_groups_prove_nothing(groups, p):
     values = np.array([0.1] * 4 + [math.inf] * 4)
     assert nested_interval(values, list(groups), 0.02) is None
-    assert nested_p(values, list(groups)) == 1
+    assert nested_p(values, list(groups)) == p
+
+
+def test_groups_that_always_failed_are_as_many_coins_that_fell_alike():
+    values, groups = np.full(18, math.inf), [*range(6)] * 3
+
+    assert nested_p(values, groups) == 2 / 2**6
+    assert nested_interval(values, groups, 0.04) == (math.inf, math.inf)
+    assert nested_interval(values, groups, 0.03) is None
 
 
 def test_values_that_are_equal_are_known_exactly():

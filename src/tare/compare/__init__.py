@@ -29,12 +29,14 @@ and a verdict), ``control`` (what the A/A control, the other variants and the fa
 add), ``attribution`` (stacks beside their layers), ``conditions`` (in what a platform was unlike
 the baseline), ``causes`` and ``plausibility`` (what is better than it can be, and why), ``summary``
 (a cell on its own), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older
-studies, beside it), ``between`` (two result sets) and ``advice`` (platforms for a mix of work).
+studies, beside it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and
+``explanation`` (which ``counters`` moved with a degradation).
 """
 
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import FAMILYWISE
+from tare.compare.explanation import Explanation, explanations
 from tare.compare.other_tests import OtherTests, other_tests
 from tare.compare.study import Comparisons, compare, decided
 from tare.compare.summary import Summary
@@ -44,9 +46,11 @@ __all__ = [
     "Attribution",
     "Comparison",
     "Comparisons",
+    "Explanation",
     "OtherTests",
     "Summary",
     "compare",
     "decided",
+    "explanations",
     "other_tests",
 ]

@@ -45,7 +45,12 @@ class Disturbances:
 def disturbances(found: Findings) -> Disturbances | None:
     """Gather what was read during the measured trials; None if nothing was."""
     platforms = {cell.id: cell.platform for cell in found.plan.cells}
-    trials = [one for one in found.results.trials if one.kind is Kind.MEASURED]
+    # Of what this host cannot run nothing was measured that could have been disturbed.
+    trials = [
+        one
+        for one in found.results.trials
+        if one.kind is Kind.MEASURED and one.status is not Status.UNAVAILABLE
+    ]
     seen = {name for one in trials for name in one.noise}
     suspect = [one for one in trials if one.status is Status.SUSPECT]
     if not seen and not suspect:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tare.compare import Comparison
+from tare.report.explanations import CAUTION, sentences
 from tare.report.facts import platform_warnings
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import MINUS, NONE, TIMES, cost_text, p_text, percents_text, share_text
@@ -62,6 +63,9 @@ def markdown(found: Findings) -> str:
     for group in found.groups:
         parts += [f"### {in_markdown(group.name)}", in_markdown(_measured(group))]
         parts.append(_markdown_table(_rows(found, group)))
+    if told := sentences(found):
+        parts += ["## What moved with the degradation", in_markdown(CAUTION)]
+        parts.append("\n".join(f"- {in_markdown(one)}" for one in told))
     if noted := list(_notes(found)):
         parts.append("## Warnings")
         parts.append(
@@ -80,6 +84,9 @@ def latex(found: Findings) -> str:
         in_latex(_reading(found)),
     ]
     parts += [_latex_table(found, group, number) for number, group in enumerate(found.groups, 1)]
+    if told := [in_latex(one) for one in sentences(found)]:
+        parts += ["\\subsection*{What moved with the degradation}", in_latex(CAUTION)]
+        parts.append(_latex_list(told))
     noted = [f"{in_latex(note)} ({in_latex(where)})" for note, where in _notes(found)]
     if noted:
         parts += ["\\subsection*{Warnings}", _latex_list(noted)]

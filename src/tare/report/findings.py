@@ -7,14 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
+from typing import TYPE_CHECKING
 
-from tare.compare import Comparison, Comparisons, OtherTests, Summary, compare, other_tests
+from tare.compare import (
+    Comparison,
+    Comparisons,
+    Explanation,
+    OtherTests,
+    Summary,
+    compare,
+    explanations,
+    other_tests,
+)
 from tare.compare.pairing import group
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, Unit
 from tare.report.disturbances import merged
 from tare.report.numbers import bytes_text, plain
 from tare.stats.sequential import Verdict
 from tare.store import Results
+
+if TYPE_CHECKING:
+    from tare.report.timelines import Timelines
 
 OVERHEAD_PHASES = ("resume", "settle", "jitter", "setup", "parse", "pause", "store")
 """What Tare itself does around a command, in the order in which it does it."""
@@ -127,6 +140,11 @@ class Findings:
         return {one.cell.id: one for one in found}
 
     @cached_property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """What counters say of each compared cell, in the order of the plan."""
+        return explanations(self.plan, self.results.trials, self.headline)
+
+    @cached_property
     def headline(self) -> tuple[Comparison, ...]:
         """The comparison of each cell by its workload's first metric, controls too."""
         return tuple(row for row in self.comparisons.comparisons if row.primary)
@@ -202,6 +220,13 @@ class Findings:
         numbers = [one.samples.get(metric.name) for one in self.measured[cell.id]]
         known = [number for number in numbers if number is not None]
         return fmean(known) if known else None
+
+    @cached_property
+    def timelines(self) -> Timelines:
+        """What the samples of trials say over their time."""
+        from tare.report.timelines import gather  # it needs what a table of verdicts does not
+
+        return gather(self)
 
     @cached_property
     def notes(self) -> Mapping[str, tuple[str, ...]]:

@@ -20,6 +20,7 @@ from tare.compare import Attribution
 from tare.model import Status, Trial
 from tare.report import numbers, words
 from tare.report.disturbances import disturbances
+from tare.report.explanations import CAUTION, explained, has_counters, slower
 from tare.report.facts import facts, limit_rows, mismatch_rows, noise, selftest, version
 from tare.report.figures import drawn
 from tare.report.findings import OVERHEAD_PHASES, Findings, Group, platform_text
@@ -42,6 +43,9 @@ _CHARTS_OF_A_WORKLOAD = {
     "distribution": "How its trials are distributed",
     "matrix": "Every platform beside every other",
     "lifecycle": "From start to end",
+    "cpu": "CPU time over a trial",
+    "memory": "Memory over a trial",
+    "course": "What its tool told over a trial",
 }
 """Charts that are opened on demand, by the beginning of their names, and what that says."""
 
@@ -128,6 +132,13 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
             for one in found.comparisons.attributions
             if one.stack.primary and one.reason
         ],
+        why={
+            "caution": CAUTION,
+            "unbroken": _unbroken,
+            "cells": explained(found),
+            "slower": len(slower(found)),
+            "has_counters": has_counters(found),
+        },
         drill=drill,
         data=drill.embedded and Markup(drill.embedded),  # noqa: S704 - escaped by its maker
         threats=[_unbroken(one) for one in threats(found)],

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import vl_convert
 
+from tare.report.explanations import write_explanations
 from tare.report.exports import write_latex, write_markdown
 from tare.report.figures import Figure, figures
 from tare.report.figures.figure import Spec
 from tare.report.findings import Findings, describe
 from tare.report.html import pages
 from tare.report.tables import write_csv
+from tare.report.trials_page import FOLDER
 from tare.store import Results
 
 WIDE, PHONE = 940, 350
@@ -24,9 +26,11 @@ WIDE, PHONE = 940, 350
 _VEGA_LITE = "5.21"
 _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
 _OURS = re.compile(
-    r"(forest|heat|attribution|(scaling|points|drift|distribution|matrix|lifecycle)-\d+)"
+    r"(forest|heat|attribution|"
+    r"(scaling|points|drift|distribution|matrix|lifecycle|cpu|memory|course)-\d+)"
     r"\.(svg|png|pdf)"
 )
+_CELL = re.compile(r"[0-9a-f]{10}\.html")
 _EXPORTS = {
     "results.csv": write_csv,
     "results.md": write_markdown,
@@ -63,6 +67,7 @@ def write(results: Results, into: Path) -> list[Path]:
         for name, export in _EXPORTS.items():
             export(found, into / name)
             written.append(into / name)
+        written += write_explanations(found, into / "explanations.csv")
         drawings = {}
         for figure, wide, phone in drawn:
             written += _files(folder / figure.name, wide.result())
@@ -75,13 +80,21 @@ def write(results: Results, into: Path) -> list[Path]:
 
 
 def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list[Path]:
-    """Write the page, and in a large study those of its trials beside it."""
+    """Write the page, and in a large study those of its trials beside it.
+
+    Those that an earlier report wrote of other cells, or of more trials, do not stay.
+    """
     paths = []
     for name, text in pages(found, drawings, into):
         path = into / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         paths.append(path)
+    beside = into / FOLDER
+    if beside.is_dir():
+        for old in set(beside.iterdir()).difference(paths):
+            if _CELL.fullmatch(old.name):
+                old.unlink()
     return paths
 
 

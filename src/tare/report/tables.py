@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.compare import Comparison, Summary
 from tare.model import Cell, Status
+from tare.report.explanations import brief_lines, explanation_rows
 from tare.report.facts import platform_warnings, selftest
 from tare.report.findings import Findings, platform_text
 from tare.report.numbers import (
@@ -69,6 +70,9 @@ def as_json(found: Findings) -> dict[str, Any]:
                 "reason": one.reason,
             }
             for one in found.comparisons.attributions
+        ],
+        "explanations": [
+            {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
         ],
     }
 
@@ -214,6 +218,7 @@ class Shown:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Print the state, a table of verdicts that fits, the warnings, and a summary."""
+        from rich.padding import Padding
         from rich.text import Text
 
         found = self.found
@@ -226,6 +231,15 @@ class Shown:
         yield Text("")
         yield self._table(options.max_width)
         yield Text("")
+        lines = list(brief_lines(found))
+        if lines:
+            yield Text("What grew with the degradation, for the same work; it need not be why:")
+        for line in lines[:MAX_NOTES]:
+            yield Padding(Text(line), (0, 0, 0, 2), expand=False)
+        if len(lines) > MAX_NOTES:
+            yield Text(f"  {len(lines) - MAX_NOTES} more: see the report")
+        if lines:
+            yield Text("")
         for sentence in selftest(found):
             yield Text(sentence, style="dim")
         for note in self._notes():

@@ -13,7 +13,7 @@ from tare.report.words import control_text
 
 def threats(found: Findings) -> list[str]:
     """List what a reader must weigh against the verdicts; the first is how far equals differ."""
-    return [control_text(found), *_trials(found), *_host(found)]
+    return [control_text(found), *_trials(found), *_host(found), *_samples(found)]
 
 
 def _trials(found: Findings) -> Iterator[str]:
@@ -40,3 +40,8 @@ def _host(found: Findings) -> Iterator[str]:
         yield f"With a warning of their own, see What ran where: {', '.join(warned)}."
     if makes := noise(found):
         yield f"What makes this host noisy, see below: {len(makes):,} of the things looked for."
+
+
+def _samples(found: Findings) -> Iterator[str]:
+    if damage := found.timelines.damage:
+        yield f"No timeline is drawn: {damage}."

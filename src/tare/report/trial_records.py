@@ -20,6 +20,7 @@ from tare.report.disturbances import COLUMNS
 from tare.report.facts import limit_rows
 from tare.report.findings import Findings, limits_text, params_text, platform_text
 from tare.report.numbers import Scale
+from tare.report.timelines import identity
 from tare.store.writer import raw_name
 
 MAX_TEXT = 2_000
@@ -30,10 +31,11 @@ MAX_LIST = 100
 FIELDS = (
     *("cell", "block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings"),
     *("started", "duration", "samples", "host", "noise", "cpus", "partner", "raw", "files"),
-    "command",
+    *("command", "timeline"),
 )
 """What the places of a trial's list mean. ``cell`` is a place in the list of cells; those of
-``SHARED`` are places in the list of texts; ``noise`` is pairs of such a place and a text."""
+``SHARED`` are places in the list of texts; ``noise`` is pairs of such a place and a text; what is
+in ``timeline`` says ``tare.report.timelines.Timelines``."""
 SHARED = ("kind", "status", "instance", "reason", "warnings", "cpus", "partner", "files", "command")
 
 _DIGITS = 6
@@ -64,6 +66,7 @@ class Source:
         self.found = found
         self.raw = found.results.folder / "raw"
         self.stored = frozenset(_names(self.raw))
+        self.timelines = found.timelines.texts
         self.scales = _scales(found)
         self.platforms = {str(row["platform"]): _platform(row) for row in limit_rows(found)}
 
@@ -91,6 +94,7 @@ class _Records:
         self.texts: list[object] = []
         self._places: dict[str | tuple[str, ...], int] = {}
         self._raw, self._stored, self._scales = source.raw, source.stored, source.scales
+        self._timelines = source.timelines
 
     def cell(self, cell: Cell) -> Mapping[str, object]:
         """Say what all trials of a cell have in common."""
@@ -139,6 +143,7 @@ class _Records:
             "raw": quote(name, safe="", errors="replace"),
             "files": files,
             "command": _command(self._raw / name) if "command.json" in files else "",
+            "timeline": self._timelines.get(identity(trial), ""),
         }
         return [self._place(record[one]) if one in SHARED else record[one] for one in FIELDS]
 

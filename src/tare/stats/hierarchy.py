@@ -137,8 +137,9 @@ def nested_p(values: Array, groups: Sequence[Hashable]) -> float:
 
     It is the larger of the signed-rank p of the values and the p of the groups' means: by the
     signed-rank test too from ``RANKS_FROM`` groups on, by Student's t below, where ranks can prove
-    nothing. The first stays in it because with few groups the second is small now and then because
-    the means happen to lie close together.
+    nothing; where a group's mean is infinite, it has nothing but its rank. The signed-rank p stays
+    in it because with few groups the other is small now and then because the means happen to lie
+    close together.
     """
     centres = means(values, groups)
     return max(p_value(values), _t_p(centres) if len(centres) < RANKS_FROM else p_value(centres))
@@ -178,8 +179,10 @@ def _f_tail(ratio: float, above: int, below: int) -> float:
 
 
 def _t_p(centres: Array) -> float:
-    if len(centres) < 2 or not np.isfinite(centres).all():
+    if len(centres) < 2:
         return 1.0
+    if not np.isfinite(centres).all():
+        return p_value(centres)  # an instance that always failed has a rank, but no mean
     error = float(centres.std(ddof=1)) / math.sqrt(len(centres))
     centre = float(centres.mean())
     if error <= _rounding(centres):
@@ -188,8 +191,10 @@ def _t_p(centres: Array) -> float:
 
 
 def _t_interval(centres: Array, level: float) -> Interval | None:
-    if len(centres) < 2 or not np.isfinite(centres).all():
+    if len(centres) < 2:
         return None
+    if not np.isfinite(centres).all():
+        return interval(centres, level)
     error = float(centres.std(ddof=1)) / math.sqrt(len(centres))
     half = _t_quantile(1 - level / 2, len(centres) - 1) * error
     return Interval(float(centres.mean()) - half, float(centres.mean()) + half)

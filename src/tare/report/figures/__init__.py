@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tare.compare import Summary
-from tare.compare.pairing import histories
+from tare.compare.pairing import History, histories
+from tare.report.courses import gather
 from tare.report.figures.costs import forest, waterfall
+from tare.report.figures.courses import over_time
 from tare.report.figures.distributions import distribution
+from tare.report.figures.drift import drift
+from tare.report.figures.families import families
 from tare.report.figures.figure import Figure
 from tare.report.figures.heat import heat_map
 from tare.report.figures.lifecycle import gantt, has_life
 from tare.report.figures.matrix import FEWEST, matrix, rivals
-from tare.report.figures.scaling import MAX_FAMILIES, families, scaling
-from tare.report.figures.trials import drift, points
+from tare.report.figures.scaling import MAX_FAMILIES, scaling
+from tare.report.figures.timelines import timelines
+from tare.report.figures.trials import points
 from tare.report.findings import Findings, Group
 
 __all__ = ["Figure", "drawn", "figures"]
@@ -39,21 +44,34 @@ def figures(found: Findings) -> Iterator[Figure]:
     ]
     shown = [one for one in explained if one.stack.cell in {c for g in groups for c in g.cells}]
     if shown:
-        yield waterfall(found, shown[:MAX_STACKS], len(shown))
-    for number, family in enumerate(families(found)[:MAX_FAMILIES], 1):
-        yield scaling(found, family, number)
+        yield waterfall(found, shown[:MAX_STACKS], len(explained))
+    courses = families(found)
+    for number, family in enumerate(courses[:MAX_FAMILIES], 1):
+        yield scaling(found, family, number, len(courses))
     measurements = histories(found.plan, found.results.trials)
     for number, group in enumerate(groups, 1):
-        medians = [one.values.median for one in _summaries(found, group) if one.values]
-        if medians:
-            yield points(found, group, number)
-        if any(median > 0 for median in medians):
-            yield drift(found, group, number)
-            yield distribution(found, group, number)
-        if medians and len(rivals(group)) >= FEWEST:
-            yield matrix(found, group, number, measurements)
-        if has_life(found, group):
-            yield gantt(found, group, number)
+        yield from _of_group(found, group, number, measurements)
+    # The last, so that samples are read while Vega draws the others.
+    for number, group in enumerate(groups, 1):
+        yield from timelines(found, group, number)
+    told = gather(found, groups)
+    for number, group in enumerate(groups, 1):
+        yield from over_time(found, group, number, told)
+
+
+def _of_group(
+    found: Findings, group: Group, number: int, measurements: Mapping[str, History]
+) -> Iterator[Figure]:
+    medians = [one.values.median for one in _summaries(found, group) if one.values]
+    if medians:
+        yield points(found, group, number)
+    if any(median > 0 for median in medians):
+        yield drift(found, group, number)
+        yield distribution(found, group, number)
+    if medians and len(rivals(group)) >= FEWEST:
+        yield matrix(found, group, number, measurements)
+    if has_life(found, group):
+        yield gantt(found, group, number)
 
 
 def drawn(found: Findings) -> tuple[Group, ...]:

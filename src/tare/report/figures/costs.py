@@ -18,9 +18,13 @@ from tare.report.figures.figure import (
     label_width,
     within,
 )
+from tare.report.figures.marks import SHORT, explained, gap
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import TIMES, cost_text, costs_text, share_text
 from tare.stats.sequential import Verdict
+
+TALL = 24
+"""Of more lines than this each plot has an axis of its own: one foot is not seen with all."""
 
 
 def forest(found: Findings, groups: Sequence[Group]) -> Figure:
@@ -31,6 +35,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     margin = found.plan.repetition.margin
     low, high = _domain(rows, margin)
     order = list(dict.fromkeys(platform_text(row.cell) for row in rows))
+    words = {row.cell.id: _gap(found, row) for row in rows if row.cost is None}
     values = [
         {
             "group": found.group_names[row.cell.id],
@@ -40,33 +45,31 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
             "low": _within(row.low, low, high),
             "high": _within(row.high, low, high),
             "beyond": high if row.high is not None and row.high > high else None,
-            "text": _forest_text(row),
-            "short": cost_text(row.cost) if row.cost is not None else row.verdict.value,
+            "below": low if row.low is not None and row.low < low else None,
+            "text": word or _forest_text(row),
+            "short": SHORT.get(word, word) or cost_text(row.cost),
             "decided": row.verdict not in (Verdict.UNDECIDED, Verdict.NOT_MEASURED),
         }
         for row in rows
+        for word in [words.get(row.cell.id, "")]
     ]
     caption = (
         "Cost on each platform as a multiple of its baseline, "
         f"{found.plan.baseline}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
         "intervals that hold at every look together (95 %). Points are filled where there is a "
         f"verdict, hollow where there is none. The band is the margin of ±{share_text(margin)}."
+        f"{explained(set(words.values()))}"
     )
+    if any(one["beyond"] is not None or one["below"] is not None for one in values):
+        caption += " An interval that ends in a triangle goes on beyond the axis."
     if len(groups) < len(found.groups):
         caption += (
             f" The {len(groups)} of {len(found.groups)} workloads with the largest costs are drawn."
         )
 
     def draw(width: int) -> Spec:
-        left = round(min(label_width(order), BESIDE * width))
-        right = 64 if width < NARROW else 150
-        plot = max(60, width - left - right)
-        x = {
-            "field": "cost",
-            "type": "quantitative",
-            "scale": {"type": "log", "domain": [low, high], "nice": False},
-            "axis": _cost_axis(low, high, plot),
-        }
+        left, plot = _widths(order, width)
+        x = _across("cost", low, high, plot)
         y = {
             "field": "platform",
             "type": "nominal",
@@ -78,10 +81,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
             {
                 "data": {"values": [{"low": 1 / (1 + margin), "high": 1 + margin}]},
                 "mark": {"type": "rect", "color": theme.BAND, "aria": False},
-                "encoding": {
-                    "x": {**x, "field": "low"},
-                    "x2": {"field": "high"},
-                },
+                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
             },
             _line_at_one(x),
             {
@@ -109,21 +109,16 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
                     "description": {"field": "text"},
                 },
             },
-            {
-                "transform": [{"filter": "isValid(datum.beyond)"}],
-                "mark": {"type": "point", "filled": True, "size": 90, "shape": "triangle-right"},
-                "encoding": {"x": {**x, "field": "beyond"}, "y": y, "color": colour},
-            },
-            {
-                "mark": {"type": "text", "align": "left", "aria": False},
-                "encoding": {
-                    "x": {"value": plot + 10},
-                    "y": y,
-                    "text": {"field": "short" if width < NARROW else "text"},
-                },
-            },
+            *(
+                {
+                    "transform": [{"filter": f"isValid(datum.{end})"}],
+                    "mark": {"type": "point", "filled": True, "size": 90, "shape": shape},
+                    "encoding": {"x": {**x, "field": end}, "y": y, "color": colour},
+                }
+                for end, shape in (("beyond", "triangle-right"), ("below", "triangle-left"))
+            ),
         ]
-        return facets(values, "group", {"width": plot, "height": {"step": 22}, "layer": layers})
+        return _plots(values, layers, y, plot, width)
 
     return Figure("forest", "Cost of every platform on every workload", caption, draw)
 
@@ -141,15 +136,8 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
 
     def draw(width: int) -> Spec:
         names = [value["step"] for value in values]
-        left = round(min(label_width(names), BESIDE * width))
-        right = 64 if width < NARROW else 150
-        plot = max(60, width - left - right)
-        x = {
-            "field": "start",
-            "type": "quantitative",
-            "scale": {"type": "log", "domain": [low, high], "nice": False},
-            "axis": _cost_axis(low, high, plot),
-        }
+        left, plot = _widths(names, width)
+        x = _across("start", low, high, plot)
         y = {
             "field": "step",
             "type": "nominal",
@@ -171,16 +159,8 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
                 "mark": {"type": "tick", "thickness": 2, "size": 18, "color": theme.INK},
                 "encoding": {"x": {**x, "field": "end"}, "y": y},
             },
-            {
-                "mark": {"type": "text", "align": "left", "aria": False},
-                "encoding": {
-                    "x": {"value": plot + 10},
-                    "y": y,
-                    "text": {"field": "short" if width < NARROW else "text"},
-                },
-            },
         ]
-        return facets(values, "group", {"width": plot, "height": {"step": 22}, "layer": layers})
+        return _plots(values, layers, y, plot, width)
 
     caption = (
         "From the baseline through each layer, as it costs alone, to the stack. Each bar begins "
@@ -189,7 +169,7 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
         "other; an interval that holds 1 says that none has been shown."
     )
     if there > len(attributions):
-        caption += f" The first {len(attributions)} of {there} stacks are drawn."
+        caption += f" {len(attributions)} of {there} stacks are drawn."
     return Figure("attribution", "Which layer costs what", caption, draw)
 
 
@@ -226,6 +206,40 @@ def _step(
         "text": f"{factor} {costs_text(*ends)}",
         "short": factor,
     }
+
+
+def _widths(names: Sequence[str], width: int) -> tuple[int, int]:
+    """Share a width between the names on the left, a plot, and the numbers on the right."""
+    left = round(min(label_width(names), BESIDE * width))
+    return left, max(60, width - left - (64 if width < NARROW else 150))
+
+
+def _across(field: str, low: float, high: float, plot: int) -> Spec:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": _cost_axis(low, high, plot),
+    }
+
+
+def _plots(
+    values: Sequence[dict[str, Any]], layers: Sequence[Spec], y: Spec, plot: int, width: int
+) -> Spec:
+    """Stack a plot for each group, with the numbers beside its marks."""
+    numbers = {
+        "mark": {"type": "text", "align": "left", "aria": False},
+        "encoding": {
+            "x": {"value": plot + 10},
+            "y": y,
+            "text": {"field": "short" if width < NARROW else "text"},
+        },
+    }
+    whole = {"width": plot, "height": {"step": 22}, "layer": [*layers, numbers]}
+    chart = facets(values, "group", whole)
+    if len(values) > TALL:
+        chart["resolve"]["axis"] = {"x": "independent"}
+    return chart
 
 
 def _line_at_one(x: Spec) -> Spec:
@@ -275,7 +289,11 @@ def _within(value: float | None, low: float, high: float) -> float | None:
     return None if value is None else min(max(value, low), high)
 
 
+def _gap(found: Findings, row: Comparison) -> str:
+    """Say in a word what there is instead of a cost: the verdict if there is one."""
+    is_told = row.verdict is not Verdict.NOT_MEASURED
+    return row.verdict.value if is_told else gap(found, row)
+
+
 def _forest_text(row: Comparison) -> str:
-    if row.cost is None:
-        return row.verdict.value
     return f"{cost_text(row.cost)} {costs_text(row.low, row.high) if row.low is not None else ''}"

@@ -34,7 +34,7 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
     values = {cell.id: _differences(found, cell, metric) for cell in group.cells}
-    low, high = _reach(list(values.values()))
+    low, high = reach(list(values.values()))
     stairs = {
         cell.id: _stairs(values[cell.id], _lost(found, cell, metric), metric.better, (low, high))
         for cell in group.cells
@@ -45,7 +45,7 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
     for lane, (cell, one) in enumerate(zip(group.cells, medians, strict=True)):
         middle = f"median {scale.full(one.median)}, n {one.n}" if one else own_gap(found, cell)
         beyond = sum(not low <= value <= high for value in values[cell.id])
-        far = f", {beyond} beyond the axis" if beyond else ""
+        far = f", {beyond} beyond" if beyond else ""
         note = f"{middle or 'no value'}{_flawed(found, cell, metric)}{far}"
         titles.append((platform_text(cell), note))
         marks += _placed(stairs[cell.id], lane, colours[cell.platform])
@@ -66,7 +66,10 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
     )
     if any(_lost(found, cell, metric) for cell in group.cells):
         end = "starts above 0 %" if metric.better is Better.HIGHER else "ends below 100 %"
-        caption += f" Trials without a value count as worse than all others: a staircase {end}."
+        caption += (
+            " Lost trials have no value and count as worse than all others: the staircase of a "
+            f"platform that has them {end}."
+        )
     if any(not low <= value <= high for some in values.values() for value in some):
         caption += " What lies beyond the axis is drawn at its edge, and counted."
     if any(one and one.n > MAX_STEPS for one in medians):
@@ -108,7 +111,7 @@ def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
     )
 
 
-def _reach(some: Sequence[Sequence[float]]) -> tuple[float, float]:
+def reach(some: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Choose the ends of the axis: one value far away must not make a line of all others."""
     known = [values for values in some if values]
     widest = max(
@@ -170,4 +173,4 @@ def _flawed(found: Findings, cell: Cell, metric: Metric) -> str:
     suspect = sum(one.status is Status.SUSPECT for one in found.measured[cell.id])
     lost = _lost(found, cell, metric)
     said = f", {suspect} suspect" if suspect else ""
-    return said + (f", {lost} without a value" if lost and found.measured[cell.id] else "")
+    return said + (f", {lost} lost" if lost and found.measured[cell.id] else "")

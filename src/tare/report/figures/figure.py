@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -27,6 +29,8 @@ BESIDE = 0.4
 """The labels of an axis take no more of a chart's width than this."""
 _CHARACTER = 6.9
 """The mean width of a character of a label, in pixels."""
+BOLD = 7.2
+"""That of a title."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,27 @@ class Figure:
     draw: Callable[[int], Spec]
 
 
-def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = False) -> Spec:
+def facets(
+    values: Sequence[Any],
+    field: str,
+    spec: Spec,
+    *,
+    shared_y: bool = False,
+    notes: Mapping[str, str] | None = None,
+) -> Spec:
     """Stack one plot for each value of a field, each with its title above it.
+
+    ``notes`` are second lines of the titles.
 
     Where nothing but the axis stands beside the plots, which is where they share y, a title is no
     wider than a plot; else it may reach over what stands on the right.
     """
+    titles = list(dict.fromkeys(value[field] for value in values))
+    room = spec["width"] + (16 if shared_y else 60)
+    told = {
+        title: [short, notes[title]] if notes else short
+        for title, short in shortened_apart(titles, room, BOLD).items()
+    }
     return {
         "$schema": SCHEMA,
         "config": theme.CONFIG,
@@ -57,14 +76,16 @@ def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = Fa
             "row": {
                 "field": field,
                 "type": "nominal",
-                "sort": list(dict.fromkeys(value[field] for value in values)),
+                "sort": titles,
                 "header": {
                     "title": None,
                     "labelOrient": "top",
                     "labelAnchor": "start",
                     "labelAlign": "left",
                     "labelPadding": 6,
-                    "labelLimit": spec["width"] + (16 if shared_y else 60),
+                    "labelLimit": room,
+                    "labelLineHeight": 14,
+                    "labelExpr": f"{json.dumps(told)}[datum.value]",
                 },
             }
         },
@@ -75,7 +96,7 @@ def facets(values: Sequence[Any], field: str, spec: Spec, *, shared_y: bool = Fa
 
 def label_width(labels: Iterable[str]) -> int:
     """Guess how wide the labels of an axis will be, with the room beside them."""
-    return round(12 + _CHARACTER * max(map(len, labels), default=0))
+    return math.ceil(12 + _CHARACTER * max(map(len, labels), default=0))
 
 
 def shortened(text: str, width: float, character: float = _CHARACTER) -> str:
@@ -87,10 +108,24 @@ def shortened(text: str, width: float, character: float = _CHARACTER) -> str:
     return f"{text[: kept - kept // 2]}…{text[-(kept // 2) :]}"
 
 
+def shortened_apart(
+    texts: Iterable[str], width: float, character: float = _CHARACTER
+) -> dict[str, str]:
+    """Shorten each text of a chart; those that would be the same then are numbered."""
+    every = list(dict.fromkeys(texts))
+    short = {text: shortened(text, width, character) for text in every}
+    alike = Counter(short.values())
+    for place, text in enumerate(every, 1):
+        if alike[short[text]] > 1:
+            number = f"{place}. "
+            room = width - character * len(number)
+            short[text] = f"{number}{shortened(text, room, character)}"
+    return short
+
+
 def fitted(labels: Iterable[str], width: float) -> Spec:
     """Give what makes an axis write its labels in so many pixels, each still its own."""
-    short = {label: shortened(label, width) for label in labels}
-    return {"labelExpr": f"{json.dumps(short)}[datum.value]"}
+    return {"labelExpr": f"{json.dumps(shortened_apart(labels, width))}[datum.value]"}
 
 
 def within(value: float, *, log: bool) -> float:

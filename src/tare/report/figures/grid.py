@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tare.report import theme
-from tare.report.figures.figure import SCHEMA, Spec, label_width, shortened
+from tare.report.figures.figure import SCHEMA, Spec, label_width, shortened_apart
 
 STRENGTH = 0.55
 """The most that a cell is coloured: ink on it stays readable, in light and in dark."""
@@ -143,10 +143,11 @@ def _written(x: float, y: float, box: Box, form: _Form) -> Iterator[dict[str, An
 def _header(
     columns: Sequence[str], left: float, column: float, top: float, *, upright: bool
 ) -> Iterator[dict[str, Any]]:
+    short = shortened_apart(columns, top - 10)
     for at, name in enumerate(columns):
         x = left + (at + 0.5) * column
         if upright:
-            yield _text(x, top - 6, shortened(name, top - 10), _UPRIGHT)
+            yield _text(x, top - 6, short[name], _UPRIGHT)
         else:
             yield _text(x, top - 12, name, _CENTRE)
 

@@ -9,7 +9,7 @@ from tare.compare import Comparison
 from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
 from tare.report.figures.grid import STRENGTH, Box, Legend, Line, grid
-from tare.report.figures.marks import MARKS, NOT_RUN, SHORT, explained, gap
+from tare.report.figures.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, gap, is_flawed
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import MINUS, TIMES, cost_text, costs_text
 from tare.stats.sequential import Verdict
@@ -29,8 +29,8 @@ def heat_map(found: Findings) -> Figure:
     """Show the cost of all platforms on all workloads, on a diverging logarithmic scale."""
     columns = list(dict.fromkeys(platform_text(row.cell) for row in found.headline))
     shown, groups = columns[:MAX_COLUMNS], found.groups[:MAX_LINES]
-    costs = [row.cost for row in found.headline if row.cost]
-    end = _end(costs)
+    costs = [row.cost for row in found.headline if row.cost is not None]
+    end, is_all = _end(costs)
     lines = [_line(found, group, shown, end) for group in groups]
     words = {box.number[0] for line in lines for box in line.boxes}
     caption = (
@@ -39,7 +39,7 @@ def heat_map(found: Findings) -> Figure:
         f"{MARKS_TEXT} An empty cell says why there is no number.{explained(words)}"
     )
     if any(box.mark.endswith("*") for line in lines for box in line.boxes):
-        caption += " *: some of its pairs are suspect, or failed; the table says which."
+        caption += FLAWED
     if any(line.name.endswith(_DOUBTED) for line in lines):
         caption += " Not trusted: the A/A control differs from the baseline."
     if len(shown) < len(columns):
@@ -48,7 +48,7 @@ def heat_map(found: Findings) -> Figure:
         caption += f" The first {len(groups)} of {len(found.groups)} workloads are drawn."
 
     def draw(width: int) -> Spec:
-        return grid(width, shown, lines, _legend(end))
+        return grid(width, shown, lines, _legend(end, is_all=is_all))
 
     return Figure("heat", "Cost of every platform on every workload, as a map", caption, draw)
 
@@ -69,7 +69,7 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
     where = f"{group} on {platform}"
     if row is None:
         return Box((NOT_RUN, SHORT[NOT_RUN]), "", theme.PAPER, 0, f"{where}: not in the plan")
-    flawed = "*" if row.suspect or row.failed or row.baseline_failed else ""
+    flawed = "*" if is_flawed(row) else ""
     if row.cost is None:
         word = gap(found, row)
         has_verdict = row.verdict is not Verdict.NOT_MEASURED
@@ -100,15 +100,18 @@ def brief(cost: float) -> str:
     return f"{cost:.{2 if cost < 9.995 else 1 if cost < 99.95 else 0}f}"
 
 
-def _end(costs: Sequence[float]) -> float:
-    """Find the least round end that holds all costs, on both sides of 1."""
-    farthest = max((max(cost, 1 / cost) for cost in costs if cost < math.inf), default=1.0)
-    return next((end for end in _ENDS if farthest <= end), _ENDS[-1])
+def _end(costs: Sequence[float]) -> tuple[float, bool]:
+    """Find the least round end that holds all costs, on both sides of 1, and whether one does."""
+    known = [cost for cost in costs if 0 < cost < math.inf]
+    farthest = max((max(cost, 1 / cost) for cost in known), default=1.0)
+    end = next((end for end in _ENDS if farthest <= end), _ENDS[-1])
+    return end, farthest <= end and len(known) == len(costs)
 
 
-def _legend(end: float) -> Legend:
+def _legend(end: float, *, is_all: bool) -> Legend:
+    less, more = ("", "") if is_all else ("≤ ", "≥ ")
     steps = [end ** (place / 4) for place in range(-4, 5)]
     return Legend(
         [shade(step, end) for step in steps],
-        (f"1/{end:g}{TIMES}", f"1{TIMES}", f"{end:g}{TIMES}"),
+        (f"{less}1/{end:g}{TIMES}", f"1{TIMES}", f"{more}{end:g}{TIMES}"),
     )

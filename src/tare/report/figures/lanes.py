@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.report import theme
-from tare.report.figures.figure import SCHEMA, Spec, label_width, shortened
+from tare.report.figures.figure import BOLD, SCHEMA, Spec, label_width, shortened, shortened_apart
 
 _HEAD, _HEIGHT, _GAP = 42, 64, 10
 _STEP = _HEAD + _HEIGHT + _GAP
+_NOTE = 5.8
+"""The mean width of a character of a note, in pixels: small letters and digits."""
 
 
 def at(lane: int, share: float) -> float:
@@ -42,19 +44,35 @@ def lanes(
         for lane in range(len(titles))
         for share, text in ticks.items()
     ]
-    heads, notes = (
-        [
-            {"y": at(lane, 1) - above, "text": shortened(title[part], width - 12, 7.4)}
-            for lane, title in enumerate(titles)
-        ]
-        for part, above in ((0, 32), (1, 17))
-    )
+    # The grid of x would run through the texts above each lane.
+    covers = [
+        {"y": at(lane, 1) - _HEAD, "foot": at(lane, 1) - 8, "colour": theme.PAPER}
+        for lane in range(len(titles))
+    ]
+    lines = [
+        {"y": at(lane, share) - 0.5, "foot": at(lane, share) + 0.5, "colour": theme.FAINT}
+        for lane in range(len(titles))
+        for share in ticks
+    ]
+    behind = [*covers, *lines]
+    names = shortened_apart((name for name, _ in titles), width - 12, BOLD)
+    heads = [{"y": at(lane, 1) - 32, "text": names[name]} for lane, (name, _) in enumerate(titles)]
+    notes = [
+        {"y": at(lane, 1) - 17, "text": shortened(note, width - 12, _NOTE)}
+        for lane, (_, note) in enumerate(titles)
+    ]
     text = {"type": "text", "baseline": "middle", "aria": False}
     below: list[Spec] = [
         {
-            "data": {"values": rules},
-            "mark": {"type": "rule", "color": theme.FAINT, "aria": False},
-            "encoding": {"x": {"value": 0}, "x2": {"value": plot}, "y": y},
+            "data": {"values": behind},
+            "mark": {"type": "rect", "aria": False},
+            "encoding": {
+                "x": {"value": 0},
+                "x2": {"value": plot},
+                "y": y,
+                "y2": {"field": "foot"},
+                "color": {"field": "colour", "type": "nominal", "scale": None},
+            },
         },
         {
             "data": {"values": rules},

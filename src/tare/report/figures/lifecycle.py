@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tare.model import Cell, Metric, Unit
+from tare.model import Cell, Metric, Status, Unit
 from tare.report import theme
-from tare.report.figures.figure import NARROW, Figure, Spec, facets, shortened
+from tare.report.figures.figure import BOLD, NARROW, Figure, Spec, facets, shortened
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import median_ends
 from tare.report.findings import Findings, Group, platform_text
@@ -14,10 +14,6 @@ from tare.report.numbers import NONE, Scale, plain, scale_for
 
 PHASES = ("create", "boot", "soft_reboot", "hard_reboot", "stop", "start", "delete")
 """The phases that the lifecycle scenario times, in the order in which they are gone through."""
-
-
-_BOLD = 7.2
-"""The mean width of a character of a title, in pixels."""
 
 
 def has_life(found: Findings, group: Group) -> bool:
@@ -61,7 +57,11 @@ def gantt(found: Findings, group: Group, number: int) -> Figure:
         narrow = width < NARROW
         left, right = 92, 60 if narrow else 150
         plot = max(60, width - left - right)
-        titled = [{**one, "name": _title(one["name"], one["whole"], plot + 52)} for one in values]
+        notes = {one["name"]: one["whole"] for one in values} if narrow else None
+        titled = [
+            one if narrow else {**one, "name": _title(one["name"], one["whole"], plot + 52)}
+            for one in values
+        ]
         x: Spec = {
             "field": "start",
             "type": "quantitative",
@@ -105,7 +105,8 @@ def gantt(found: Findings, group: Group, number: int) -> Figure:
                 },
             },
         ]
-        return facets(titled, "name", {"width": plot, "height": {"step": 15}, "layer": layers})
+        plots: Spec = {"width": plot, "height": {"step": 15}, "layer": layers}
+        return facets(titled, "name", plots, notes=notes)
 
     return Figure(
         f"lifecycle-{number:02d}", f"{group.name}: the life of an instance", caption, draw
@@ -154,7 +155,7 @@ def _bars(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> l
 
 def _title(name: str, whole: str, width: float) -> str:
     """Shorten the name only; it is numbered, so that two short ones are never one."""
-    return f"{shortened(name, width - _BOLD * len(whole) - 2 * _BOLD, _BOLD)}: {whole}"
+    return f"{shortened(name, width - BOLD * len(whole) - 2 * BOLD, BOLD)}: {whole}"
 
 
 def _interval(low: float | None, high: float | None) -> str:
@@ -167,5 +168,7 @@ def _whole(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> 
     total = sum(_median(found, cell, one) or 0.0 for one in metrics)
     lacking = sum(_median(found, cell, one) is None for one in metrics)
     less = f" less {lacking} phase{'s' if lacking > 1 else ''}" if lacking else ""
-    n = len(found.measured[cell.id])
-    return f"{plain(total / scale.factor, 3)} {scale.unit}{less}, n {n}"
+    trials = found.measured[cell.id]
+    suspect = sum(one.status is Status.SUSPECT for one in trials)
+    flawed = f", {suspect} suspect" if suspect else ""
+    return f"{plain(total / scale.factor, 3)} {scale.unit}{less}, n {len(trials)}{flawed}"

@@ -43,6 +43,14 @@ MEANINGS = {
 }
 
 
+FLAWED = " *: some of its pairs are suspect, or failed; the table says which."
+
+
+def is_flawed(row: Comparison) -> bool:
+    """Whether a mark has a star: its number is made of more than undisturbed trials."""
+    return bool(row.suspect or row.failed or row.baseline_failed)
+
+
 def own_gap(found: Findings, cell: Cell) -> str:
     """Say in a word why a cell has no numbers at all; empty if it has some."""
     ended = Counter(one.status for one in found.trials[cell.id] if one.kind is Kind.MEASURED)

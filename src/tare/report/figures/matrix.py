@@ -19,7 +19,16 @@ from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
 from tare.report.figures.grid import Box, Line, grid
 from tare.report.figures.heat import BETTER, MAX_COLUMNS, WORSE, brief
-from tare.report.figures.marks import MARKS, SHORT, explained, own_gap
+from tare.report.figures.marks import (
+    FLAWED,
+    MARKS,
+    NO_RATIO,
+    NOT_KNOWN,
+    SHORT,
+    explained,
+    is_flawed,
+    own_gap,
+)
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import cost_text, p_text
 from tare.stats.schedule import level
@@ -80,7 +89,8 @@ def matrix(found: Findings, group: Group, number: int, histories: Mapping[str, H
         )
         for place, cell in enumerate(cells)
     ]
-    words = {box.number[0] for line in lines for box in line.boxes}
+    every = [box for line in lines for box in line.boxes]
+    words = {box.number[0] for box in every}
     tests = sum(row.holm_p is not None for row in held.values()) // 2
     caption = (
         "Cost of each row as a multiple of the column's, numbered as the rows are, by "
@@ -90,6 +100,8 @@ def matrix(found: Findings, group: Group, number: int, histories: Mapping[str, H
         "it can be luck. = the same within the margin; ? not told apart, which is not equal."
         f"{explained(words)}"
     )
+    if any(box.mark.endswith("*") for box in every):
+        caption += FLAWED
     if found.plan.repetition.design is Design.DUET:
         caption += (
             " In this duet only pairs with the baseline were measured at the same moment; the "
@@ -121,8 +133,10 @@ def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Bo
         return Box(("", ""), "", theme.PAPER, 0, "")
     who = f"{platform_text(cell)} against {platform_text(other)}"
     if row.verdict is Verdict.NOT_MEASURED or row.cost is None:
-        word = own_gap(found, cell) or own_gap(found, other) or "no ratio"
-        mark = "" if row.verdict is Verdict.NOT_MEASURED else _mark(row)
+        is_told = row.verdict is not Verdict.NOT_MEASURED
+        nothing = NO_RATIO if is_told else NOT_KNOWN
+        word = own_gap(found, cell) or own_gap(found, other) or nothing
+        mark = _mark(row) if is_told else ""
         why = row.reason or row.why_no_cost or word
         return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, f"{who}: {why}")
     said = f"{who}: {cost_text(row.cost)}, {row.verdict.value}, Holm's p {p_text(row.holm_p)}"
@@ -136,7 +150,8 @@ def _holds(row: Comparison) -> bool:
 
 def _mark(row: Comparison) -> str:
     mark = MARKS[row.verdict]
-    return mark if _holds(row) or row.verdict not in _TURNED else f"({mark})"
+    mark = mark if _holds(row) or row.verdict not in _TURNED else f"({mark})"
+    return f"{mark}*" if is_flawed(row) else mark
 
 
 def _colour(row: Comparison) -> tuple[str, float]:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.model import INJECTED, Cell, Metric, Scalar
+from tare.model import Cell, Metric, Status
 from tare.report import theme
+from tare.report.figures.families import Family
 from tare.report.figures.figure import Figure, Spec, within
 from tare.report.figures.knee import knee
 from tare.report.figures.lanes import at, lanes, line_of, round_ticks, share_of, vertical
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import better, median_ends
-from tare.report.findings import Findings, Group, params_text, platform_text
-from tare.report.numbers import Scale, bytes_text, plain, scale_for
+from tare.report.findings import Findings, platform_text
+from tare.report.numbers import TOO_LONG, Scale, bytes_text, plain, scale_for
 
-LEVELS = 3
-"""Two points make a line whatever lies between."""
 MAX_FAMILIES = 6
 """So many courses are drawn."""
 
@@ -27,30 +26,11 @@ _FAR = 20
 """A factor or a metric that spans more than this is drawn on a logarithmic axis."""
 
 
-@dataclass(frozen=True)
-class Family:
-    """Groups that differ in one numeric factor, by its level; ``along`` are those that go with it.
+def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
+    """Show medians with intervals against the factor, and where the course bends.
 
-    A factor goes with another if each level of one has one level of the other, as memory that
-    grows with the CPUs: then nobody can say which of them it was.
+    ``there`` is how many such courses the study has, drawn or not.
     """
-
-    name: str
-    factor: str
-    along: tuple[str, ...]
-    groups: Mapping[float, Group]
-
-
-def families(found: Findings) -> list[Family]:
-    """Find the numeric factors of the study and the groups that lie along them."""
-    by_workload: dict[str, list[Group]] = {}
-    for group in found.groups:
-        by_workload.setdefault(group.workload, []).append(group)
-    return [one for groups in by_workload.values() for one in _families(groups)]
-
-
-def scaling(found: Findings, family: Family, number: int) -> Figure:
-    """Show medians with intervals against the factor, and where the course bends."""
     metric = next(iter(family.groups.values())).metrics[0]
     colours = theme.colours(found.platforms)
     courses = {
@@ -140,7 +120,12 @@ def scaling(found: Findings, family: Family, number: int) -> Figure:
         f"scaling-{number:02d}",
         f"{family.name}: against {_named(family.factor)}",
         f"{metric.name}{unit} against {_named(family.factor)}; {better(metric)}. "
-        + _caption(found, family, bent=bool(bends), log=axis.log),
+        + _caption(found, family, bent=bool(bends), log=axis.log)
+        + (
+            f" The first {MAX_FAMILIES} of {there} courses are drawn."
+            if there > MAX_FAMILIES
+            else ""
+        ),
         draw,
     )
 
@@ -158,7 +143,7 @@ class _Axis:
         return {share_of(one, self.ticks, log=self.log): plain(one) for one in self.ticks}
 
     def share(self, value: float | None) -> float | None:
-        if value is None or (self.log and value <= 0):
+        if value is None:
             return None
         scaled = within(value / self.scale.factor, log=self.log)
         return min(1.0, max(0.0, share_of(scaled, self.ticks, log=self.log)))
@@ -201,69 +186,6 @@ def _placed(
     ]
 
 
-def _families(groups: Sequence[Group]) -> Iterator[Family]:
-    factors = [_factors(group) for group in groups]
-    names = [
-        name
-        for name in factors[0]
-        if len({one.get(name) for one in factors}) >= LEVELS and all(name in one for one in factors)
-    ]
-    taken: set[str] = set()
-    for name in names:
-        if name in taken:
-            continue
-        along = tuple(one for one in names if one != name and _together(factors, name, one))
-        taken |= {name, *along}
-        alike: dict[object, dict[float, Group]] = {}
-        for group, levels in zip(groups, factors, strict=True):
-            alike.setdefault(_rest(group, {name, *along}), {})[levels[name]] = group
-        for members in alike.values():
-            if len(members) >= LEVELS:
-                yield Family(_family_name(groups, members, name, along), name, along, members)
-
-
-def _factors(group: Group) -> dict[str, float]:
-    """Give the numbers that a group has: its parameters and its limits."""
-    params = {
-        name: float(value)
-        for name, value in group.params
-        if isinstance(value, int | float) and not isinstance(value, bool) and name != INJECTED
-    }
-    limits = {"cpus": float(group.limits.cpus), "memory_bytes": float(group.limits.memory_bytes)}
-    return {f"limit {name}" if name in params else name: v for name, v in limits.items()} | params
-
-
-def _together(factors: Sequence[Mapping[str, float]], one: str, other: str) -> bool:
-    pairs = {(levels[one], levels[other]) for levels in factors}
-    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
-
-
-def _rest(group: Group, without: set[str]) -> object:
-    """Give all that must be alike for two groups to lie on one line."""
-    named: dict[str, Scalar] = dict(group.params)
-    params = tuple((name, value) for name, value in named.items() if name not in without)
-    factors = _factors(group)
-    limits = tuple(
-        factors[name]
-        for name in factors
-        if name.removeprefix("limit ") in ("cpus", "memory_bytes") and name not in named
-        if name not in without
-    )
-    return params, limits, group.limits.disk_cache
-
-
-def _family_name(
-    groups: Sequence[Group], members: Mapping[float, Group], name: str, along: Sequence[str]
-) -> str:
-    one = next(iter(members.values()))
-    varied = [
-        (key, value)
-        for key, value in one.params
-        if key not in (name, *along) and len({dict(group.params).get(key) for group in groups}) > 1
-    ]
-    return " · ".join([one.workload, *([params_text(tuple(varied))] if varied else [])])
-
-
 def _lines(family: Family) -> dict[str, dict[float, Cell]]:
     """Give the cells of each platform by level; the A/A control has no line of its own."""
     lines: dict[str, dict[float, Cell]] = {}
@@ -280,23 +202,28 @@ def _point(found: Findings, cell: Cell | None, level: float, metric: Metric) -> 
         return {"level": level, "median": None, "low": None, "high": None, "text": ""}
     low, high = median_ends(found, cell, metric, 1.0, log=False)
     full = scale_for(metric.unit, [one.median]).full(one.median)
-    said = f"{platform_text(cell)} at {level:g}: {full}, n {one.n}"
+    said = f"{platform_text(cell)} at {_number(level)}: {full}, n {one.n}"
     return {"level": level, "median": one.median, "low": low, "high": high, "text": said}
 
 
 def _note(found: Findings, family: Family, cells: Mapping[float, Cell], bend: float | None) -> str:
     """Say where a line bends, and why it has holes."""
     labels = _labels(family)
-    parts = [] if bend is None else [f"knee at {labels[_key(bend)]}"]
     holes: dict[str, list[str]] = {}
+    shaky = []
     for level in sorted(family.groups):
         cell = cells.get(level)
-        word = "not planned" if cell is None else own_gap(found, cell)
+        word = own_gap(found, cell) if cell else "not planned"
         if word:
             holes.setdefault(word, []).append(labels[_key(level)])
-    for word, where in holes.items():
+        elif cell and any(one.status is Status.SUSPECT for one in found.measured[cell.id]):
+            shaky.append(labels[_key(level)])
+    parts = [f"knee at {labels[_key(bend)]}"] if bend is not None else []
+    if not parts and not holes:
+        parts.append("no knee")
+    for word, where in [*holes.items(), *([("suspect trials", shaky)] if shaky else [])]:
         parts.append(word if len(where) == len(family.groups) else f"{word} at {', '.join(where)}")
-    return "; ".join(parts) or "no knee"
+    return "; ".join(parts)
 
 
 def _caption(found: Findings, family: Family, *, bent: bool, log: bool) -> str:
@@ -324,9 +251,13 @@ def _named(factor: str) -> str:
 def _labels(family: Family) -> dict[str, str]:
     is_size = family.factor.endswith("_bytes")
     return {
-        _key(level): bytes_text(int(level)) if is_size and math.isfinite(level) else f"{level:g}"
+        _key(level): bytes_text(int(level)) if is_size and math.isfinite(level) else _number(level)
         for level in family.groups
     }
+
+
+def _number(level: float) -> str:
+    return f"{level:,.0f}" if level.is_integer() and abs(level) < TOO_LONG else f"{level:g}"
 
 
 def _key(level: float) -> str:

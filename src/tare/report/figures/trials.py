@@ -1,4 +1,4 @@
-"""Charts of single trials: their values on each platform, and over the blocks."""
+"""The chart of single trials: their values on each platform; and what other charts of them need."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tare.report.figures.figure import (
     SCHEMA,
     Figure,
     Spec,
-    facets,
     fitted,
     label_width,
     sample,
     within,
 )
+from tare.report.figures.marks import explained, own_gap
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import scale_for
 
@@ -30,6 +30,9 @@ _SHAPES = {
     "failed": "cross",
     "dnr": "square",
 }
+
+NO_VALUE = "no value"
+"""Stands where trials ended well and did not give this number."""
 
 
 def points(found: Findings, group: Group, number: int) -> Figure:
@@ -53,7 +56,9 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     summaries = [found.summaries[cell.id, metric.name] for cell in group.cells]
     medians = [one.values.median for one in summaries if one.values]
     scale = scale_for(metric.unit, medians)
-    log = bool(medians) and min(medians) > 0 and max(medians) / min(medians) > 5
+    # A logarithmic axis has no place for a zero.
+    least = min([*medians, *(one.samples[metric.name] for _, one in with_value)], default=0.0)
+    log = least > 0 and bool(medians) and max(medians) / min(medians) > 5
     kind = "log" if log else "linear"
     last_block = max((one.block for _, one in [*with_value, *without]), default=0) or 1
     chosen = sample(with_value, found.plan.seed)
@@ -64,17 +69,16 @@ def points(found: Findings, group: Group, number: int) -> Figure:
             "when": one.block / last_block,
             "status": one.status.value,
             "colour": colours[cell.platform],
-            "text": _point_text(cell, one, scale.full(one.samples[metric.name])),
+            "text": point_text(cell, one, scale.full(one.samples[metric.name])),
         }
         for cell, one in chosen
-        if not log or one.samples[metric.name] > 0
     ]
     lost = [
         {
             "platform": platform_text(cell),
             "when": one.block / last_block,
             "status": one.status.value,
-            "text": _point_text(cell, one, "no value"),
+            "text": point_text(cell, one, "no value"),
         }
         for cell, one in sample(without, found.plan.seed)
     ]
@@ -89,15 +93,21 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         if one.values
         for ends in [median_ends(found, one.cell, metric, scale.factor, log=log)]
     ]
+    gaps = [
+        {"platform": platform_text(one.cell), "text": own_gap(found, one.cell) or NO_VALUE}
+        for one in summaries
+        if not one.values
+    ]
     title = f"{metric.name} ({scale.unit})" if scale.unit else metric.name
     caption = (
         f"Each point is one trial, those of earlier blocks higher in their row; {better(metric)}. "
         "The tick is the median, the bar its 95 % interval for this platform alone: "
         "compare platforms by the table, which uses the pairs."
     )
-    caption += _sampled(len(chosen), len(with_value))
+    caption += sampled(len(chosen), len(with_value))
     if lost:
         caption += f" Trials without a value ({len(without)}) stand at the right edge."
+    caption += explained({one["text"] for one in gaps})
 
     def draw(width: int) -> Spec:
         # On a phone the labels stand in the plot, above their points.
@@ -132,7 +142,11 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                 **fitted(names, (width - 40 if narrow else left) - 12),
                 **(inside if narrow else {}),
             },
-            "scale": {"paddingInner": 0.5 if narrow else 0.2, "paddingOuter": 0.3},
+            "scale": {
+                "domain": names,  # those without a point keep their rows
+                "paddingInner": 0.5 if narrow else 0.2,
+                "paddingOuter": 0.3,
+            },
         }
         when = {"field": "when", "type": "quantitative", "scale": {"domain": [0, 1]}}
         layers = [
@@ -144,7 +158,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                     "y": y,
                     "yOffset": when,
                     "color": {"field": "colour", "type": "nominal", "scale": None},
-                    "shape": _shape([*values, *lost]),
+                    "shape": shape_of([*values, *lost]),
                     "description": {"field": "text"},
                 },
             },
@@ -155,7 +169,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                     "x": {"value": plot + 12},
                     "y": y,
                     "yOffset": when,
-                    "shape": _shape([*values, *lost]),
+                    "shape": shape_of([*values, *lost]),
                     "description": {"field": "text"},
                 },
             },
@@ -169,6 +183,17 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                 "mark": {"type": "tick", "thickness": 2.5, "size": 20, "color": theme.INK},
                 "encoding": {"x": {**x, "field": "median"}, "y": y},
             },
+            {
+                "data": {"values": gaps},
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "baseline": "bottom",  # on the line of its row, not struck through by it
+                    "color": theme.MUTED,
+                    "aria": False,
+                },
+                "encoding": {"x": {"value": 4}, "y": y, "text": {"field": "text"}},
+            },
         ]
         return {
             "$schema": SCHEMA,
@@ -181,97 +206,6 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     return Figure(f"points-{number:02d}", f"{group.name}: every trial", caption, draw)
 
 
-def drift(found: Findings, group: Group, number: int) -> Figure:
-    """Show the values of each platform over the blocks, so that drift is seen."""
-    metric = group.metrics[0]
-    colours = theme.colours(found.platforms)
-    medians = {
-        cell.id: one.values.median
-        for cell in group.cells
-        for one in [found.summaries[cell.id, metric.name]]
-        if one.values and one.values.median > 0
-    }
-    trials = [
-        (cell, one)
-        for cell in group.cells
-        if cell.id in medians
-        for one in found.trials[cell.id]
-        if is_number(one, metric) and one.status in (Status.OK, Status.SUSPECT)
-    ]
-    chosen = sample(trials, found.plan.seed)
-    values = [
-        {
-            "platform": platform_text(cell),
-            "block": one.block,
-            "value": value,
-            "status": "warm-up" if one.kind is Kind.WARMUP else one.status.value,
-            "colour": colours[cell.platform],
-            "text": _point_text(cell, one, f"{value:+.2f} %"),
-        }
-        for cell, one in chosen
-        for share in [one.samples[metric.name] / medians[cell.id] - 1]
-        for value in [within(100 * share, log=False)]
-    ]
-    blocks = [one.block for _, one in chosen]
-    first, last = min(blocks, default=0), max(blocks, default=0)
-    caption = (
-        f"Each trial's {metric.name} over the blocks, as its difference in % from the platform's "
-        "own median. A slope or a step that all platforms share is the host's; the comparison, "
-        "made within blocks, is not moved by it."
-    )
-    caption += _sampled(len(chosen), len(trials))
-
-    def draw(width: int) -> Spec:
-        plot = max(60, width - 62)
-        # Of its own choice Vega also labels halves of blocks.
-        step = max(1, -(-(last - first) * 40 // plot))
-        ticks = list(range(first, last + 1, step))
-        x = {
-            "field": "block",
-            "type": "quantitative",
-            "scale": {"zero": False, "nice": False, "padding": 8},
-            "axis": {"title": "block", "values": ticks, "grid": False, "format": "d"},
-        }
-        y = {
-            "field": "value",
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": {
-                "title": None,
-                "tickCount": 3,
-                "format": "+~r",
-                "labelExpr": "(datum.value ? datum.label : '0') + ' %'",
-            },
-        }
-        colour = {"field": "colour", "type": "nominal", "scale": None}
-        layers: list[Spec] = []
-        if len(chosen) == len(trials):
-            layers.append(
-                {
-                    "transform": [{"filter": "datum.status != 'warm-up'"}],
-                    "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.55, "aria": False},
-                    "encoding": {"x": x, "y": y, "color": colour},
-                }
-            )
-        layers.append(
-            {
-                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.85},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": colour,
-                    "shape": _shape(values),
-                    "description": {"field": "text"},
-                },
-            }
-        )
-        return facets(
-            values, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
-        )
-
-    return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
-
-
 def is_number(trial: Trial, metric: Metric) -> bool:
     """Whether a trial has a finite value of a metric."""
     return math.isfinite(trial.samples.get(metric.name, math.nan))
@@ -282,13 +216,14 @@ def better(metric: Metric) -> str:
     return f"{'more' if metric.better is Better.HIGHER else 'less'} is better"
 
 
-def _point_text(cell: Cell, trial: Trial, value: str) -> str:
+def point_text(cell: Cell, trial: Trial, value: str) -> str:
+    """Say what a point is, for whoever cannot see it or points at it."""
     ended = "" if trial.status is Status.OK else f", {trial.status.value}: {trial.reason}"
     warm = ", warm-up" if trial.kind is Kind.WARMUP else ""
     return f"{platform_text(cell)}, block {trial.block}, {trial.instance}{warm}: {value}{ended}"
 
 
-def _shape(values: Sequence[Any]) -> Spec:
+def shape_of(values: Sequence[Any]) -> Spec:
     """Give each status its shape; a legend only if there is more than one."""
     present = {value["status"] for value in values}
     names = [name for name in _SHAPES if name in present]
@@ -300,7 +235,8 @@ def _shape(values: Sequence[Any]) -> Spec:
     }
 
 
-def _sampled(chosen: int, there: int) -> str:
+def sampled(chosen: int, there: int) -> str:
+    """Say how many points are drawn if it is not all."""
     return "" if chosen == there else f" {chosen:,} of {there:,} points drawn, chosen at random."
 
 

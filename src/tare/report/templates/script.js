@@ -333,6 +333,105 @@ function rawOutput({ data, raw, files, command }) {
   return part("Command and raw output", ...said, make("ul", { className: "files" }, ...links));
 }
 
+// ---- a trial over its time: CPUs hold between readings, memory changes along straight lines
+
+const listed = (text) => text.split(",").map((one) => (one === "" ? null : Number(one)));
+const short = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+
+function svg(tag, properties, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(properties)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+// A point is [when in thousandths, value], a step is two of them, and null is a gap.
+const held = (marks, values) =>
+  values.flatMap((value, place) => (value === null ? [null] : [[marks[place], value], [marks[place + 1], value]]));
+const joined = (marks, values) =>
+  values.map((value, place) => (value === null ? null : [marks[place], value]));
+
+function areaOf(points) {
+  let area = 0;
+  let width = 0;
+  points.slice(1).forEach((point, place) => {
+    const before = points[place];
+    if (point === null || before === null) return;
+    area += (point[0] - before[0]) * (point[1] + before[1]) / 2;
+    width += point[0] - before[0];
+  });
+  return { area, width };
+}
+
+function described(points, unit) {
+  const values = points.filter((point) => point !== null).map(([, value]) => value);
+  if (values.length === 0) return "not told on this host";
+  const { area, width } = areaOf(points);
+  const mean = width > 0 ? area / width : values[0];
+  const [low, high] = [Math.min(...values), Math.max(...values)].map(short);
+  return low === high ? `${low} ${unit}` : `${low} to ${high}, mean ${short(mean)} ${unit}`;
+}
+
+function roundUp(most) {
+  if (!(most > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((one) => one * power).find((one) => one >= most * (1 - 1e-9));
+}
+
+function pathOf(points, top, filled) {
+  const runs = [[]];
+  for (const point of points) {
+    if (point === null) runs.push([]);
+    else runs.at(-1).push(`${point[0]} ${(100 * (1 - point[1] / top)).toFixed(2)}`);
+  }
+  return runs.filter((run) => run.length > 1).map((run) => {
+    const ends = [run[0], run.at(-1)].map((one) => one.split(" ")[0]);
+    return filled ? `M${ends[0]} 100L${run.join("L")}L${ends[1]} 100Z` : `M${run.join("L")}`;
+  }).join("");
+}
+
+function plot(title, seconds, unit, series) {
+  const top = roundUp(Math.max(0, ...series.flatMap(({ points }) =>
+    points.filter((point) => point !== null).map(([, value]) => value))));
+  const lines = series.map(({ name, points }) => `${name} ${described(points, unit)}`);
+  const shapes = series.flatMap(({ points, className }, place) => [
+    ...(place === 0 ? [svg("path", { d: pathOf(points, top, true), class: `${className} filled` })] : []),
+    svg("path", { d: pathOf(points, top, false), class: className }),
+  ]);
+  const picture = svg("svg", {
+    viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img",
+    "aria-label": `${title} over ${seconds} s: ${lines.join("; ")}`,
+  }, svg("path", { d: "M0 0H1000M0 50H1000M0 100H1000", class: "grid" }), ...shapes);
+  const words = series.map(({ className }, place) => make("span", {},
+    make("span", { className: `swatch ${className}` }), lines[place]));
+  const ends = ["0", `${seconds} s`].map((text) => make("span", {}, text));
+  return make("figure", { className: "course" },
+    make("figcaption", {}, make("strong", {}, title), ...words),
+    make("div", { ariaHidden: "true" }, `${short(top)} ${unit}`), picture,
+    make("div", { className: "ends", ariaHidden: "true" }, ...ends));
+}
+
+function overTime({ timeline }) {
+  if (timeline === "") {
+    return part("Over its time", make("p", { className: "quiet" },
+      "Nothing is drawn: no samples of this trial are stored, or it took less than 50 ms."));
+  }
+  const [ended, when, layer, host, most, memory] = timeline.split("|");
+  const marks = listed(when);
+  const seconds = short(Number(ended) / 1000);
+  const cpus = (text) => held(marks, listed(text).map((one) => (one === null ? null : one / 100)));
+  const kibibytes = Number(most);
+  const [factor, unit] = [[2 ** 20, "GiB"], [2 ** 10, "MiB"], [1, "KiB"]].find(([one]) => kibibytes >= one) ?? [1, "KiB"];
+  const sizes = listed(memory).map((one) => (one === null || most === "" ? null : one / 1000 * kibibytes / factor));
+  return part("Over its time",
+    plot("CPU", seconds, "CPUs", [
+      { name: "layer", points: cpus(layer), className: "layer" },
+      { name: "host", points: cpus(host), className: "host" },
+    ]),
+    plot("Memory", seconds, unit, [{ name: "layer", points: joined(marks, sizes), className: "layer" }]),
+    make("p", { className: "quiet" }, "CPUs are the mean of each step between readings, memory is what was read; of more than 30 steps several are one, with the most memory in it."));
+}
+
 function showTrial(trial) {
   const { cell, data } = trial;
   const read = (list) => list.map(([name, text]) => [data.texts[name], text]);
@@ -347,6 +446,7 @@ function showTrial(trial) {
     rawOutput(trial),
     part("Values", pairs(cell.metrics.map(([name, unit], number) =>
       [name, trial.samples[number] ? `${trial.samples[number]} ${unit}`.trim() : "–"]))),
+    overTime(trial),
     part("Read on the host", pairs([...read(trial.host), ...read(trial.noise)]),
       make("p", { className: "quiet" }, "What is not listed was zero, or this host does not tell it.")),
     part("Platform", pairs([...cell.about, ...data.platforms[cell.platform]])),

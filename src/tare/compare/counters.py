@@ -1,0 +1,281 @@
+"""What a unit of work takes of each counter, on a platform and on its baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from statistics import median
+
+import numpy as np
+
+from tare.compare.contention import TOOL_DURATION
+from tare.compare.pairing import has_numbers
+from tare.model import Better, Metric, Trial, Unit
+from tare.stats.effect import hodges_lehmann_shift
+from tare.stats.hierarchy import (
+    ENOUGH_GROUPS,
+    are_replicates,
+    components,
+    means,
+    nested_interval,
+    t_p,
+    tamed,
+)
+from tare.stats.ratio import ratio, ratios
+from tare.stats.sequential import has_size
+from tare.stats.signed_rank import Array, Interval, estimate, interval
+from tare.stats.values import constant
+
+PerUnit = Mapping[str, float]
+"""What each counter of a trial, or an instance, comes to for a unit of its work."""
+
+LEVEL = 0.05
+
+LEVELS = ("_mean", "_most", "_peak_bytes", "_pss_bytes")
+"""How the names of resources end that are levels, which have no meaning per unit of work."""
+
+SOUGHT = "capacity"
+"""A rate that a trial looks for, at other rates: no account of what it did."""
+
+_NO_RATIO = "one side has 0 too often for a ratio"
+
+AMPLIFIED = ("disk_reads", "disk_writes", "disk_read_bytes", "disk_written_bytes")
+
+
+class Pace(StrEnum):
+    """How a counter moved beside the cost itself, by whether their intervals overlap."""
+
+    LESS = "less than the cost"
+    WITH = "as the cost"
+    MORE = "more than the cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a unit of work is: one of what a rate counts, or, without one, a whole run."""
+
+    rate: Metric | None
+
+    def of(self, trial: Trial) -> float | None:
+        """Give how much of it a trial did; None if it did nothing, or nobody knows."""
+        if not has_numbers(trial):
+            return None
+        if self.rate is None:
+            return 1.0
+        found = trial.samples.get(self.rate.name, math.nan)
+        found *= trial.samples.get(TOOL_DURATION, trial.duration_s)
+        return found if 0 < found < math.inf else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """A counter of a cell beside its baseline's.
+
+    ``name`` is that of ``Trial.resources``; ``baseline`` and ``own`` are medians per unit of work,
+    None where it was not read. ``ratio``, ``low`` and ``high`` are ratios of these; ``pairs`` is of
+    how many. ``in_warmups`` says that only warm-ups have it: medians and ratio are then of trials
+    that are not paired. Without a ratio ``reason`` says why.
+    """
+
+    name: str
+    baseline: float | None
+    own: float | None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    holm_p: float | None = None
+    pairs: int = 0
+    in_warmups: bool = False
+    pace: Pace | None = None
+    moved: bool = False
+    reason: str = ""
+
+    @property
+    def source(self) -> str:
+        """Whose counter it is: host, layer or machine."""
+        return self.name.partition("_")[0]
+
+    @property
+    def kind(self) -> str:
+        """What it counts."""
+        return self.name.partition("_")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amplification:
+    """How many of ``outer`` there were for each of ``inner``, which the guest itself counted."""
+
+    outer: str
+    inner: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    trials: int
+
+
+def work_of(metrics: Sequence[Metric]) -> Work | str:
+    """Find what a workload's work is counted in, or say why nobody can."""
+    first = metrics[0]
+    rates = [one for one in metrics if one.unit is Unit.PER_SECOND and one.better is Better.HIGHER]
+    if first.name == SOUGHT:
+        return "its trials look for a rate, and how much they do meanwhile is not told"
+    if first.unit in (Unit.PER_SECOND, Unit.BYTE_PER_SECOND):
+        return Work(first)
+    if first.unit is Unit.SECOND:
+        return Work(rates[0] if rates else None)
+    return f"its first metric, {first.name}, does not say how much work a trial did"
+
+
+def per_unit(trial: Trial, work: Work) -> dict[str, float]:
+    """Divide a trial's counters by its work. A duet's halves share a host: it counts for both."""
+    amount = work.of(trial) or math.nan
+    return {
+        name: value / amount
+        for name, value in trial.resources.items()
+        if is_total(name)
+        and 0 <= value < math.inf
+        and not (trial.partner and name.startswith("host_"))
+    }
+
+
+@lru_cache(maxsize=256)
+def is_total(name: str) -> bool:
+    """Whether a resource grows with the work; the others are levels, or what watching took."""
+    return not name.endswith(LEVELS) and not name.startswith("monitor_")
+
+
+def paired(
+    name: str,
+    ours: Sequence[PerUnit],
+    base: Sequence[PerUnit],
+    groups: Sequence[int],
+) -> Movement:
+    """Set a counter of paired trials beside the baseline's; ``groups`` are those of the pairs."""
+    at = [place for place in range(len(ours)) if name in ours[place] and name in base[place]]
+    if not at:
+        own, there = ([one[name] for one in side if name in one] for side in (ours, base))
+        where = "on both in the same block"
+        reason = f"not read {where if own and there else 'on the baseline' if own else 'here'}"
+        return Movement(name=name, baseline=_median(there), own=_median(own), reason=reason)
+    own, there = [ours[place][name] for place in at], [base[place][name] for place in at]
+    one = Movement(name=name, baseline=median(there), own=median(own), pairs=len(at))
+    if not any(own) and not any(there):
+        return replace(one, reason="0 on both sides")
+    logs = _logs(own, there)
+    size, ends, replicates = _measured(logs, [groups[place] for place in at] if groups else ())
+    reason = "" if size is not None else _NO_RATIO
+    low, high = ends or (None, None)
+    return replace(one, ratio=size, low=low, high=high, p=_p(replicates), reason=reason)
+
+
+def unpaired(name: str, ours: Sequence[PerUnit], base: Sequence[PerUnit]) -> Movement:
+    """Set a counter beside the baseline's where nothing pairs them, one reading an instance."""
+    own, there = ([one[name] for one in side if name in one] for side in (ours, base))
+    one = Movement(name=name, baseline=_median(there), own=_median(own), in_warmups=True)
+    if not own or not there:
+        return replace(one, reason=f"not read {'on the baseline' if own else 'here'}")
+    if not any(own) and not any(there):
+        return replace(one, reason="0 on both sides")
+    if all(own) and not any(there):
+        # Of two sides that are alike the one has all the zeros at most as often as this.
+        share = len(there) / (len(own) + len(there))
+        p = 2 * share ** len(there) * (1 - share) ** len(own)
+        return replace(one, low=math.inf, high=math.inf, p=min(1.0, p), reason=_NO_RATIO)
+    if not all(own) or not all(there):
+        return replace(one, p=1.0, reason=_NO_RATIO)  # one of the tests, which finds nothing
+    first, second = np.log(own), np.log(there)
+    shift = hodges_lehmann_shift(first, second, LEVEL)
+    low, high = ratios(shift.interval) if shift and shift.interval else (None, None)
+    size = ratio(shift.value) if shift else None
+    return replace(one, ratio=size, low=low, high=high, p=_welch_p(first, second))
+
+
+def by_instance(trials: Iterable[Trial], work: Work) -> list[dict[str, float]]:
+    """Give the counters per unit of work of each instance, medians over its trials."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for trial in trials:
+        if work.of(trial):
+            known = found.setdefault(trial.instance, {})
+            for name, value in per_unit(trial, work).items():
+                known.setdefault(name, []).append(value)
+    return [{name: median(some) for name, some in one.items()} for one in found.values()]
+
+
+def amplifications(trials: Sequence[Trial]) -> Iterator[Amplification]:
+    """Set what the host did beside what the guest asked for; the layer's own where it is known."""
+    for kind in AMPLIFIED:
+        inner = f"machine_{kind}"
+        for outer in (f"layer_{kind}", f"host_{kind}"):
+            both = [
+                (trial.resources[outer], trial.resources[inner], trial.instance)
+                for trial in trials
+                if outer in trial.resources and trial.resources.get(inner, 0.0) > 0
+                if not (trial.partner and outer.startswith("host_"))
+            ]
+            if both:
+                logs = _logs([one[0] for one in both], [one[1] for one in both])
+                size, ends, _ = _measured(logs, [one[2] for one in both])
+                low, high = ends or (None, None)
+                yield Amplification(
+                    outer=outer, inner=inner, ratio=size, low=low, high=high, trials=len(both)
+                )
+                break
+
+
+def _logs(own: Sequence[float], there: Sequence[float]) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Array = np.log(np.array(own)) - np.log(np.array(there))
+    logs[np.isnan(logs)] = 0.0  # both have 0
+    return logs
+
+
+def _measured(logs: Array, groups: Sequence[object]) -> tuple[float | None, Interval | None, Array]:
+    """Estimate a ratio with its interval as a comparison does, and give what p may rest on.
+
+    With enough instances p rests on their means in any case, for the reason that ``Rule.judge``
+    gives.
+    """
+    parts = components(tamed(logs), list(groups)) if groups else None
+    own = means(logs, list(groups)) if parts is not None else logs
+    nested = parts is not None and are_replicates(parts)
+    asked = nested or (parts is not None and parts.groups >= ENOUGH_GROUPS)
+    ends = nested_interval(logs, list(groups), LEVEL) if nested else interval(logs, LEVEL)
+    size = ratio(estimate(own if nested else logs)) if has_size(logs) else None
+    return size, ratios(ends) if ends else None, own if asked else logs
+
+
+def _p(logs: Array) -> float:
+    """Test that log ratios are centred at 0, by Student's t; infinite ones are pulled in.
+
+    Of values that are all the same t knows no error. Two sides that are alike make a pair of any
+    one such ratio with a chance of at most 1/4 for either sign.
+    """
+    if len(logs) < 2:
+        return 1.0
+    if not np.isfinite(logs).all():
+        logs = tamed(logs)
+    centre = float(logs.mean())
+    if constant(logs):
+        return 1.0 if centre == 0 else 2 * 0.25 ** len(logs)
+    return t_p(abs(centre) / float(logs.std(ddof=1)) * math.sqrt(len(logs)), len(logs) - 1)
+
+
+def _welch_p(first: Array, second: Array) -> float:
+    """Test that two samples have one mean; the degrees of freedom are the fewest there may be."""
+    fewest = min(len(first), len(second))
+    if fewest < 2:
+        return 1.0
+    apart = abs(float(first.mean() - second.mean()))
+    error = math.sqrt(float(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
+    if constant(first, second):
+        # All of one side above all of the other: of all orders of so many, two.
+        return 2 / math.comb(len(first) + len(second), fewest) if apart > 0 else 1.0
+    return t_p(apart / error, fewest - 1)
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None

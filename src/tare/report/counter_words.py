@@ -1,0 +1,93 @@
+"""Counters and what they count, in words and units that people read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tare.compare.explanation import Explanation
+from tare.model import Unit
+from tare.report import numbers
+from tare.report.numbers import NONE
+
+WORDS = {
+    "cpu_s": "CPU time",
+    "cpu_user_s": "CPU time in user mode",
+    "cpu_system_s": "CPU time in the kernel",
+    "cpu_steal_s": "stolen CPU time",
+    "memory_byte_seconds": "memory held over time",
+    "energy_j": "energy",
+    "page_faults": "page faults",
+    "major_faults": "page faults that read from disk",
+    "context_switches": "context switches",
+    "timeslices": "turns of its threads on a CPU",
+    "migrations": "moves between CPUs",
+    "system_calls": "system calls",
+    "guest_exits": "guest exits",
+    "instructions": "instructions",
+    "cycles": "CPU cycles",
+    "cache_misses": "cache misses",
+    "disk_reads": "disk reads",
+    "disk_writes": "disk writes",
+    "disk_read_bytes": "bytes read from disk",
+    "disk_written_bytes": "bytes written to disk",
+    "network_bytes": "bytes through the network",
+}
+"""What counters are called, by what they count; whatever is not here goes by its own name."""
+
+WHERE = {"layer": "", "host": " on the whole host", "machine": " inside the guest"}
+
+UNITS = {"_s": Unit.SECOND, "_bytes": Unit.BYTE}
+
+NOUNS = {"throughput": "request", "sent": "message"}
+"""What rates count whose names do not say it."""
+
+POWERS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "1,000"))
+MILLION = 1e6
+BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"))
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Of how much work the numbers are: ``factor`` base units, in words behind "per"."""
+
+    factor: float
+    text: str
+
+
+def counter_text(name: str) -> str:
+    """Say what a resource of a trial counts, and where."""
+    source, _, kind = name.partition("_")
+    words = WORDS.get(kind, kind.replace("_", " "))
+    return words + WHERE[source] if source in WHERE else name.replace("_", " ")
+
+
+def unit_of(one: Explanation) -> Amount:
+    """Choose an amount of work that a trial of the baseline does, so that numbers are readable."""
+    rate = one.work.rate if one.work else None
+    typical = one.typical or 0.0
+    if rate is None:
+        return Amount(1.0, "run")
+    if rate.unit is Unit.BYTE_PER_SECOND:
+        return Amount(*next((some for some in BYTES if some[0] <= typical), (2.0**10, "KiB")))
+    plural = rate.name.endswith("s") and not rate.name.endswith("ss")
+    word = rate.name.replace("_", " ")
+    single = NOUNS.get(rate.name, word[:-1] if plural else f"unit of {word}")
+    factor, many = next((some for some in POWERS if some[0] <= typical), (1.0, ""))
+    several = f"{single}s" if plural or rate.name in NOUNS else f"units of {word}"
+    return Amount(factor, f"{many} {several}" if many else single)
+
+
+def amount_text(name: str, value: float | None, unit: Amount) -> str:
+    """Write how much of a counter an amount of work took."""
+    if value is None:
+        return NONE
+    value *= unit.factor
+    if name.endswith("_byte_seconds"):
+        return f"{numbers.scale_for(Unit.BYTE, [value]).full(value)}·s"
+    if name.endswith("_j"):
+        return f"{numbers.plain(value)} J"
+    if value >= MILLION and not name.endswith(tuple(UNITS)):
+        size, word = next(some for some in POWERS if value >= some[0])
+        return f"{numbers.plain(value / size)} {word}"
+    known = next((known for end, known in UNITS.items() if name.endswith(end)), Unit.RATIO)
+    return numbers.scale_for(known, [value]).full(value)

@@ -1,0 +1,119 @@
+"""The chart of a workload's values over the blocks, so that drift is seen."""
+
+from __future__ import annotations
+
+from tare.model import Cell, Kind, Status, Trial
+from tare.report import theme
+from tare.report.figures.distributions import reach
+from tare.report.figures.figure import Figure, Spec, facets, sample, within
+from tare.report.figures.marks import own_gap
+from tare.report.figures.trials import NO_VALUE, is_number, point_text, sampled, shape_of
+from tare.report.findings import Findings, Group, platform_text
+
+
+def drift(found: Findings, group: Group, number: int) -> Figure:
+    """Show the values of each platform over the blocks, so that drift is seen."""
+    metric = group.metrics[0]
+    colours = theme.colours(found.platforms)
+    medians = {
+        cell.id: one.values.median
+        for cell in group.cells
+        for one in [found.summaries[cell.id, metric.name]]
+        if one.values and one.values.median > 0
+    }
+    trials = [
+        (cell, one)
+        for cell in group.cells
+        if cell.id in medians
+        for one in found.trials[cell.id]
+        if is_number(one, metric) and one.status in (Status.OK, Status.SUSPECT)
+    ]
+
+    def difference(cell: Cell, one: Trial) -> float:
+        return within(100 * (one.samples[metric.name] / medians[cell.id] - 1), log=False)
+
+    differences: dict[str, list[float]] = {}
+    for cell, one in trials:
+        differences.setdefault(cell.id, []).append(difference(cell, one))
+    low, high = reach([sorted(some) for some in differences.values()])
+    beyond = sum(not low <= value <= high for some in differences.values() for value in some)
+    chosen = sample(trials, found.plan.seed)
+    values = [
+        {
+            "platform": platform_text(cell),
+            "block": one.block,
+            "value": min(max(value, low), high),
+            "status": "warm-up" if one.kind is Kind.WARMUP else one.status.value,
+            "colour": colours[cell.platform],
+            "text": point_text(cell, one, f"{value:+.2f} %"),
+        }
+        for cell, one in chosen
+        for value in [difference(cell, one)]
+    ]
+    blocks = [one.block for _, one in chosen]
+    first, last = min(blocks, default=0), max(blocks, default=0)
+    caption = (
+        f"Each trial's {metric.name} over the blocks, as its difference in % from the platform's "
+        "own median. A slope or a step that all platforms share is the host's; the comparison, "
+        "made within blocks, is not moved by it."
+    )
+    if beyond:
+        caption += f" {beyond:,} so far away that the others would be flat: drawn at the edge."
+    gaps = [
+        f"{platform_text(cell)} ({own_gap(found, cell) or NO_VALUE})"
+        for cell in group.cells
+        if cell.id not in medians
+    ]
+    if gaps:
+        caption += f" Not drawn, because there is no median above 0: {', '.join(gaps)}."
+    caption += sampled(len(chosen), len(trials))
+
+    def draw(width: int) -> Spec:
+        plot = max(60, width - 62)
+        # Of its own choice Vega also labels halves of blocks.
+        step = max(1, -(-(last - first) * 40 // plot))
+        ticks = list(range(first, last + 1, step))
+        x = {
+            "field": "block",
+            "type": "quantitative",
+            "scale": {"zero": False, "nice": False, "padding": 8},
+            "axis": {"title": "block", "values": ticks, "grid": False, "format": "d"},
+        }
+        y = {
+            "field": "value",
+            "type": "quantitative",
+            "scale": {"zero": True},
+            "axis": {
+                "title": None,
+                "tickCount": 3,
+                "format": "+,~r",
+                "labelExpr": "(datum.value ? datum.label : '0') + ' %'",
+            },
+        }
+        colour = {"field": "colour", "type": "nominal", "scale": None}
+        layers: list[Spec] = []
+        if len(chosen) == len(trials):
+            layers.append(
+                {
+                    "transform": [{"filter": "datum.status != 'warm-up'"}],
+                    "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.55, "aria": False},
+                    "encoding": {"x": x, "y": y, "color": colour},
+                }
+            )
+        layers.append(
+            {
+                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.85},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "shape": shape_of(values),
+                    "description": {"field": "text"},
+                },
+            }
+        )
+        return facets(
+            values, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
+        )
+
+    return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
