@@ -25,6 +25,7 @@ from tare.model import Kind, Limits, Trial, Variant
 from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
 from tare.runner.trial import measure
+from tare.runner.watch import Watching
 from tare.stack import Stack, open_stack
 from tare.stats.description import spread
 from tare.stats.power import blocks_needed
@@ -80,7 +81,7 @@ def pairs(session: Session, count: int) -> dict[Variant, list[float]]:
 
 def one_trial(session: Session, stack: Stack) -> Trial:
     command = Command(stack.machine, in_directory(stack.workdir, WORK.command()))
-    outcome = measure(stack, WORK, command, session.cpus(1), 60)
+    outcome = measure(stack, WORK, command, 60, Watching(cpus=session.cpus(1)))
     return Trial(
         cell="bench", block=0, slot=0, kind=Kind.MEASURED, instance="0", status=outcome.status,
         duration_s=outcome.completed.duration_s, samples=outcome.samples, host=outcome.host,

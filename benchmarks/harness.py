@@ -26,6 +26,7 @@ from tare.model import Kind, Limits, Sample, Status, Trial
 from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
 from tare.runner.trial import measure
+from tare.runner.watch import Watching
 from tare.stack import Stack, open_stack
 from tare.store import Writer
 from tare.workload import Output, Workload, load
@@ -54,7 +55,7 @@ def trial_of(stack: Stack, workload: Workload, writer: Writer, number: int) -> f
     """Run and store one trial; give the seconds it took as a whole."""
     begin = time.perf_counter()
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(stack, workload, command, [0], 60)
+    outcome = measure(stack, workload, command, 60, Watching(cpus=[0]))
     trial = Trial(
         cell="bench", block=number, slot=0, kind=Kind.MEASURED, instance="0",
         status=outcome.status, duration_s=outcome.completed.duration_s,

@@ -22,6 +22,7 @@ from tare.machine import Host, await_true
 from tare.model import Status
 from tare.runner.outside import Command, in_directory
 from tare.runner.trial import measure
+from tare.runner.watch import Watching
 from tare.stack import open_stack
 from tare.workload import load as load_workload
 
@@ -127,7 +128,7 @@ def test_a_daemon_killed_while_a_workload_runs(host, daemon, own_place, traces, 
     host.during("sysbench", works, kills=pid_in(daemon / "pid"))
 
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(stack, workload, command, [int(stack.cpuset)], 60)
+    outcome = measure(stack, workload, command, 60, Watching(cpus=[int(stack.cpuset)]))
     with pytest.raises(LayerError, match=r"docker pause .* failed: .*daemon"):
         stack.pause()
     stack.close()

@@ -26,6 +26,7 @@ from tare.model import DiskCache, Limits, Status
 from tare.monitors.threads import Sampler
 from tare.runner.outside import Command, in_directory
 from tare.runner.trial import measure
+from tare.runner.watch import Watching
 from tare.stack import Stack
 from tare.workload import load as load_workload
 
@@ -185,7 +186,9 @@ def test_a_workload_is_measured_inside(stack):
     workload = load_workload("sysbench_cpu", max_prime=2000, threads=1, time_s=1)
 
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(stack, workload, command, [int(stack.cpuset.split("-")[0])], 60)
+    outcome = measure(
+        stack, workload, command, 60, Watching(cpus=[int(stack.cpuset.split("-")[0])])
+    )
 
     assert outcome.status in (Status.OK, Status.SUSPECT), outcome.reason
     assert outcome.samples["events"] > 0

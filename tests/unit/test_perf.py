@@ -19,7 +19,7 @@ from tare.monitors.perf import HARDWARE, SOFTWARE, TRACEPOINT, Counters
 from tare.monitors.series import HOST, LAYER, PER_WORK, TOTALS, Series, summary
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Places, Timeline
-from tare.runner.trial import _add_counts
+from tare.runner.watch import add_counts
 
 RECORDED = Path(__file__).parent / "recorded_timeline"
 GROUP = "tare/x"
@@ -245,7 +245,7 @@ def test_a_trial_has_its_counts_or_the_reason_beside_its_readings(tree, tmp_path
         timeline = Timeline(THREADS, (0,), places=tree.places)
         with counters or nullcontext(), timeline, Sampler(THREADS, tree.groups) as sampler:
             pass
-        _add_counts(timeline, sampler, counters)
+        add_counts(timeline, sampler, counters)
         return timeline
 
     warm, measured = kept(closely=True), kept(closely=False)

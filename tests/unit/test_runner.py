@@ -14,7 +14,7 @@ from tare.ledger import leftovers
 from tare.limits.readback import Inside
 from tare.machine import Completed, Host
 from tare.model import Kind, Status
-from tare.runner import session
+from tare.runner import session, slots
 from tare.runner.session import Session
 from tare.store import load
 
@@ -775,3 +775,18 @@ def test_a_budget_ends_the_study_between_blocks(lab):
 
     assert "budget of 10 s" in results.run["stop"]
     assert len({t.block for t in results.trials}) < 60
+
+
+def test_trials_are_read_as_often_as_the_study_asks_and_warmups_most_closely(lab, monkeypatch):
+    watched = []
+
+    def measured(*arguments):
+        watched.append(arguments[4])
+        return measure(*arguments)
+
+    measure = slots.measure
+    monkeypatch.setattr(slots, "measure", measured)
+    lab.run(lab.text({"base": {}}, readings_per_s=5))
+
+    assert {how.hertz for how in watched} == {5.0}
+    assert [how.closely for how in watched[:4]] == [True, False, True, False]

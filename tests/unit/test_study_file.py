@@ -449,6 +449,12 @@ MISTAKES = {
         "baseline: host\nseed: -1",
         "small.yaml:6:1: seed: -1 was given; expected 0 or more",
     ),
+    "more readings than anybody can take": (
+        "baseline: host",
+        "baseline: host\nreadings_per_s: 11",
+        "small.yaml:6:1: readings_per_s: 11 was given; expected 1 to 10 readings a second of host, "
+        "layer and machine",
+    ),
     "fewer blocks at most than at least": (
         "baseline: host",
         "baseline: host\nrepetition: {min_blocks: 9, max_blocks: 8}",

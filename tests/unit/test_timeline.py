@@ -12,7 +12,8 @@ from tare.errors import ConfigError
 from tare.layer import Threads
 from tare.monitors import _readings as readings
 from tare.monitors.series import HOST, LAYER, Series, per_work, spans, summary
-from tare.monitors.timeline import Places, Timeline, next_tick
+from tare.monitors.timeline import FASTEST_HZ, SLOWEST_HZ, Places, Timeline, next_tick
+from tare.study import loader
 
 RECORDED = Path(__file__).parent / "recorded_timeline"
 PATIENCE_S = 60.0
@@ -447,3 +448,7 @@ def test_only_what_grows_with_the_work_has_a_value_per_unit_of_it():
 @pytest.mark.parametrize("work", [None, 0.0, -1.0, float("inf"), float("nan")])
 def test_an_unknown_amount_of_work_has_no_cost_per_unit(work):
     assert per_work({"layer_cpu_s": 3.0}, work) == {}
+
+
+def test_a_study_may_ask_for_the_rates_that_there_are():
+    assert (loader.SLOWEST_HZ, loader.FASTEST_HZ) == (SLOWEST_HZ, FASTEST_HZ)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.conditions import DIRECT_SHARE, moved_share
-from tare.compare.pairing import History, has_numbers
+from tare.compare.pairing import History
 from tare.model import Better, DiskCache, Metric
 from tare.stats.sequential import Verdict
 

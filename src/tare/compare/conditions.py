@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
+from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
-from tare.compare.pairing import History, has_numbers
+from tare.compare.pairing import History
 from tare.model import Metric, Plan, Trial, Unit
 
 Facts = Mapping[str, object]

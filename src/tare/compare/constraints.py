@@ -10,9 +10,9 @@ from typing import TypeGuard
 
 import numpy as np
 
+from tare.compare.columns import has_numbers
 from tare.compare.conditions import about
 from tare.compare.instances import MAKES_ITS_OWN
-from tare.compare.pairing import has_numbers
 from tare.compare.side import Side
 from tare.model import Cell
 from tare.stats.description import middle

@@ -11,8 +11,8 @@ from statistics import median
 
 import numpy as np
 
+from tare.compare.columns import has_numbers
 from tare.compare.contention import TOOL_DURATION
-from tare.compare.pairing import has_numbers
 from tare.model import Better, Metric, Trial, Unit
 from tare.stats.effect import hodges_lehmann_shift
 from tare.stats.hierarchy import (

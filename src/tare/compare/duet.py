@@ -17,8 +17,9 @@ from datetime import datetime
 import numpy as np
 
 from tare.compare import contention
+from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
-from tare.compare.pairing import History, has_numbers, pair
+from tare.compare.pairing import History, pair
 from tare.compare.told import chance, percent, size
 from tare.model import Design, Plan, Trial
 from tare.stats.effect import hodges_lehmann_shift

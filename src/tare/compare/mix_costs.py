@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison, measured
 from tare.compare.constraints import Constraints
-from tare.compare.pairing import Group, baselines, group, has_numbers
+from tare.compare.pairing import Group, baselines, group
 from tare.compare.side import Side
 from tare.model import Cell, Design, Unit
 from tare.stats.independent import weighted_sum

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tare.compare.columns import has_numbers
 from tare.compare.contention import value
-from tare.compare.pairing import History, baselines, group, has_numbers, histories, pair
+from tare.compare.pairing import History, baselines, group, histories, pair
 from tare.model import Cell, Metric, Plan, Trial, Variant
 from tare.stats.signed_rank import Array
 from tare.stats.values import Tested

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tare.compare.contention import share_of_wall, value
-from tare.compare.suspects import Why, why_suspect
+from tare.compare.columns import Columns, Readings, has_numbers
+from tare.compare.suspects import Why
 from tare.model import (
     INJECTED,
     Better,
@@ -23,7 +21,6 @@ from tare.model import (
     Plan,
     Status,
     Trial,
-    Unit,
     Variant,
 )
 from tare.stats.signed_rank import Array
@@ -58,15 +55,13 @@ class History:
     repeated: int = 0
     impossible: str | None = None
     partners: dict[str, History] = field(default_factory=dict)
-    _columns: dict[tuple[str, Better, Variant], Columns] = field(default_factory=dict, repr=False)
+    _readings: Readings | None = field(default=None, repr=False)
 
     def columns(self, metric: Metric, variant: Variant) -> Columns:
         """Give the trials as columns; they are made once, so trials may not be added later."""
-        key = metric.name, metric.better, variant
-        if key not in self._columns:
-            known = next(iter(self._columns.values()), None)
-            self._columns[key] = _columns_of(self.trials, metric, variant, known)
-        return self._columns[key]
+        if self._readings is None:
+            self._readings = Readings(self.trials)
+        return self._readings.columns(metric, variant)
 
     def beside(self, cell: str) -> History:
         """Give the trials that a cell is compared with: in a duet those at the same moment."""
@@ -131,11 +126,6 @@ def _take_half(history: History, trial: Trial) -> None:
 
 def _goodness(trial: Trial) -> int:
     return has_numbers(trial) + (trial.status is Status.OK)
-
-
-def has_numbers(trial: Trial) -> bool:
-    """Whether a trial ran to its end."""
-    return trial.status is Status.OK or trial.status is Status.SUSPECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,76 +216,3 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
         blocks=tuple(blocks.tolist()),
         apart=int((~together).sum()),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What pairs are made of: one metric of a history, trial by trial in order of block.
-
-    ``suspect`` has the ``Why`` of each. ``values`` are numbers that can be compared; +inf is a
-    failure, NaN is no value. ``no_ratio`` marks failures of trials that have numbers. ``unknown``
-    says of each trial why the variant is not known for it; it is empty where it is of all.
-    ``workers`` is how many threads' delay was averaged, 0 where none was.
-    """
-
-    blocks: NDArray[np.int64]
-    sessions: NDArray[np.str_]
-    suspect: NDArray[np.int64]
-    values: Array
-    no_ratio: NDArray[np.bool_]
-    workers: NDArray[np.int64]
-    unknown: Sequence[str]
-
-
-def _columns_of(
-    trials: Mapping[int, Trial], metric: Metric, variant: Variant, known: Columns | None
-) -> Columns:
-    """Make the columns; what does not depend on the metric is that of others, if there are any."""
-    ordered = trials.values()
-    values = np.array([_reading(trial, metric, variant) for trial in ordered], dtype=float)
-    numbers = np.array([has_numbers(trial) for trial in ordered], dtype=bool)
-    reasons = [] if variant is Variant.WALL else [_unknown(t, metric, variant) for t in ordered]
-    averaged = variant is Variant.CORRECTED
-    return Columns(
-        known.blocks if known else np.array(list(trials), dtype=np.int64),
-        known.sessions if known else np.array([_session(trial) for trial in ordered], dtype=str),
-        known.suspect
-        if known
-        else np.array([why_suspect(trial) for trial in ordered], dtype=np.int64),
-        values,
-        np.isinf(values) & numbers,
-        np.array([_delayed_workers(t) if averaged else 0 for t in ordered], dtype=np.int64),
-        reasons if any(reasons) else (),
-    )
-
-
-def _session(trial: Trial) -> str:
-    """Name the session that a trial was measured in, as its instance does."""
-    return trial.instance.partition("-")[0]
-
-
-def _reading(trial: Trial, metric: Metric, variant: Variant) -> float:
-    """Read a number that can be compared; +inf is a failure, NaN is no value.
-
-    A rate of 0 delivered nothing, and no work takes 0 s: both are failures. Of what else is better
-    when lower, such as loss, 0 is the best value there is, although no ratio can be made of it.
-    """
-    if trial.status is Status.FAILED or trial.status is Status.DNR:
-        return math.inf
-    found = value(trial, metric, variant) if has_numbers(trial) else None
-    if found is None:
-        return math.nan
-    may_be_zero = metric.better is Better.LOWER and metric.unit is not Unit.SECOND
-    perfect = found == 0 and may_be_zero
-    return found if perfect or 0 < found < math.inf else math.inf
-
-
-def _unknown(trial: Trial, metric: Metric, variant: Variant) -> str:
-    """Say why a trial that has the metric does not have the variant; empty if it has."""
-    share = share_of_wall(trial, variant)
-    has_metric = has_numbers(trial) and metric.name in trial.samples
-    return share if isinstance(share, str) and has_metric else ""
-
-
-def _delayed_workers(trial: Trial) -> int:
-    return trial.host.workers if trial.host and trial.host.foreign_delay_s else 0

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tare.compare.columns import has_numbers
 from tare.compare.constraints import Constrained, Keeps, constrained
 from tare.compare.mix_costs import Costs, Mix
-from tare.compare.pairing import Group, has_numbers
+from tare.compare.pairing import Group
 from tare.compare.side import Side
 
 

@@ -15,9 +15,10 @@ from datetime import datetime
 import numpy as np
 
 from tare.compare import contention, outliers
+from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.course import FEWEST, Modes, Series, alike, course, modes, place_effect
-from tare.compare.pairing import Group, History, group, has_numbers, pair
+from tare.compare.pairing import Group, History, group, pair
 from tare.compare.told import chance, percent, size
 from tare.model import Better, Cell, Design, Metric, Plan, Variant
 from tare.stats.signed_rank import Array, Interval

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tare.compare.pairing import History, has_numbers
+from tare.compare.columns import has_numbers
+from tare.compare.pairing import History
 from tare.model import Cell, Metric, Status
 from tare.stats.description import Description, describe
 

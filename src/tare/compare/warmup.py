@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.contention import value
-from tare.compare.pairing import Group, group, has_numbers
+from tare.compare.pairing import Group, group
 from tare.model import Better, Cell, Kind, Plan, Trial
 from tare.stats.signed_rank import Array
 from tare.stats.warmup import step

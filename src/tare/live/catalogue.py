@@ -15,7 +15,10 @@ from tare.live.watching import Watching
 MAX_KEPT = 16
 """So many studies are kept with all their trials although nobody looks at them any more."""
 
-_OPEN_FILES = ("report.html", "results.csv", "results.md", "results.tex", "trials.jsonl")
+_OPEN_FILES = (
+    *("report.html", "results.csv", "explanations.csv", "results.md", "results.tex"),
+    "trials.jsonl",
+)
 _OPEN_FOLDERS = ("figures", "raw", "report-trials")
 
 

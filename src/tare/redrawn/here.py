@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from tare.compare import Comparison
-from tare.compare.pairing import has_numbers, histories
+from tare.compare.columns import has_numbers
+from tare.compare.pairing import histories
 from tare.model import Cell, Metric, Unit
 from tare.published.beside import NOT_HERE, Ours, Pair, beside
 from tare.published.counterparts import words_of

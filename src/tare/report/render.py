@@ -55,12 +55,17 @@ def write(results: Results, into: Path) -> list[Path]:
     for old in folder.iterdir():
         if _OURS.fullmatch(old.name):
             old.unlink()
-    # Vega draws in a thread of its own, and takes half a second to wake up.
-    with ThreadPoolExecutor(1) as artist:
-        artist.submit(svg, _NOTHING)
+    # Vega draws in a thread of its own, and takes half a second to wake up. What is drawn becomes
+    # files in another one, meanwhile.
+    with ThreadPoolExecutor(2) as artists:
+        artists.submit(svg, _NOTHING)
         found = describe(results)
         drawn = [
-            (figure, artist.submit(svg, figure.draw(WIDE)), artist.submit(svg, figure.draw(PHONE)))
+            (
+                figure,
+                artists.submit(_files, folder / figure.name, figure.draw(WIDE)),
+                artists.submit(svg, figure.draw(PHONE)),
+            )
             for figure in figures(found)
         ]
         written: list[Path] = []
@@ -70,10 +75,11 @@ def write(results: Results, into: Path) -> list[Path]:
         written += write_explanations(found, into / "explanations.csv")
         drawings = {}
         for figure, wide, phone in drawn:
-            written += _files(folder / figure.name, wide.result())
+            text, paths = wide.result()
+            written += paths
             drawings[figure.name] = Drawing(
                 figure,
-                inline(wide.result(), figure, "wide"),
+                inline(text, figure, "wide"),
                 inline(phone.result(), figure, "phone"),
             )
     return [*_pages(found, drawings, into), *written]
@@ -98,12 +104,14 @@ def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list
     return paths
 
 
-def _files(path: Path, drawn: str) -> list[Path]:
+def _files(path: Path, spec: Spec) -> tuple[str, list[Path]]:
+    """Draw a chart and write it in every form; give the SVG, and what was written."""
+    drawn = svg(spec)
     files = [path.with_suffix(suffix) for suffix in (".svg", ".png", ".pdf")]
     files[0].write_text(drawn, encoding="utf-8")
     files[1].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
     files[2].write_bytes(vl_convert.svg_to_pdf(drawn))
-    return files
+    return drawn, files
 
 
 def svg(spec: Spec) -> str:

@@ -11,7 +11,7 @@ from threading import Lock
 
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.machine import Completed
-from tare.model import Cell, Kind, Plan, Slot, Status, Trial
+from tare.model import Cell, Kind, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
 from tare.runner.lifecycle import measure as measure_lifecycle
@@ -21,6 +21,7 @@ from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.settle import Gate, jitter_s
 from tare.runner.trial import NOT_IN_USERLAND, Outcome, measure
+from tare.runner.watch import Watching
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
@@ -180,13 +181,15 @@ class Slots:
             outcome = self._lifecycle(cell, member, workload, cpus)
         else:
             deadline_s = self.study.deadlines.for_trial(workload.expected_s())
-            variant = self.plan.repetition.variant
-            closely = kind is Kind.WARMUP
+            how = Watching(
+                cpus=cpus,
+                hertz=self.study.readings_per_s,
+                closely=kind is Kind.WARMUP,
+                foreign_counts=self.plan.repetition.variant is Variant.WALL,
+                reader=member.reader,
+            )
             with self._ends(cell, member, workload).joined() as command:
-                outcome = measure(
-                    member.stack, workload, command, cpus, deadline_s, variant, half.start,
-                    closely, member.reader,
-                )  # fmt: skip
+                outcome = measure(member.stack, workload, command, deadline_s, how, half.start)
         half.ended()
         resources, series = outcome.readings()
         if half.is_alone:

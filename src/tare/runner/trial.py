@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from sys import intern
 
 from tare.compare.conditions import LEAST_BYTES, claim
 from tare.errors import OutputNotUnderstood
-from tare.home import home
 from tare.machine import NOT_FOUND, Completed
-from tare.model import DiskCache, HostCost, Status, Variant
-from tare.monitors import disk, noise
-from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
-from tare.monitors.reader import Reader
+from tare.model import DiskCache, HostCost, Status
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
-from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Timeline
 from tare.runner.outside import Command
 from tare.runner.service import Ended
+from tare.runner.watch import Watch, Watching
 from tare.stack import Stack
 from tare.workload import Output, Workload
 
@@ -34,7 +29,6 @@ MOVED_SHARE = 0.1
 
 Between this and ``compare.conditions.DIRECT_SHARE`` the number stands, and the doubt beside it.
 """
-TIMELINE_HZ = 1.0
 WORK = "work"
 """The source of series that the workload's own output holds; their time is the tool's."""
 MIB = 2**20
@@ -73,81 +67,53 @@ class Outcome:
         return taken, (*self.timeline.series, *self.courses)
 
 
-def measure(  # noqa: PLR0913 - five things make a trial, the other two have defaults
+def measure(  # noqa: PLR0913 - five things make a trial, and a duet starts two at once
     stack: Stack,
     workload: Workload,
     command: Command,
-    cpus: Sequence[int],
     deadline_s: float,
-    variant: Variant = Variant.WALL,
+    how: Watching,
     at_start: Callable[[], None] = lambda: None,
-    closely: bool = False,
-    reader: Reader | None = None,
 ) -> Outcome:
     """Run a workload once in a started stack; what goes wrong there is an outcome, not an error.
 
     ``command`` is what is run, and where: in the stack, or outside of it where the stack serves.
-    ``variant`` is what the study's verdicts rest on; only in that of wall time is a trial suspect
-    for the CPU time that other work took. ``at_start`` is called right before the command is.
-    ``closely`` asks for counters that slow down what they count: not where time is compared.
-    ``reader`` is that of the machine inside, where this has a kernel of its own.
+    ``how`` is how it is watched; ``at_start`` is called right before the command is run.
     """
     begin = time.perf_counter()
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    threads = stack.threads()
-    sampler = Sampler(threads) if threads is not None else None
-    # What is not measured on this host moves other disks than this host's.
-    has_disk = threads is not None and workload.disk_bytes() > 0 and disk.is_counted(home())
-    outside = command.outside
-    apart = Sampler(outside.threads()) if outside is not None else None
-    timeline = Timeline(threads, cpus, TIMELINE_HZ, reader=reader) if threads is not None else None
-    counters = Counters(threads.cgroup) if threads is not None and closely else None
-    # First the timeline: what it costs to start the reader inside is no work of the trial.
-    with timeline or nullcontext(), counters or nullcontext():
-        disk_before = disk.read() if has_disk else None
-        before = noise.read(cpus)
-        with sampler or nullcontext(), apart or nullcontext():
-            at_start()
-            start = time.perf_counter()
-            done = command.machine.run(command.argv, timeout_s=deadline_s)
+    watch = Watch(stack, workload, command.outside, how)
+    with watch:
+        at_start()
+        start = time.perf_counter()
+        done = command.machine.run(command.argv, timeout_s=deadline_s)
         end = time.perf_counter()
-        after = noise.read(cpus)
-        disk_after = disk.read() if has_disk else None
     status, reason, samples = _understand(done, workload, deadline_s)
     courses = _courses(done, workload) if status is Status.OK else ()
     if command.server is not None:
         status, reason = _served(command.server.end(), status, reason)
-    cost = None
-    if timeline is not None and sampler is not None:
-        _add_counts(timeline, sampler, counters)
-    if sampler is not None:
-        busy_s = after.busy_s - before.busy_s
-        cost = sampler.beside(busy_s, len(cpus), samples.get("tool_duration"))
-    seen: dict[str, float] = {}
-    complaints: list[str] = []
-    if threads is not None:  # else the work is not done here, and this host says nothing about it
-        seen = noise.between(before, after, done.duration_s, len(cpus), cost)
-        counts = variant is Variant.WALL
-        complaints = noise.complaints(seen, done.duration_s, len(cpus), foreign_counts=counts)
-        seen |= disk.between(disk_before, disk_after)
-    if outside is not None and apart is not None and apart.cost is not None:
-        # A tool's start is no load, and would make a busy machine look half idle.
-        lasted_s = samples.get("tool_duration", done.duration_s)
-        used = outside.use(apart.cost, apart.busiest_s, lasted_s)
-        seen |= used
-        complaints += outside.complaints(used, spins=workload.spins)
-    if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen, done)):
+    seen = watch.seen(done, samples)
+    if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen.noise, done)):
         status = Status.FAILED
-    if status is Status.OK and complaints:
-        status, reason = Status.SUSPECT, "; ".join(complaints)
-    phases = {
+    if status is Status.OK and seen.complaints:
+        status, reason = Status.SUSPECT, "; ".join(seen.complaints)
+    phases_s = {
         "setup": start - begin,
         "command": done.duration_s,
         "parse": time.perf_counter() - end,
     }
-    warnings = tuple(complaints)
     return Outcome(
-        status, reason, done, started_at, samples, cost, warnings, phases, seen, timeline, courses
+        status=status,
+        reason=reason,
+        completed=done,
+        started_at=started_at,
+        samples=samples,
+        host=seen.cost,
+        warnings=tuple(seen.complaints),
+        phases_s=phases_s,
+        noise=seen.noise,
+        timeline=watch.timeline,
+        courses=courses,
     )
 
 
@@ -158,16 +124,6 @@ def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:
     if status is not Status.OK and ended.said:
         reason += f"; the service said: {ended.said}"
     return status, reason
-
-
-def _add_counts(timeline: Timeline, sampler: Sampler, counters: Counters | None) -> None:
-    """Put beside the readings what was counted in other ways, or why it was not."""
-    timeline.add([sampler.timeslices])
-    if counters is None:
-        timeline.add(uncounted(WARM_UPS_ONLY))
-        return
-    used_s = sampler.cost.all_cpu_s if sampler.cost is not None else None
-    timeline.add(counters.series(used_s), counters.cost_s)
 
 
 def _understand(

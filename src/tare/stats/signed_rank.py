@@ -33,6 +33,10 @@ At 41 values that moves no p by more than 0.005, and one near 0.01 by 0.001, upw
 
 EXPLICIT_UP_TO = 300
 """Up to so many values all Walsh averages are made (0.4 MB); above, they are searched for."""
+FEW_AVERAGES = 20_000
+"""So many are made at once, in less time than it takes to count further."""
+MOST_CUTS = 180
+"""A third of them halve: after 60 halves only averages that are equal are left together."""
 
 
 class Interval(NamedTuple):
@@ -131,15 +135,36 @@ def _search(values: Array, rank: int) -> float:
 
 
 def _bisect(finite: Array, rank: int) -> float:
+    """Find the Walsh average of a rank among finite, sorted values.
+
+    The bracket is cut where the rank would lie if averages were spread evenly in it, and every
+    third time in its middle, until few enough are left to be made.
+    """
     n = len(finite)
     below, reached = float(finite[0]) - 1.0, float(finite[-1])
-    for _ in range(60):
-        middle = (below + reached) / 2
-        if _count(finite, middle, "right") > rank:
-            reached = middle
+    counts = [0, n * (n + 1) // 2]
+    for step in range(MOST_CUTS):
+        if counts[1] - counts[0] <= FEW_AVERAGES:
+            break
+        share = (rank + 0.5 - counts[0]) / (counts[1] - counts[0])
+        share = 0.5 if step % 3 == 2 else min(max(share, 0.01), 0.99)
+        cut = below + share * (reached - below)
+        if not below < cut < reached:
+            break
+        count = _count(finite, cut, "right")
+        if count > rank:
+            reached, counts[1] = cut, count
         else:
-            below = middle
+            below, counts[0] = cut, count
     # The bounds only enclose the number; it must be exact, because 0 and 1e-18 differ in verdict.
-    partner = np.searchsorted(finite, 2 * below - finite, "right")
-    has_partner = partner < n
-    return float(((finite[has_partner] + finite[partner[has_partner]]) / 2).min())
+    own = np.arange(n)
+    first = np.maximum(np.searchsorted(finite, 2 * below - finite, "right"), own)
+    sizes = np.maximum(np.searchsorted(finite, 2 * reached - finite, "right") - first, 0)
+    if not 0 < sizes.sum() <= 2 * FEW_AVERAGES:  # they are equal: any of them is the number
+        has_partner = first < n
+        return float(((finite[has_partner] + finite[first[has_partner]]) / 2).min())
+    partners = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes - first, sizes)
+    averages = (np.repeat(finite, sizes) + finite[partners]) / 2
+    place = min(max(rank - int((first - own).sum()), 0), len(averages) - 1)
+    averages.partition(place)
+    return float(averages[place])

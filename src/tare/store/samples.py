@@ -50,7 +50,10 @@ SCHEMA = pa.schema(
     # 1: the first
     metadata={"tare_format": "1"},
 )
-"""``time_s`` is since the trial's begin; the first six columns are the trial's identity."""
+"""``time_s`` is since the trial's begin, or the tool's for ``work``.
+
+The first six columns are the trial's identity.
+"""
 
 
 IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
@@ -63,7 +66,7 @@ class Series(Protocol):
 
     @property
     def source(self) -> str:
-        """Whose figure it is: ``host`` or ``layer``."""
+        """Whose figure it is: ``host``, ``layer``, ``machine`` or ``work``."""
 
     @property
     def name(self) -> str:
@@ -83,7 +86,7 @@ class Series(Protocol):
 
     @property
     def times_s(self) -> Sequence[float]:
-        """When each value was read, since the trial's begin."""
+        """When each value was read, since the trial's begin; of ``work``, since the tool's."""
 
     @property
     def values(self) -> Sequence[float]:

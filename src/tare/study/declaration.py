@@ -61,7 +61,8 @@ class Deadlines:
 class Study:
     """A declared experiment; ``source`` is a text from which the same is read.
 
-    ``scale`` is the one of two at which it was read, None where it has but one.
+    ``scale`` is the one of two at which it was read, None where it has but one. Host, layer and
+    machine are read ``readings_per_s`` times a second during trials.
     """
 
     name: str
@@ -76,3 +77,4 @@ class Study:
     seed: int | None
     source: str
     scale: Scale | None = None
+    readings_per_s: float = 1.0

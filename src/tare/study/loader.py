@@ -50,9 +50,12 @@ class _Head:
     baseline: str = "host"
     seed: int | None = None
     scale: Scale = DEFAULT
+    readings_per_s: float = 1.0
 
 
 _HEAD = [field.name for field in fields(_Head)]
+SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
+"""As ``tare.monitors.timeline`` has them, which a test holds."""
 ENOUGH_INSTANCES = 5
 """As many as `tare.stats.hierarchy.ENOUGH_GROUPS`, which a test holds."""
 _SECTIONS = ["platforms", "limits", "repetition", "deadlines"]
@@ -149,6 +152,7 @@ def read_study(
         seed=head.seed,
         source=text,
         scale=root.choice.scale if root.choice.was_made else None,
+        readings_per_s=head.readings_per_s,
     )
     if scale is None:
         return study
@@ -309,6 +313,11 @@ def _check_head(head: _Head) -> None:
         )
     if head.seed is not None:
         _least("seed", head.seed, 0)
+    if not SLOWEST_HZ <= head.readings_per_s <= FASTEST_HZ:
+        raise ValueError(
+            f"readings_per_s: {head.readings_per_s:g} was given; expected {SLOWEST_HZ:g} to "
+            f"{FASTEST_HZ:g} readings a second of host, layer and machine"
+        )
 
 
 def _check_limits(limits: Limits) -> None:

@@ -1,0 +1,120 @@
+"""What a host is watched with while a trial runs, and what that says afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from tare.home import home
+from tare.machine import Completed
+from tare.model import HostCost
+from tare.monitors import disk, noise
+from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
+from tare.monitors.reader import Reader
+from tare.monitors.threads import Sampler
+from tare.monitors.timeline import Timeline
+from tare.runner.outside import Outside
+from tare.stack import Stack
+from tare.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """How a trial is watched: on which CPUs, and how often host, layer and machine are read.
+
+    ``closely`` asks for counters that slow down what they count: not where time is compared.
+    ``foreign_counts`` says that CPU time that other work took makes a trial suspect, as it does
+    where wall time decides. ``reader`` is that of the machine inside, where this has a kernel of
+    its own.
+    """
+
+    cpus: Sequence[int]
+    hertz: float = 1.0
+    closely: bool = False
+    foreign_counts: bool = True
+    reader: Reader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen: the work's cost on the host, what else went on, and what is wrong with it."""
+
+    cost: HostCost | None
+    noise: dict[str, float]
+    complaints: list[str]
+
+
+class Watch:
+    """Watches while the ``with`` block runs; ``timeline`` is what was read over its time.
+
+    Of work that no thread of this host does it has nothing to say: then only the tool outside, if
+    there is one, is watched.
+    """
+
+    def __init__(
+        self, stack: Stack, workload: Workload, outside: Outside | None, how: Watching
+    ) -> None:
+        threads = stack.threads()
+        self._workload, self._outside, self._how = workload, outside, how
+        self._sampler = Sampler(threads) if threads is not None else None
+        self._apart = Sampler(outside.threads()) if outside is not None else None
+        self._counters = Counters(threads.cgroup) if threads is not None and how.closely else None
+        self.timeline: Timeline | None = None
+        if threads is not None:
+            self.timeline = Timeline(threads, how.cpus, how.hertz, reader=how.reader)
+        # What is not measured on this host moves other disks than this host's.
+        moves = threads is not None and workload.disk_bytes() > 0
+        self._has_disk = moves and disk.is_counted(home())
+        self._open = ExitStack()
+
+    def __enter__(self) -> Watch:
+        # First the timeline: what it costs to start the reader inside is no work of the trial.
+        for one in (self.timeline, self._counters):
+            if one is not None:
+                self._open.enter_context(one)
+        if self.timeline is not None:
+            self._disk_before = disk.read() if self._has_disk else None
+            self._before = noise.read(self._how.cpus)
+            self._open.callback(self._read_after)
+        for sampler in (self._sampler, self._apart):
+            if sampler is not None:
+                self._open.enter_context(sampler)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def seen(self, done: Completed, samples: dict[str, float]) -> Seen:
+        """Say what was seen of a command that has ended, and of which the tool gave ``samples``."""
+        cost, said, complaints = None, dict[str, float](), list[str]()
+        count = len(self._how.cpus)
+        if self.timeline is not None and self._sampler is not None:
+            add_counts(self.timeline, self._sampler, self._counters)
+            busy_s = self._after.busy_s - self._before.busy_s
+            cost = self._sampler.beside(busy_s, count, samples.get("tool_duration"))
+            said = noise.between(self._before, self._after, done.duration_s, count, cost)
+            counts = self._how.foreign_counts
+            complaints = noise.complaints(said, done.duration_s, count, foreign_counts=counts)
+            said |= disk.between(self._disk_before, self._disk_after)
+        if self._outside is not None and self._apart is not None and self._apart.cost is not None:
+            # A tool's start is no load, and would make a busy machine look half idle.
+            lasted_s = samples.get("tool_duration", done.duration_s)
+            used = self._outside.use(self._apart.cost, self._apart.busiest_s, lasted_s)
+            said |= used
+            complaints += self._outside.complaints(used, spins=self._workload.spins)
+        return Seen(cost, said, complaints)
+
+    def _read_after(self) -> None:
+        self._after = noise.read(self._how.cpus)
+        self._disk_after = disk.read() if self._has_disk else None
+
+
+def add_counts(timeline: Timeline, sampler: Sampler, counters: Counters | None) -> None:
+    """Put beside the readings what was counted in other ways, or why it was not."""
+    timeline.add([sampler.timeslices])
+    if counters is None:
+        timeline.add(uncounted(WARM_UPS_ONLY))
+        return
+    used_s = sampler.cost.all_cpu_s if sampler.cost is not None else None
+    timeline.add(counters.series(used_s), counters.cost_s)
