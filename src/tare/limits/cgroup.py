@@ -59,11 +59,6 @@ for controller in cpuset memory cpu cpuacct freezer pids; do
         fi ;;
     esac
 done
-# Those that only count: disk traffic, and perf's events, which go by the groups of the second or,
-# where that is not mounted, of the third.
-for tree in blkio perf_event unified; do
-    [ ! -f $root/$tree/cgroup.procs ] || mkdir -p "$root/$tree/$path"
-done
 """
 
 # exec, so that the command is the very process that entered.
@@ -75,10 +70,6 @@ if [ -f $root/cgroup.controllers ]; then
 else
     for controller in cpuset memory cpu cpuacct freezer pids; do
         echo $$ > "$root/$controller/$path/cgroup.procs" || exit 125
-    done
-    for tree in blkio perf_event unified; do
-        [ ! -f "$root/$tree/$path/cgroup.procs" ] ||
-            echo $$ > "$root/$tree/$path/cgroup.procs" || exit 125
     done
 fi
 exec "$@"
