@@ -172,7 +172,9 @@ def test_a_conmon_killed_while_a_workload_runs(own_place, traces, settles):
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
 
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(measure, stack, workload, command, [int(stack.cpuset)], 60)
+        running = pool.submit(
+            measure, stack, workload, command, 60, Watching(cpus=[int(stack.cpuset)])
+        )
         assert await_true(works, timeout_s=SEEN_S)
         Group(Host(), f"tare/{site.name}-0/conmon").kill()
         outcome = running.result()
