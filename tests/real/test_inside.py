@@ -136,6 +136,7 @@ def test_a_reader_in_a_guest_that_died_says_so_in_the_next_trial(guest):
     assert all(one.reason.startswith("not available here: ") for one in after.series())
 
 
+@pytest.mark.slow
 def test_a_study_stores_what_the_machine_inside_did(lab, tmp_path):
     stacks = ("host", "host/uml")
     (tmp_path / "study.yaml").write_text(lab.declare(*stacks, blocks=1))

@@ -8,7 +8,7 @@ from tare.compare import compare
 from tare.model import Kind
 from tare.stats.sequential import Verdict
 
-STUDIES = 1000
+STUDIES = 600
 TRUTH = 1.03
 ALARMS = (Verdict.SLOWER, Verdict.FASTER)
 
