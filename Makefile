@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 
 # What the tests must find on this host; a lack is an error, not a skip.
-REQUIRED := root browser sshd docker podman gvisor lxc nspawn bubblewrap qemu uml ssh libvirt vsphere
+REQUIRED := root browser perf sshd docker podman gvisor lxc nspawn bubblewrap qemu uml ssh libvirt vsphere
 REQUIRE := $(foreach one,$(REQUIRED),--require $(one))
 
 help:            ## list the targets

@@ -1,17 +1,19 @@
 """Times `tare show` and `tare report` on simulated results of 100,000 trials with samples.
 
-Each step is a process of its own, as on the command line. Run: python benchmarks/report_scale.py
+Each step is the command in a process of its own. Run: python benchmarks/report_scale.py
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tare.cli import main as tare
 from tare.model import (
     Better,
     Cell,
@@ -45,6 +48,25 @@ COSTS = (1.0, 1.03, 6.0, 6.5, 1.0)
 SHAPES = ((40, 2500), (1000, 100))
 BARS = {"show": (10.0, 600.0), "report": (15.0, 1000.0)}
 """Seconds and megabytes."""
+NOISE = {
+    "steal psi_cpu_full psi_memory_some psi_memory_full psi_io_some psi_io_full swapped_pages": 0.0,
+    "major_faults": 0.0,
+    "foreign": 0.0035,
+    "psi_cpu_some": 0.0246,
+    "context_switches": 90.0,
+    "load": 0.36,
+}
+RESOURCES = {
+    "host_disk_reads host_disk_read_bytes layer_major_faults host_major_faults": 0.0,
+    "host_context_switches host_page_faults layer_page_faults host_disk_writes": 328.0,
+    "host_disk_written_bytes host_network_bytes": 81_920.0,
+    "layer_cpu_s layer_cpu_user_s layer_cpu_system_s layer_cpus_mean layer_cpus_most": 0.308,
+    "layer_memory_bytes_mean layer_memory_bytes_most layer_memory_peak_bytes": 5.13e7,
+    "layer_pids_mean layer_pids_most": 3.0,
+    "layer_memory_byte_seconds": 1.69e7,
+    "monitor_cpu_s": 0.0022,
+}
+"""What a trial of the self-test on the host had of either, about."""
 FIGURES = 50
 """So many figures of each trial the samples hold."""
 TIMES_S = (0.0004, 1.0004, 1.0208)
@@ -99,9 +121,16 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
         host=HostCost(cpu_s=0.9, run_delay_s=0.01, all_cpu_s=1.0, coverage=1.0, threads=3),
         phases_s={"resume": 0.01, "setup": 0.0, "command": 1.0, "parse": 0.0001, "store": 0.002},
     )
+
+    def draw() -> float:
+        return float(np.exp(rng.normal(0, 0.04)))
+
+    def readings(usual: Mapping[str, float]) -> dict[str, float]:
+        return {name: value * draw() for names, value in usual.items() for name in names.split()}
+
     with (folder / "trials.jsonl").open("w") as file:
         for slot in slots:
-            factor = COSTS[slot.slot % 5] * float(np.exp(rng.normal(0, 0.04)))
+            factor = COSTS[slot.slot % 5] * draw()
             samples = {"throughput": 1e8 / factor, "latency": 4e-5 * factor, "latency_max": 1e-3}
             status = Status.SUSPECT if rng.random() < 0.01 else Status.OK
             reason = "the host was loaded" if status is Status.SUSPECT else ""
@@ -113,6 +142,8 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
                 samples=samples,
                 status=status,
                 reason=reason,
+                noise=readings(NOISE),
+                resources=readings(RESOURCES),
             )
             file.write(json.dumps({"format": 1, **asdict(trial)}, separators=(",", ":")) + "\n")
     return slots
@@ -155,28 +186,11 @@ def make_samples(folder: Path, slots: Sequence[Slot]) -> None:
         pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
-def show(folder: Path) -> None:
-    """What `tare show` does."""
-    from rich.console import Console
-
-    from tare.report import describe, show
-    from tare.store import load
-
-    Console(file=(folder / "show.txt").open("w"), width=120).print(show(describe(load(folder))))
-
-
-def report(folder: Path) -> None:
-    """What `tare report` does."""
-    from tare.report import write_report
-    from tare.store import load
-
-    write_report(load(folder), folder)
-
-
 def main() -> int:
     if len(sys.argv) > 1:
         start = time.monotonic()
-        {"show": show, "report": report}[sys.argv[1]](Path(sys.argv[2]))
+        with contextlib.redirect_stdout(io.StringIO()):
+            tare(sys.argv[1:])
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{time.monotonic() - start:.2f} {time.process_time():.2f} {peak:.0f}")
         return 0

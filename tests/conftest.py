@@ -9,6 +9,8 @@ import pytest
 from tare import layer
 from tare.errors import TareError
 from tare.machine import Host
+from tare.monitors import perf
+from tare.monitors.threads import ROOT
 
 
 def _root():
@@ -28,9 +30,25 @@ def _browser():
     return None if shutil.which("chromium") else "chromium is not installed"
 
 
+def _perf():
+    """Say why the kernel counts nothing by control group here, for whatever reason."""
+    if reason := _root():
+        return reason
+    with perf.Counters(".") as counters:
+        pass
+    return next(s.reason for s in counters.series(0.0) if s.name == "context_switches") or None
+
+
+def _hierarchies():
+    """Say so where a process is in one control group, and not in one of every controller."""
+    return None if (ROOT / "cpuacct").exists() else f"{ROOT} is one hierarchy of control groups"
+
+
 CAPABILITIES = {
     "root": _root,
     "browser": _browser,
+    "perf": _perf,
+    "cgroup-v1": _hierarchies,
     "qemu": lambda: _layer("qemu-tcg"),
     "ssh": _has("sshd"),
     "sshd": _has("sshd"),

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.needs("browser")
 LINES = "tr[data-platform]:visible"
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 FOCUS = "document.activeElement.textContent"
+RENDERED = """() => [...new Set([...document.querySelectorAll("main > section")]
+  .map((one) => getComputedStyle(one).contentVisibility))]"""
 LIGHT, DARK = "rgb(254, 254, 254)", "rgb(20, 23, 27)"
 
 
@@ -186,6 +188,9 @@ def wide(page):
     """How far anything in view reaches beyond the right edge, in pixels."""
     return page.evaluate(
         """() => {
+          for (const section of document.querySelectorAll("main > section")) {
+            section.style.contentVisibility = "visible"; // else what is out of view is left out
+          }
           const parts = [document.documentElement, ...document.querySelectorAll("dialog[open]")];
           return Math.max(...parts.map((one) => one.scrollWidth - one.clientWidth));
         }"""
@@ -241,9 +246,11 @@ def test_on_paper_everything_is_open_and_controls_are_gone(visit, report):
     assert tests.is_visible()
     assert page.locator("#find, #theme, nav, #by-order").locator("visible=true").count() == 0
     assert page.locator("th button", has_text="cost").first.is_visible()
+    assert page.evaluate(RENDERED) == ["visible"]
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
     assert not tests.is_visible()
+    assert page.evaluate(RENDERED) == ["auto"]
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
@@ -306,11 +313,38 @@ def test_ten_thousand_trials_are_one_file_that_filters_at_once(visit, tmp_path, 
     assert page.locator("#trial-count").inner_text().endswith(f" of {len(results.trials):,} trials")
 
 
+def test_more_lines_are_shown_on_demand_until_something_is_chosen(visit, tmp_path):
+    results = of_many_workloads(tmp_path, 20, blocks=1)
+    page = visit(write(results, tmp_path))
+    planned = [row.get_attribute("data-platform") for row in page.locator(LINES).all()]
+    assert page.locator("#shown").inner_text() == f"{len(results.plan.cells)} lines"
+    for shown, more in ((50, "Show 50 more"), (100, "Show 20 more"), (120, "")):
+        assert len(platforms(page)) == shown
+        assert page.locator("#rest").is_visible() == bool(more)
+        if more:
+            assert page.locator("#rest").inner_text() == more
+            page.click("#rest")
+            focused = page.locator(LINES).nth(shown).locator("a:focus")
+            assert focused.count() == 1
+    assert len(planned) == 50
+    assert platforms(page)[:50] == planned
+    page.locator("th[data-key=platform] button").click()
+    assert page.evaluate(FOCUS).strip() == "platform"
+    assert len(platforms(page)) == 50
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert platforms(page) == sorted(platforms(page))
+    assert len(platforms(page)) == 120
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert len(platforms(page)) == 50
+    page.locator("a[data-trials]:visible").last.click()
+    assert page.locator("#trial-list").is_visible()
+
+
 def test_a_larger_study_has_its_trials_on_pages_beside_the_report(visit, tmp_path, monkeypatch):
     monkeypatch.setattr("tare.report.trials_page.MAX_TRIALS", 100)
     into = tmp_path / "else where"
     page = visit(write(make_results(folder=tmp_path / "results"), into))
-    assert "too much for one file" in page.locator("main").inner_text()
+    assert "too much for one file" in page.locator("main").text_content()
     page.locator("tr[data-platform='host/docker'] .verdict a").first.click()
     assert page.locator("h1").inner_text() == "sysbench_cpu on host/docker"
     assert page.locator("#trial-count").inner_text() == "13 trials"

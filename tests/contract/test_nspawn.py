@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.containers import Broken, assert_a_killed_init_ends_all
 from tare.errors import LayerError
 from tare.machine import check, text
 
@@ -21,22 +22,7 @@ def leader_of(stack):
 def test_a_container_whose_init_is_killed_ends_its_commands_and_is_left_like_any_other(
     place, layers_of, traces, settles
 ):
-    site = place.site()
-    stack = place.open(layers_of("host/nspawn"), site)
-    begun = Path(site.folder, f"{site.name}-0", "data", "begun")
-
-    with ThreadPoolExecutor() as pool:
-        script = "touch /data/begun; exec sleep 300"
-        running = pool.submit(stack.machine.run, ["sh", "-c", script], timeout_s=60)
-        assert settles(begun.exists)
-        os.kill(leader_of(stack), signal.SIGKILL)
-        done = running.result()
-
-    assert done.returncode != 0
-    assert not done.timed_out
-    assert stack.machine.run(["true"]).returncode != 0
-    stack.close()
-    assert settles(lambda: not traces(site.name)), traces(site.name)
+    assert_a_killed_init_ends_all(place, layers_of("host/nspawn"), leader_of, traces, settles)
 
 
 def test_a_container_whose_nspawn_is_killed_is_left_like_any_other(
@@ -52,16 +38,6 @@ def test_a_container_whose_nspawn_is_killed_is_left_like_any_other(
     assert settles(lambda: not traces(site.name)), traces(site.name)
     place.undo_again(site.name)
     assert not Path("/run/systemd/nspawn/propagate", f"{site.name}-0").exists()
-
-
-class Broken:
-    """A userland without a shell, so without anything that could be the first process."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def tree(self, machine):
-        return str(self.folder)
 
 
 def test_a_userland_that_cannot_run_says_why_and_leaves_nothing(place, layers_of, traces, tmp_path):

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tare import layer
-from tare.engines.vsphere import Server, Session
+from tare.engines.vsphere import Server
+from tare.engines.vsphere_api import Session
 from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.ledger import Ledger, Scope, clean, leftovers
 from tare.machine import Host, await_true, check, get, put, text

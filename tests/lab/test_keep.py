@@ -11,6 +11,8 @@ import pytest
 
 from tare import cli, layer
 from tare.engines import lab as engine
+from tare.engines.lab_machine import HYPERVISORS
+from tare.engines.qemu import tell
 from tare.errors import LayerError
 from tare.home import home
 from tare.ledger import Entry, leftovers
@@ -20,7 +22,7 @@ from tare.machine import Host, text
 @pytest.fixture
 def kept():
     """A lab that is up; whatever becomes of it, it is taken down."""
-    if any(engine.find(hypervisor) for hypervisor in engine.HYPERVISORS):
+    if any(engine.find(hypervisor) for hypervisor in HYPERVISORS):
         pytest.skip("a lab is up on this host, and is not ours to take down")
     assert cli.main(["lab", "up"]) == cli.DONE
     try:
@@ -36,7 +38,7 @@ def tare(*words):
 
 def runs(lab):
     """Whether its CPUs run: QEMU is asked, past the lab's own book-keeping."""
-    *_, state = engine.tell(Host(), f"{lab.folder}/monitor", ("query-status", {}))
+    *_, state = tell(Host(), f"{lab.folder}/monitor", ("query-status", {}))
     return state["status"] == "running"
 
 

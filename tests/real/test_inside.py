@@ -13,7 +13,7 @@ import pytest
 from contract.conftest import LIMITS, _place
 from tare import layer
 from tare.machine import await_true, check
-from tare.monitors.inside import Watch, reader_of
+from tare.monitors.inside import Listener, reader_of
 from tare.monitors.series import HOST, MACHINE
 from tare.monitors.timeline import Timeline
 from tare.store import load
@@ -125,7 +125,7 @@ def test_a_reader_in_a_guest_that_died_says_so_in_the_next_trial(guest):
     with guest.timeline() as timeline:
         os.kill(int(Path(guest.instance.folder, "pid").read_text()), signal.SIGKILL)
         guest.instance.stop(hard=True)  # which hangs the connection up, as its clean-up does
-    after = Watch(guest.reader)
+    after = Listener(guest.reader)
     after.open()
     after.first(0.0)
 

@@ -1,4 +1,4 @@
-"""Studies on the simulated layer, run by the real runner in a folder where fsync costs nothing."""
+"""Studies on the simulated layer, run in a folder where fsync costs nothing; what a layer gets."""
 
 import os
 import shutil
@@ -12,10 +12,14 @@ import yaml
 
 from tare import detection, facts, layers, runner
 from tare.home import home
+from tare.layer import Site
+from tare.ledger import Ledger, Scope, Services
 from tare.machine import Host
 from tare.runner.pool import Pool
 from tare.store import Writer, load
 from tare.study import make_plan, read_study
+from unit.fakes import Userland
+from unit.makers import LIMITS
 
 IN_MEMORY = "/dev/shm"  # noqa: S108 - a folder of a random name is made in it
 PLUGINS = str(Path(__file__).parent / "plugins")
@@ -92,3 +96,20 @@ def scripted(monkeypatch):
     module.plot, module.made = None, []
     yield module
     module.plot = None
+
+
+@pytest.fixture
+def site(tmp_path):
+    """What a layer is given on a fake machine, with a real ledger."""
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    yield Site(
+        name="tare-x-0-0",
+        session="x",
+        folder="/run/x",
+        limits=LIMITS,
+        cpuset="1,3",
+        scope=Scope(ledger),
+        services=Services(ledger),
+        userland=Userland(),
+    )
+    ledger.close()

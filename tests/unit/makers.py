@@ -13,6 +13,7 @@ from tare.model import (
     Unit,
 )
 from tare.store import Writer
+from tare.store.samples import Samples
 
 TIME = Metric("time", Unit.SECOND, Better.LOWER)
 RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
@@ -51,7 +52,7 @@ def make_plan(*cells, metrics=(TIME,), baseline=None, study="made", slots=(), **
 
 
 def make_trial(cell, block=0, **others):
-    """A measured trial that went well; it has no samples unless they are given."""
+    """A measured trial of a cell, or its id; it went well, and has no samples unless given."""
     given = {
         "block": block,
         "slot": 0,
@@ -59,7 +60,7 @@ def make_trial(cell, block=0, **others):
         "instance": "1",
         "status": Status.OK,
     }
-    return Trial(cell=cell.id, **given | others)
+    return Trial(cell=getattr(cell, "id", cell), **given | others)
 
 
 def store(side, folder):
@@ -71,3 +72,11 @@ def store(side, folder):
         writer.trial(trial, None)
     writer.close()
     return folder
+
+
+def store_samples(folder, *told):
+    """Write what was read over time: of each trial some series, or None."""
+    session = Samples(folder)
+    for trial, series in told:
+        session.add(trial, series or ())
+    session.close()

@@ -249,6 +249,10 @@ def test_a_constraint_is_kept_or_broken_with_its_number():
     assert (memory.keeps, isolation.keeps) == (Keeps.MISSING, Keeps.MISSING)
     assert base.constraints[0].keeps is Keeps.KEPT
     assert kvm.constraints[0].keeps is Keeps.MISSING
+    assert (startup.reason, "lifecycle study" in memory.reason) == ("", True)
+    assert [one.is_measurable for one in docker.constraints] == [True, True, False]
+    assert "nothing in Tare measures this yet" in isolation.reason
+    assert "leave the constraint out" in isolation.reason
     assert (docker.is_excluded, docker.rank) == (True, None)
     assert (kvm.is_excluded, kvm.rank) == (False, 2)
     assert [place.platform for place in found.places] == ["base", "kvm", "docker"]
@@ -414,7 +418,7 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert ranking.split()[:3] == ["1", "docker", "1.325\N{MULTIPLICATION SIGN}"]
     assert beside.split()[:3] == ["docker", "2.000\N{MULTIPLICATION SIGN}", "disk"]
     assert "250 ms, kept" in constraints
-    assert constraints.rstrip().endswith("missing measurement")
+    assert constraints.rstrip().endswith("nothing measures it yet")
     assert "startup_s, at most 1 s" in said
     (base,) = [line for line in lines if "9 s, broken" in line]
     assert base.startswith("base")
@@ -422,7 +426,8 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert "docker and kvm would be equal if cpu had 67 % of the time instead of 75 %." in said
     assert "Without cpu, kvm would be first" in said
     assert "disk on <script>: the study does not measure it" in said
-    assert "isolation_loss: what it loses beside a greedy neighbour" in said
+    assert "isolation_loss: what it loses beside a greedy neighbour: nothing in Tare" in said
+    assert "Whether it keeps isolation_loss is not known: see the missing measurements." in said
 
 
 def test_the_command_gives_facts_for_programs(folder, capsys):

@@ -1,54 +1,28 @@
 """How bwrap is called, and how its sandbox is entered."""
 
+from dataclasses import replace
+
 import pytest
 
 from tare import layer
 from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.layers import bubblewrap
-from tare.ledger import Ledger, Scope, Services
-from tare.machine import Completed
-from tare.model import Limits
+from unit import fakes
 
 
-class Userland:
-    def tree(self, machine):
-        return "/cache/tree"
+class Fake(fakes.Fake):
+    """A machine where commands with some words in theirs fail, and say something."""
 
-
-class Fake:
-    """A machine where commands with some words fail, and say something."""
-
-    name, ephemeral = "host", False
-
-    def __init__(self, **failing):
-        self.failing, self.asked = failing, []
-
-    def host_argv(self, argv):
-        return list(argv)
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        self.asked.append(list(argv))
-        for word, why in self.failing.items():
+    def answer(self, argv):
+        for word, why in self.answers.items():
             if any(word in given for given in argv):
-                return Completed(tuple(argv), 1, b"", why, 0.0)
-        return Completed(tuple(argv), 0, b"bubblewrap 1\n", b"", 0.0)
+                return 1, b"", why
+        return 0, b"bubblewrap 1\n"
 
 
 @pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield layer.Site(
-        name="tare-x-0-0",
-        session="x",
-        folder="/run/x",
-        limits=Limits(cpus=1, memory_bytes=2**30),
-        cpuset="1",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=Userland(),
-        deadline_s=0.1,
-    )
-    ledger.close()
+def site(site):
+    return replace(site, cpuset="1", deadline_s=0.1)
 
 
 def started(site, **settings):

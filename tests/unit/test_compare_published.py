@@ -9,29 +9,25 @@ import pytest
 from tare import cli, workload
 from tare.cli.compare import sorted_out
 from tare.errors import ConfigError
-from tare.model import (
-    Better,
-    Cell,
-    Design,
-    Kind,
-    Limits,
-    Metric,
-    Plan,
-    Repetition,
-    Slot,
-    Status,
-    Trial,
-    Unit,
-)
+from tare.model import Better, Design, Metric, Slot, Status, Unit
 from tare.published import Statistic, load, studies
-from tare.published.beside import NOT_HERE, NOTHING_BESIDE, UNKNOWN, Ours, beside, unpublished
+from tare.published.beside import (
+    NOT_HERE,
+    NOTHING_BESIDE,
+    UNKNOWN,
+    Ours,
+    beside,
+    by_likeness,
+    unpublished,
+)
 from tare.published.by_study import cole2022, hpe2016, huang2019, laine2017
 from tare.published.counterparts import Measure, has_limits, made_of, platforms_for, words_of
 from tare.published.printed import PARTS, POINTS, Printed
 from tare.stats.signed_rank import Interval
-from tare.store import Writer
 from tare.study import load_study, make_plan
 from tare.study.lifecycle import Lifecycle
+from unit.makers import LIMITS, make_cell, make_trial, store
+from unit.makers import make_plan as plan_of
 
 RATE = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
@@ -44,7 +40,6 @@ METRICS = {
     "sysbench_cpu": (EVENTS,),
     "linpack": (FLOPS,),
 }
-SMALL = Limits(cpus=1, memory_bytes=2**30)
 STACKS = {
     "native": "host",
     "docker": "host/docker",
@@ -65,55 +60,44 @@ def make_ours(work, costs, *, stacks=STACKS, unavailable=(), wobble=0.0, **repet
     """
     workload_name, params = work
     cells = {
-        name: Cell(
-            platform=name,
-            stack=stacks[name],
-            settings=(),
-            workload=workload_name,
-            params=tuple(params.items()),
-            limits=SMALL,
+        name: make_cell(
+            name, stack=stacks[name], workload=workload_name, params=tuple(params.items())
         )
         for name in costs
     }
-    plan = Plan(
-        study="made",
-        seed=1,
-        baseline=next(iter(costs)),
-        cells=(*cells.values(), replace(next(iter(cells.values())), control=True)),
+    control = replace(next(iter(cells.values())), control=True)
+    plan = plan_of(
+        *cells.values(),
+        control,
         metrics={workload_name: METRICS[workload_name]},
-        repetition=Repetition(max_blocks=BLOCKS, instances=1, **repetition),
         slots=tuple(
             Slot(block=block, slot=place, cell=cell.id, instance=0)
             for block in range(BLOCKS)
             for place, cell in enumerate(cells.values())
         ),
+        max_blocks=BLOCKS,
+        instances=1,
+        **repetition,
     )
     trials = [
-        make_trial(cell, block, costs[name], wobble, name in unavailable)
+        trial_of(cell, block, costs[name], wobble, name in unavailable)
         for block in range(BLOCKS)
         for name, cell in cells.items()
     ]
     return Ours(plan, trials, FACTS)
 
 
-def make_trial(cell, block, cost, wobble, unavailable):
+def trial_of(cell, block, cost, wobble, unavailable):
+    given = {"instance": f"abc123-0-{cell.platform}", "duration_s": 1.0}
+    if unavailable:
+        return make_trial(cell, block, status=Status.UNAVAILABLE, reason="no /dev/kvm", **given)
     place = list(STACKS).index(cell.platform) if cell.platform in STACKS else 1
     cost *= math.exp(wobble * place * (1 if block % 2 else -1))
     samples = {
         one.name: cost if one.better is Better.LOWER else 1000 / cost
         for one in METRICS[cell.workload]
     }
-    return Trial(
-        cell=cell.id,
-        block=block,
-        slot=0,
-        kind=Kind.MEASURED,
-        instance=f"abc123-0-{cell.platform}",
-        status=Status.UNAVAILABLE if unavailable else Status.OK,
-        reason="no /dev/kvm" if unavailable else "",
-        duration_s=1.0,
-        samples={} if unavailable else samples,
-    )
+    return make_trial(cell, block, samples=samples, **given)
 
 
 @pytest.fixture
@@ -121,16 +105,6 @@ def folder(tmp_path):
     """Results of writes as a directory."""
     ours = make_ours(WRITES, {"native": 1, "docker": 1.25, "kvm": 2})
     return store(ours, tmp_path / "results")
-
-
-def store(ours, folder):
-    writer = Writer(folder)
-    writer.start("name: made\n", ours.plan)
-    writer.facts(ours.facts)
-    for trial in ours.trials:
-        writer.trial(trial, None)
-    writer.close()
-    return folder
 
 
 def by_platform(part):
@@ -271,10 +245,10 @@ def test_a_stack_is_put_into_the_words_of_studies():
 
 
 def test_limits_in_a_name_must_be_ours():
-    assert has_limits("kvm", SMALL)
-    assert has_limits("docker 1cpu/1024MiB", SMALL)
-    assert not has_limits("docker 2cpu/2048MiB", SMALL)
-    assert not has_limits("docker 1cpu/2048MiB", SMALL)
+    assert has_limits("kvm", LIMITS)
+    assert has_limits("docker 1cpu/1024MiB", LIMITS)
+    assert not has_limits("docker 2cpu/2048MiB", LIMITS)
+    assert not has_limits("docker 1cpu/2048MiB", LIMITS)
 
 
 def test_one_platform_of_ours_does_not_stand_for_two():
@@ -440,13 +414,9 @@ MEASURED = {
 def test_every_preset_stands_beside_its_study(preset):
     plan = make_plan(load_study(preset, scale="quick"), seed=1)
     trials = [
-        Trial(
-            cell=cell.id,
-            block=block,
-            slot=0,
-            kind=Kind.MEASURED,
-            instance="abc123-0-x",
-            status=Status.OK,
+        make_trial(
+            cell,
+            block,
             samples={metric.name: 1.0 for metric in plan.metrics[cell.workload]},
         )
         for block in range(3)
@@ -508,6 +478,52 @@ def test_the_command_prints_facts_for_programs(folder, capsys):
     assert row["published"]["differences"] == {"difference from Felter et al. 2015": -2}
     assert len(part["not_measured"]) + len(part["rows"]) == 376 - 1 - 1  # Felter's kvm and docker
     assert [one["metric"] for one in told["not_published"]] == ["requests", "requests"]
+
+
+def two_sizes():
+    """Results in which two cells of each platform measure what a row is of, one of them closer."""
+    near, far = (
+        make_ours(("linpack", {"size": size}), {"native": 1, "docker": 1.1, "kvm": cost})
+        for size, cost in ((39_000, 1.2), (4_000, 1.5))
+    )
+    near.plan = replace(
+        near.plan,
+        cells=(*near.plan.cells, *far.plan.cells),
+        slots=(*near.plan.slots, *far.plan.slots),
+    )
+    near.trials = [*near.trials, *far.trials]
+    return near
+
+
+def test_of_several_cells_that_measure_the_same_the_most_alike_stands_beside():
+    part = beside("hpe2016", two_sizes())
+    alike, others = by_likeness(part.pairs)
+    stands, left_out = (
+        {pair.ours.cell.params[0][1] for pair in some if "39k" in pair.printed.row.workload}
+        for some in (alike, others)
+    )
+
+    assert (stands, left_out) == ({39_000}, {4_000})
+    assert len(alike) + len(others) == len(part.pairs)
+    # Of the row of another size both differ in one thing.
+    both = {pair.ours.cell.params for pair in alike if "79k" in pair.printed.row.workload}
+    assert len(both) == 2
+
+
+def test_the_table_has_what_the_figures_have_and_names_the_rest(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "220")
+    folder = store(two_sizes(), tmp_path / "results")
+    assert tare("compare", folder, "hpe2016") == 0
+    said = capsys.readouterr().out
+    table, _, rest = said.partition("LESS LIKE THE STUDY")
+    lines = [line for line in table.splitlines() if line.startswith("linpack")]
+    others = [line for line in rest.splitlines() if ": linpack · size 4,000: flops on " in line]
+
+    assert tare("compare", folder, "hpe2016", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["studies"][0]["rows"]
+    assert len(lines) == sum(row["most_alike"] for row in rows) < len(rows)
+    assert others
+    assert all("size 39k" in line and "size 4,000, there 39,000)" in line for line in others)
 
 
 def test_what_is_undecided_or_not_as_in_the_study_is_told(tmp_path, capsys):

@@ -2,15 +2,16 @@
 
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tare.compare.side import Side
 from tare.errors import OutputNotUnderstood
 from tare.machine import Completed
 from tare.model import Better, Kind, Metric, Status, Unit
+from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.courses import MAX_OTHERS, chosen
 from tare.report.figures import figures
@@ -18,11 +19,12 @@ from tare.report.figures.courses import FIGURE_SPACE, MAX_IN_LINE
 from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.lanes import at
 from tare.report.render import PHONE, WIDE, svg
-from tare.report.theme import BAD, DARK
+from tare.report.theme import BAD
 from tare.store import load, samples
-from tare.store.samples import Samples
 from tare.workloads.sysbench_cpu import Workload as Primes
-from unit.makers import make_cell, make_plan, make_trial, store
+from unit.drawing import assert_drawable
+from unit.invented import HOSTILE, LONG
+from unit.makers import make_cell, make_plan, make_trial, store, store_samples
 
 RECORDED = Path(__file__).parents[1] / "workloads/sysbench_cpu/threads-2.stdout"
 PRIMES = {"sysbench_cpu": {"max_prime": 10000, "threads": 2, "time": "3 s"}}
@@ -33,55 +35,31 @@ P99 = Metric("latency_p99", Unit.SECOND, Better.LOWER)
 JITTER = Metric("jitter", Unit.SECOND, Better.LOWER)
 FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
 METRICS = (RATE, P50, P99, JITTER, FAILED)
-LONG = "host/qemu-tcg/docker with a name that somebody made very long, to be exact about all of it"
-HOSTILE = '<script>alert("1")</script>'
 
 
-@dataclass(frozen=True)
-class Series:
-    name: str
-    times_s: tuple = ()
-    values: tuple = ()
-    source: str = "work"
-    device: str = ""
-    is_counter: bool = False
-    reason: str = ""
-
-
-@dataclass
-class Side:
-    plan: object
-    trials: list
-    facts: dict
+def course(name, times_s=(), values=(), *, source="work", reason=""):
+    return Series(source, name, times_s, values, is_counter=False, reason=reason)
 
 
 def stored(folder, told, *, metrics=METRICS):
     """Store a study; ``told`` gives by platform the value and the series of each of its trials."""
     cells = [make_cell(name, workload="web") for name in told]
-    trials, series = [], []
+    trials = []
     for cell, name in zip(cells, told, strict=True):
         for block, (value, some) in enumerate(told[name]):
-            lost = isinstance(value, Status)
-            samples_of = {} if lost else {metrics[0].name: value}
-            status = value if lost else Status.OK
-            trial = make_trial(
-                cell, block, samples=samples_of, status=status, reason="no answer" if lost else ""
-            )
-            trials.append(trial)
-            series.append(some)
-    store(Side(make_plan(*cells, metrics=metrics), trials, {}), folder)
-    session = Samples(folder)
-    for trial, some in zip(trials, series, strict=True):
-        if some:
-            session.add(trial, some)
-    session.close()
+            given = {"samples": {metrics[0].name: value}}
+            if isinstance(value, Status):
+                given = {"status": value, "reason": "no answer"}
+            trials.append((make_trial(cell, block, **given), some))
+    store(Side(make_plan(*cells, metrics=metrics), [one for one, _ in trials], {}), folder)
+    store_samples(folder, *trials)
     return describe(load(folder))
 
 
 def line(value=1000.0, seconds=10, name="throughput", **others):
     times_s = tuple(float(second) for second in range(1, seconds + 1))
     values = value if isinstance(value, tuple) else (value,) * seconds
-    return Series(name, times_s, values, **others)
+    return course(name, times_s, values, **others)
 
 
 def courses(found):
@@ -168,7 +146,7 @@ def test_nothing_told_is_nothing_drawn(tmp_path):
     assert courses(stored(tmp_path / "none", {"host": [(1.0, ())] * 3})) == []
     other = [(1.0, [line(source="host", name="cpu_s")])] * 3
     assert courses(stored(tmp_path / "other", {"host": other})) == []
-    why = [(1.0, [Series("throughput", reason="no lines")])] * 3
+    why = [(1.0, [course("throughput", reason="no lines")])] * 3
     assert courses(stored(tmp_path / "why", {"host": why})) == []
 
 
@@ -199,7 +177,7 @@ def test_the_median_is_strong_and_the_others_are_thin_on_one_scale(tmp_path):
 
 
 def test_failures_are_marked_and_no_line(tmp_path):
-    shares = Series("failed", (1.0, 2.0, 3.0), (0.0, 0.25, 0.0))
+    shares = course("failed", (1.0, 2.0, 3.0), (0.0, 0.25, 0.0))
     found = stored(tmp_path, {"host": [(5.0, [line(5.0, 3), shares])]})
 
     (figure,) = courses(found)
@@ -212,7 +190,7 @@ def test_failures_are_marked_and_no_line(tmp_path):
 
 
 def test_failures_after_the_last_answer_are_within_the_axis(tmp_path):
-    shares = Series("failed", (1.0, 2.0, 3.0, 4.0), (0.0, 0.0, 1.0, 1.0))
+    shares = course("failed", (1.0, 2.0, 3.0, 4.0), (0.0, 0.0, 1.0, 1.0))
 
     (figure,) = courses(stored(tmp_path, {"host": [(5.0, [line(5.0, 2), shares])]}))
     (column,) = columns(figure.draw(WIDE))
@@ -223,7 +201,7 @@ def test_failures_after_the_last_answer_are_within_the_axis(tmp_path):
 
 
 def test_without_failures_there_is_no_word_of_them(tmp_path):
-    shares = Series("failed", (1.0, 2.0), (0.0, 0.0))
+    shares = course("failed", (1.0, 2.0), (0.0, 0.0))
 
     (figure,) = courses(stored(tmp_path, {"host": [(5.0, [line(5.0, 2), shares])]}))
 
@@ -231,7 +209,7 @@ def test_without_failures_there_is_no_word_of_them(tmp_path):
 
 
 def test_a_stall_breaks_the_line_and_a_value_alone_is_a_point(tmp_path):
-    stalled = Series("latency_p50", (1.0, 2.0, 3.0, 7.0, 12.0, 13.0), (1e-3,) * 6)
+    stalled = course("latency_p50", (1.0, 2.0, 3.0, 7.0, 12.0, 13.0), (1e-3,) * 6)
     found = stored(tmp_path, {"host": [(5.0, [stalled])]})
 
     (column,) = columns(courses(found)[0].draw(WIDE))
@@ -265,7 +243,7 @@ def test_times_far_apart_are_on_a_logarithmic_axis_that_is_named(tmp_path):
 def test_a_platform_of_which_nothing_is_told_keeps_its_lane_and_says_why(tmp_path):
     told = {
         "host": [(5.0, [line(5.0)])],
-        "host/docker": [(4.0, [Series("throughput", reason="no line for each second")])],
+        "host/docker": [(4.0, [course("throughput", reason="no line for each second")])],
         "host/kvm": [(Status.DNR, ())],
         "host/old": [(4.0, ())],
     }
@@ -306,9 +284,7 @@ def test_warm_ups_are_not_drawn(tmp_path):
     kinds = (Kind.WARMUP, Kind.MEASURED)
     trials = [make_trial(cell, kind=kind, samples={"throughput": 7.0}) for kind in kinds]
     store(Side(make_plan(cell, metrics=METRICS), trials, {}), tmp_path)
-    session = Samples(tmp_path)
-    session.add(trials[0], [line(9.0)])
-    session.close()
+    store_samples(tmp_path, (trials[0], [line(9.0)]))
 
     assert courses(describe(load(tmp_path))) == []
 
@@ -341,14 +317,14 @@ def full(count):
                     line(tuple(1000 / cost + rng.normal(0, 30, 30)), 30),
                     line(tuple(1e-3 * cost + rng.normal(0, 1e-4, 30)), 30, P50.name),
                     line(tuple(0.2 if s == 12 else 2e-3 for s in range(30)), 30, P99.name),
-                    Series("failed", (13.0,), (0.1,)),
+                    course("failed", (13.0,), (0.1,)),
                 ],
             )
             for block in range(8)
         ]
     if count > 5:
         told["host/layer-1/inner"] = [(Status.DNR, ())] * 3
-        told["host/layer-2/inner"] = [(900.0, [Series("throughput", reason=HOSTILE)])] * 3
+        told["host/layer-2/inner"] = [(900.0, [course("throughput", reason=HOSTILE)])] * 3
     return told
 
 
@@ -356,14 +332,7 @@ def full(count):
 def test_it_can_be_drawn_at_both_widths_in_colours_that_have_a_dark_one(tmp_path, count):
     (figure,) = courses(stored(tmp_path, full(count)))
 
-    for width in (WIDE, PHONE):
-        picture = svg(figure.draw(width))
-        assert float(re.search(r' width="([\d.]+)"', picture)[1]) <= 1.04 * width + 10
-        colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', picture))
-        assert colours - {"none", "transparent"} <= DARK.keys()
-        assert "NaN" not in picture
-        assert "undefined" not in picture
-        assert "<script" not in picture
+    assert_drawable(figure)
 
 
 @pytest.mark.parametrize("value", [0.0, 5e-324, 1e300])

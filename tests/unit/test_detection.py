@@ -9,11 +9,13 @@ from tare.detection import Declared, Detected, disagreements
 from tare.detection.script import CLOCKS, DMI
 from tare.errors import CommandFailed
 from tare.limits.readback import Inside
-from tare.machine import Completed, Host
+from tare.machine import Host
 from tare.model import Limits
-from tare.runner.pool import Fleet, Member, Pool
+from tare.runner.fleet import Fleet, Member
+from tare.runner.pool import Pool
 from tare.stack import Stack
 from tare.study import Platform
+from unit.fakes import Printing
 
 RECORDED = Path(__file__).parent / "detection"
 """Printed by SCRIPT, on a Firecracker micro-VM and in what was started on it; only equal lines for
@@ -37,16 +39,6 @@ def names(stack):
 
 def evidence(stack):
     return "\n".join(said for step in stack for said in step.evidence)
-
-
-class Printing:
-    name = "host/fake"
-
-    def __init__(self, stdout, returncode=0):
-        self.stdout, self.returncode = stdout, returncode
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        return Completed(tuple(argv), self.returncode, self.stdout, b"", 0.0)
 
 
 @pytest.mark.parametrize(

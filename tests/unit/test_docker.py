@@ -9,56 +9,12 @@ from tare.engines import docker as engine
 from tare.engines import oci
 from tare.engines.docker import Daemon
 from tare.errors import Unavailable
-from tare.ledger import Ledger, Scope, Services, leftovers
-from tare.machine import Completed, Host
-from tare.model import Limits
-
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
-
-
-class Userland:
-    id = "1a2b"
-
-    def tar(self, machine):
-        return "/cache/tree.tar"
-
+from tare.ledger import leftovers
+from tare.machine import Host
+from unit.fakes import Fake
 
 RUNTIMES = json.dumps({"runc": {}, "kata": {}}).encode()
 RUNSC = (0, b"runsc version 1\nspec: 1.0.2\n")
-
-
-class Fake:
-    """A machine with a docker whose answers are chosen by the words in a command."""
-
-    name, ephemeral = "host", False
-
-    def __init__(self, **answers):
-        self.answers, self.asked = answers, []
-
-    def host_argv(self, argv):
-        return list(argv)
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        self.asked.append(list(argv))
-        found = [self.answers[word] for word in argv if word in self.answers]
-        returncode, stdout = found[0] if found else (0, b"")
-        return Completed(tuple(argv), returncode, stdout, b"", 0.0)
-
-
-@pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield layer.Site(
-        name="tare-x-0-0",
-        session="x",
-        folder="/run/x",
-        limits=LIMITS,
-        cpuset="1,3",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=Userland(),
-    )
-    ledger.close()
 
 
 def created(site, own=True, **settings):

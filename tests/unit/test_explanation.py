@@ -50,7 +50,7 @@ def study(counters, *, blocks=20, cost=2.0, seed=1, instances=0, change=lambda o
 
 def explain(trials, metrics=(TIME,), **repetition):
     plan = make_plan(HOST, DOCKER, metrics=metrics, **{"max_blocks": 20} | repetition)
-    (found,) = explanations(plan, trials, compare(plan, trials).comparisons)
+    (found,) = explanations(plan, trials, compare(plan, trials))
     return found
 
 
@@ -253,13 +253,13 @@ def test_failed_trials_make_no_pair():
 def test_a_platform_alone_has_nothing_to_explain():
     plan = make_plan(HOST)
     trials = [one for one in study(QUIET) if one.cell == HOST.id]
-    assert explanations(plan, trials, compare(plan, trials).comparisons) == ()
+    assert explanations(plan, trials, compare(plan, trials)) == ()
 
 
 def test_a_control_is_not_explained():
     control = replace(HOST, control=True)
     plan = make_plan(HOST, control)
-    assert explanations(plan, (), compare(plan, ()).comparisons) == ()
+    assert explanations(plan, (), compare(plan, ())) == ()
 
 
 def test_without_trials_or_counters_it_says_so():

@@ -17,7 +17,7 @@ from tare.compare.explanation import Explanation
 from tare.model import Better, Metric, Unit
 from tare.monitors.series import PER_WORK
 from tare.report import as_json, describe, show
-from tare.report.counter_words import WORDS, amount_text, counter_text, unit_of
+from tare.report.counter_words import WORDS, amounts_text, counter_text, unit_of
 from tare.report.explanations import sentences, write_explanations
 from tare.report.exports import latex, markdown
 from tare.report.html import page
@@ -145,22 +145,42 @@ def test_numbers_are_of_as_much_work_as_a_trial_does(work, typical, text):
         ("layer_instructions", 1.2345e10, "12.35 billion"),
         ("layer_instructions", 1.2345e6, "1.234 million"),
         ("layer_page_faults", None, "\N{EN DASH}"),
+        ("layer_cpu_s", 0.0, "0"),
+        ("layer_memory_byte_seconds", 0.0, "0"),
     ],
 )
 def test_amounts_have_units_and_what_is_not_known_is_no_zero(name, value, text):
     unit = unit_of(Explanation(row=describe(results()).explanations[0].row, work=Work(None)))
-    assert amount_text(name, value, unit) == text
+    assert amounts_text(name, [value], unit) == [text]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "texts"),
+    [
+        ("layer_disk_written_bytes", (685 * 2.0**10, 1.5 * 2**20), ["685 KiB", "1,536 KiB"]),
+        ("layer_cpu_s", (0.0009, 0.0123), ["900 µs", "12,300 µs"]),
+        ("layer_cpu_s", (0.0, 0.0123), ["0", "12.30 ms"]),
+        ("layer_cpu_s", (0.0009, 0.123), ["900 µs", "123 ms"]),
+        ("layer_instructions", (2e6, 5e7), ["2 million", "50 million"]),
+        ("layer_instructions", (2e3, 5e6), ["2,000", "5 million"]),
+        ("layer_page_faults", (None, 12.5), ["\N{EN DASH}", "12.50"]),
+    ],
+)
+def test_both_sides_have_one_unit_unless_they_lie_far_apart(name, values, texts):
+    unit = unit_of(Explanation(row=describe(results()).explanations[0].row, work=Work(None)))
+    assert amounts_text(name, values, unit) == texts
 
 
 def test_a_sentence_names_what_moved_and_claims_no_cause():
     (said,) = sentences(describe(results()))
-    grew = r"spin on host/<qemu> \((1\.99|2\.00)\d.\): with it grew, per 1,000 events, "
-    exits = r"guest exits from 0 to 16\d\.\d"
-    faults = r"page faults from 2,6\d\d to 13,\d\d\d, (5\.0|4\.9)\d\d. \[[\d.]+, [\d.]+\]"
+    grew = r"spin on host/<qemu> is slower \((1\.99|2\.00)\d.\); per 1,000 events it took more "
+    exits = r"guest exits: 16\d\.\d \(0 on host\)"
+    faults = r"page faults: 13,\d\d\d \(2,6\d\d on host, (5\.0|4\.9)\d. \[[45].\d\d, [45].\d\d\]\)"
     written = (
-        r"bytes written to disk from 68\d\.\d KiB to 1\.3\d\d MiB, (1\.99|2\.00)\d. \[[\d., ]+\]"
+        r"bytes written to disk: 1,3\d\d KiB "
+        r"\(68\d\.\d KiB on host, (1\.99|2\.00)\d?. \[[\d., ]+\], as the cost\)"
     )
-    assert re.fullmatch(rf"{grew}{exits}; {faults}; and {written} \(as the cost\)\.", said), said
+    assert re.fullmatch(rf"{grew}{exits}; {faults}; and {written}\.", said), said
     assert "because" not in said
 
 
@@ -171,7 +191,8 @@ def test_the_page_has_a_table_of_the_slower_platform_alone_and_escapes_it():
     assert "<qemu>" not in section
     assert "host/docker" not in text
     assert "It is correlation" in text
-    assert re.search(r"page faults 2,\d\d\d 13,\d\d\d [45]\.\d\d\d. \[", text)
+    assert re.search(r"page faults 2,\d\d\d 13,\d\d\d [45]\.\d\d. \[", text)
+    assert "per 1,000 events host here" in text
     assert "Bytes written to disk by the platform's processes for each inside the guest: 2." in (
         text.replace("&#39;", "'").replace("1.99", "2.")
     )

@@ -4,8 +4,9 @@ import pytest
 
 from tare.errors import CommandFailed
 from tare.facts import CPU, SCRIPT, host_facts, noise, read_facts
-from tare.machine import Completed, Host
+from tare.machine import Host
 from tare.report.facts import _lines
+from unit.fakes import Printing
 
 # Printed by SCRIPT in a Firecracker guest; lines that say nothing new are left out.
 RECORDED = r"""
@@ -74,18 +75,6 @@ QUIET = {
     "clocksource": "tsc",
     "cgroup": "v2",
 }
-
-
-class Printing:
-    """A machine on which every command prints the same."""
-
-    name = "host/fake"
-
-    def __init__(self, stdout, returncode=0):
-        self.stdout, self.returncode = stdout, returncode
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        return Completed(tuple(argv), self.returncode, self.stdout, b"", 0.0)
 
 
 def test_the_recorded_host_is_read_whole():

@@ -2,12 +2,10 @@
 
 import json
 import math
-import re
 from dataclasses import replace
 
 import pytest
 
-from tare.compare.pairing import histories
 from tare.model import Status
 from tare.report.figures import figures
 from tare.report.figures.families import families
@@ -17,7 +15,7 @@ from tare.report.figures.heat import BETTER, WORSE, brief, shade
 from tare.report.figures.knee import knee
 from tare.report.figures.matrix import contests, rivals
 from tare.report.render import PHONE, WIDE, svg
-from tare.report.theme import DARK
+from unit.drawing import assert_drawable
 from unit.invented import HOSTILE, LIFE, Study, full, noisy
 
 
@@ -46,13 +44,7 @@ def test_every_chart_can_be_drawn_at_both_widths_in_colours_that_have_a_dark_one
     for figure in drawn:
         if figure.name[-1] in "23456" and not figure.name.startswith("lifecycle"):
             continue  # of each kind the first is enough
-        for width in (WIDE, PHONE):
-            picture = svg(figure.draw(width))
-            assert float(re.search(r' width="([\d.]+)"', picture)[1]) <= 1.04 * width + 10
-            colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', picture))
-            assert colours - {"none", "transparent"} <= DARK.keys()
-            assert "NaN" not in picture
-            assert "undefined" not in picture
+        assert_drawable(figure)
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
@@ -157,7 +149,7 @@ def three(blocks=30):
 
 def held(found):
     cells = rivals(found.groups[0])
-    rows = contests(found, cells, histories(found.plan, found.results.trials))
+    rows = contests(found, cells)
     return {
         (found.plan.cells_by_id[a].platform, found.plan.cells_by_id[b].platform): row
         for (a, b), row in rows.items()

@@ -1,6 +1,7 @@
 """How runsc is called, and what it is told of a container."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,34 +9,22 @@ from tare import layer
 from tare.engines import bundle, link, netns
 from tare.errors import LayerError, Unavailable
 from tare.layers.gvisor import Instance
-from tare.ledger import Ledger, Scope, Services
-from tare.machine import Completed
 from tare.model import Limits
+from unit import fakes
 
 
-class Userland:
-    def tree(self, machine):
-        return "/cache/tree"
-
-
-class Fake:
-    """A machine that answers by what is in a command's words, and else that all went well."""
-
-    name, ephemeral = "host", False
+class Fake(fakes.Fake):
+    """A machine that answers by what is in a command's words."""
 
     def __init__(self, *answers):
-        self.answers, self.asked, self.stdin = answers, [], []
+        super().__init__()
+        self.answers = answers
 
-    def host_argv(self, argv):
-        return list(argv)
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        self.asked.append(list(argv))
-        self.stdin.append(stdin)
-        for word, returncode, out, err in self.answers:
+    def answer(self, argv):
+        for word, *said in self.answers:
             if any(word in given for given in argv):
-                return Completed(tuple(argv), returncode, out, err, 0.0)
-        return Completed(tuple(argv), 0, b"", b"", 0.0)
+                return said
+        return 0, b""
 
 
 VERSION = ("--version", 0, b"runsc version 1\nspec: 1\n", b"")
@@ -45,25 +34,13 @@ OWN_NAMESPACES = ("unshare --net", 1, b"", b"")
 
 
 @pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield layer.Site(
-        name="tare-x-0-0",
-        session="x",
-        folder="/run/x",
-        limits=Limits(cpus=2, memory_bytes=2**30),
-        cpuset="2,3",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=Userland(),
-    )
-    ledger.close()
+def site(site):
+    return replace(site, limits=Limits(cpus=2, memory_bytes=2**30), cpuset="2,3")
 
 
 def written(machine):
     """The container as runsc is told of it."""
-    (text,) = (given for given in machine.stdin if given)
-    return json.loads(text)
+    return json.loads(machine.written)
 
 
 def test_a_sandbox_is_kept_by_runsc_with_its_settings(site):

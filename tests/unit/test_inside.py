@@ -21,7 +21,7 @@ from tare.monitors import inside
 from tare.monitors.reader import Answer, Reader
 from tare.monitors.series import MACHINE, PER_WORK, summary
 from tare.monitors.timeline import Places, Timeline
-from tare.runner.pool import Fleet, Member
+from tare.runner.fleet import Fleet, Member
 from tare.stack import Stack
 
 RECORDED = Path(__file__).parent / "recorded_guest"
@@ -90,7 +90,7 @@ def saying(script):
 
 def begun(reader):
     """Begin a trial, as a timeline does."""
-    watch = inside.Watch(reader)
+    watch = inside.Listener(reader)
     watch.open()
     watch.first(time.monotonic())
     return watch

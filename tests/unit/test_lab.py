@@ -9,6 +9,8 @@ import pytest
 
 from tare import cli, layer
 from tare.engines import lab as engine
+from tare.engines.lab_boot import start_argv
+from tare.engines.lab_machine import HYPERVISORS, LIVES, UNDO, Lab
 from tare.errors import LayerError, Unavailable
 from tare.home import home
 from tare.layers import lab as lab_layer
@@ -26,7 +28,7 @@ SHELVES = {"userland": "/cache/userland", "guest": "/cache/guest"}
 
 
 def argv(hypervisor="kvm"):
-    return engine.start_argv(IMAGE, "/run/tare-x", hypervisor, 20022, SHELVES)
+    return start_argv(IMAGE, "/run/tare-x", hypervisor, 20022, SHELVES)
 
 
 def after(words, flag):
@@ -52,7 +54,7 @@ class Fake:
                 self.status = {"stop": "paused", "cont": "running"}.get(word, self.status)
             answers = [{"return": {"status": self.status if self.obeys else "odd"}} for _ in told]
             out = "".join(f"{json.dumps(line)}\n" for line in answers).encode()
-        elif engine.LIVES in argv:
+        elif LIVES in argv:
             code = 0 if self.lives else 1
         else:
             self.asked.append((list(argv), self.status, timeout_s))
@@ -60,7 +62,7 @@ class Fake:
 
 
 def lab_on(outer):
-    return engine.Lab(outer, "kvm", "/run/tare-x", "tare/tare-x", 20022, "/run/s.ssh")
+    return Lab(outer, "kvm", "/run/tare-x", "tare/tare-x", 20022, "/run/s.ssh")
 
 
 # --- how it is booted
@@ -72,7 +74,7 @@ def test_it_never_uses_the_kvm_of_the_host():
 
 
 def test_its_cpu_offers_what_a_hypervisor_needs():
-    for hypervisor in engine.HYPERVISORS:
+    for hypervisor in HYPERVISORS:
         assert {"+svm", "+npt"} <= set(after(argv(hypervisor), "-cpu").split(","))
 
 
@@ -104,7 +106,7 @@ def test_xen_boots_with_linux_as_its_dom0():
 
 
 def test_a_panic_ends_it():
-    for hypervisor in engine.HYPERVISORS:
+    for hypervisor in HYPERVISORS:
         words = argv(hypervisor)
         assert "-no-reboot" in words
         assert "panic=-1" in " ".join(words)
@@ -261,7 +263,7 @@ def test_a_stack_in_a_shared_machine_is_held_by_the_layer_inside(shared, paused)
 def test_in_a_lab_that_is_gone_there_is_nothing_to_undo(tmp_path, pid):
     if pid:
         (tmp_path / "pid").write_text(pid)
-    undo = ["sh", "-c", engine.UNDO, str(tmp_path), "tare/no-such-group", "false"]
+    undo = ["sh", "-c", UNDO, str(tmp_path), "tare/no-such-group", "false"]
 
     assert subprocess.run(undo, check=False).returncode == 0
 
@@ -273,7 +275,7 @@ def test_what_is_written_in_a_ledger_can_be_run_without_the_lab(tmp_path):
 
     (left,) = leftovers(tmp_path / "ledger")
 
-    assert left.undo[:4] == ("on-host", "sh", "-c", engine.UNDO)
+    assert left.undo[:4] == ("on-host", "sh", "-c", UNDO)
     assert left.undo[4:6] == ("/run/tare-x", "tare/tare-x")
 
 
@@ -296,7 +298,7 @@ def booting(made):
         scope.about_to_make("folder", folder, outer, remove)
         Path(folder).mkdir()
         made.append((home() / "ledgers" / "lab-kvm").exists())
-        return engine.Lab(Fake(), hypervisor, folder, f"tare/{name}", 20022, f"{folder}/ssh")
+        return Lab(Fake(), hypervisor, folder, f"tare/{name}", 20022, f"{folder}/ssh")
 
     return boot
 

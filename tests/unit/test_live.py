@@ -13,6 +13,7 @@ import weakref
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
+from itertools import islice
 from types import SimpleNamespace
 from urllib.parse import quote
 
@@ -27,13 +28,16 @@ from tare.live.drawings import narrowed, strip, timeline
 from tare.live.glancing import Glancing, State, Tail
 from tare.live.liveness import INITIAL, SILENT_S
 from tare.live.narrowing import Look, Narrowing
+from tare.live.server import POLL_S, REST_S, changes
 from tare.live.views import OneStudy, Studies
-from tare.live.watching import Watching
-from tare.model import Kind, Status, Trial
+from tare.live.watching import MAX_FAILURES, Watching
+from tare.model import Kind, Status
 from tare.report import describe
 from tare.report.numbers import cost_text
 from tare.store import Writer, load
 from tare.store.writer import raw_name
+from unit.makers import make_trial
+from unit.test_live_liveness import proc
 
 WAIT_S = 20.0
 EVIL = "<script>alert(1)</script>"
@@ -174,15 +178,6 @@ def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished
     assert one.glance() is seen
 
 
-def proc(folder, namespace):
-    """Make a /proc in which the kernel lists no lock, as seen from a namespace of processes."""
-    (folder / "self/ns").mkdir(parents=True)
-    (folder / "self/ns/pid").symlink_to(namespace)
-    for name in ("locks", "self/mountinfo"):
-        (folder / name).write_text("")
-    return folder
-
-
 def aged(folder, by_s):
     """Make what a session wrote so much older."""
     for path in folder.iterdir():
@@ -205,7 +200,7 @@ def test_a_session_whose_lock_cannot_be_seen_is_not_said_to_be_killed(
     rest = begun(finished, folder, trials=5)
     (folder / "ledger.jsonl").touch()
     aged(folder, by_s)
-    catalogue = Catalogue(root, proc(root.parent / "proc", namespace))
+    catalogue = Catalogue(root, proc(root.parent, namespace=namespace))
     seen = catalogue.watching("one").glance()
     (listed,) = Studies(catalogue).look()
     page = OneStudy(catalogue, "one")
@@ -336,6 +331,26 @@ def test_comparisons_are_made_when_a_block_is_whole_and_not_too_often(finished, 
     assert one.seen().course.rows == Narrowing(finished.plan).course(finished.trials).rows
 
 
+def test_a_look_is_taken_at_once_and_numbers_of_pairs_wait(lab, root):
+    rule = {"min_blocks": 8, "max_blocks": 20, "instances": 1, "margin": 0.0001}
+    results = lab.run(lab.text({"host": {}, "like": {}}, repetition=rule))
+    kinds = [(one.kind, one.block) for one in results.trials]
+    ends = [kinds.index((Kind.MEASURED, block)) + 1 for block in (7, 8, 9)]
+    begun(results, root / "one", trials=ends[0])
+    one = Watching(root / "one", "one", root, lambda: 0.0)
+    with session(root / "one"):
+        before = one.seen().course
+        append(root / "one", *results.trials[ends[0] : ends[1]])
+        looked = one.seen().course
+        append(root / "one", *results.trials[ends[1] : ends[2]])
+        after = one.seen().course
+
+    assert {row.look for row in before.rows} == {None}
+    assert {row.look for row in looked.rows} == {8}
+    assert after.rows is looked.rows
+    assert after.next != looked.next
+
+
 def test_a_look_without_an_end_reaches_to_the_edge():
     looks = [Look(8, None, None, None), Look(11, 1.1, 1.0, float("inf")), Look(15, 1.05, 1.0, 1.1)]
     drawn = narrowed(looks, 0.02)
@@ -360,9 +375,9 @@ def test_a_strip_has_one_scale():
     assert [bar.at for bar in drawn.bars] == [8, 24]
 
 
-def one_trial(at, *, cell="c", instance="aaa-1", **other):
-    settings = {"kind": Kind.MEASURED, "status": Status.OK, "duration_s": 1.0, "slot": 0}
-    return Trial(cell=cell, block=0, instance=instance, started_at=at, **settings | other)
+def one_trial(at, cell="c", **others):
+    given = {"instance": "aaa-1", "duration_s": 1.0, "started_at": at}
+    return make_trial(cell, **given | others)
 
 
 def test_a_timeline_has_the_latest_session_by_the_clock():
@@ -486,6 +501,74 @@ def test_a_page_has_an_element_for_every_part(finished, root):
         ids = Ids(view.page(seen)).ids
         assert set(view.parts(seen)) <= set(ids)
         assert len(ids) == len(set(ids))
+
+
+def test_parts_are_made_again_when_what_they_show_has_changed(finished, root):
+    trials = finished.trials
+    after = next(
+        at
+        for at in range(6, len(trials))
+        if trials[at - 1].kind is Kind.MEASURED and trials[at].block == trials[at - 1].block
+    )
+    rest = begun(finished, root / "a", trials=after)
+    view = OneStudy(Catalogue(root), "a")
+
+    def same(before, now):
+        return {name for name in now if now[name] is before[name]}
+
+    with session(root / "a"):
+        first = view.parts(view.look())
+        assert same(first, view.parts(view.look())) == set(first) - {"state"}
+        append(root / "a", rest[0])
+        second = view.parts(view.look())
+        drawn = {"state", "progress", "resources", "timeline"}
+        assert same(first, second) == set(first) - drawn
+        append(root / "a", replace(rest[0], repeat=1, status=Status.FAILED, reason="just now"))
+        third = view.parts(view.look())
+    assert same(second, third) == set(first) - drawn - {"failures"}
+    assert "just now" in third["failures"]
+
+
+def test_what_has_not_changed_is_seen_as_the_same_object(finished, root):
+    rest = begun(finished, root / "a", trials=6)
+    one = Watching(root / "a", "a", root)
+    first = one.seen()
+    with closing(Writer(root / "a")) as writer:
+        writer.run(finished.run)
+    second = one.seen()
+    append(root / "a", replace(rest[0], status=Status.SUSPECT))
+    third = one.seen()
+
+    assert second is not first
+    assert second.trials is first.trials
+    assert second.failures is first.failures
+    assert third.trials == (*first.trials, replace(rest[0], status=Status.SUSPECT))
+    assert third.failures == third.trials[-1:]
+    assert third.statuses == {Status.OK: 6, Status.SUSPECT: 1}
+    assert first.statuses == {Status.OK: 6}
+
+
+def test_the_last_failures_are_listed(finished, root):
+    begun(finished, root / "a")
+    bad = [
+        replace(finished.trials[0], repeat=number, status=Status.FAILED)
+        for number in range(MAX_FAILURES + 3)
+    ]
+    append(root / "a", *bad, finished.trials[1])
+
+    assert list(Watching(root / "a", "a", root).seen().failures) == bad[3:]
+
+
+def test_a_page_is_drawn_about_once_a_second_however_fast_trials_come():
+    looks = iter(({"a": "1", "b": "1"}, {"a": "1", "b": "1"}, {"a": "2", "b": "1"}, {"c": "1"}))
+    view = SimpleNamespace(look=lambda: next(looks), parts=lambda seen: {**seen, "d": "same"})
+
+    assert list(islice(changes(view), 4)) == [
+        ({"a": "1", "b": "1", "d": "same"}, REST_S),
+        ({}, POLL_S),
+        ({"a": "2"}, REST_S),
+        ({"c": "1"}, REST_S),
+    ]
 
 
 def test_lines_of_comparisons_follow_the_comparisons(finished, root, lab, monkeypatch):

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -15,30 +15,19 @@ from tare.live import readings
 from tare.live.readings import MAX_TRIALS, Readings, Recent
 from tare.live.resources import resources
 from tare.live.taken import FINEST, LAYER_CPU, LEAST_SPAN_S, Track, taken
-from tare.model import Kind, Status, Trial
+from tare.monitors.series import Series
 from tare.store.samples import TRIALS_A_FILE, Samples
+from unit.makers import make_trial, store_samples
 
 BEGIN = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 GIB = 2.0**30
 
 
-@dataclass(frozen=True)
-class Series:
-    source: str
-    name: str
-    times_s: tuple = ()
-    values: tuple = ()
-    device: str = ""
-    is_counter: bool = True
-    reason: str = ""
-
-
-def a_trial(number, cell="c", **other):
+def a_trial(number, cell="c", **others):
     """Make the trial of this number: they begin every ten seconds and take two."""
     at = datetime.fromtimestamp(BEGIN + 10 * number, UTC).isoformat(timespec="milliseconds")
-    settings = {"kind": Kind.MEASURED, "status": Status.OK, "duration_s": 2.0, "slot": 0}
-    settings |= {"instance": "aaa-1", "started_at": at, "block": number}
-    return Trial(cell=cell, **settings | other)
+    given = {"instance": "aaa-1", "duration_s": 2.0, "started_at": at}
+    return make_trial(cell, number, **given | others)
 
 
 def used(layer=1.0, host=1.25, memory=GIB, times_s=(0.0, 1.0, 2.0)):
@@ -55,14 +44,6 @@ def used(layer=1.0, host=1.25, memory=GIB, times_s=(0.0, 1.0, 2.0)):
     return [*(Series(*key, times_s, tuple(values)) for key, values in counted.items()), held]
 
 
-def store(folder, *taken):
-    """Write the samples of trials, each with its series."""
-    session = Samples(folder)
-    for trial, series in taken:
-        session.add(trial, series)
-    session.close()
-
-
 def drawn(folder, trials, platforms=None):
     known = platforms or {"c": "host", "d": "slow"}
     read = Recent(folder, folder).look()
@@ -71,7 +52,7 @@ def drawn(folder, trials, platforms=None):
 
 def test_busy_cpus_are_stairs_and_memory_is_a_line(tmp_path):
     trials = [a_trial(0), a_trial(1, "d", duration_s=10.0)]
-    store(tmp_path, (trials[0], used(2.0, 2.5, GIB)), (trials[1], used(0.5, 4.0, GIB / 4)))
+    store_samples(tmp_path, (trials[0], used(2.0, 2.5, GIB)), (trials[1], used(0.5, 4.0, GIB / 4)))
 
     seen = drawn(tmp_path, trials)
 
@@ -91,7 +72,7 @@ def test_busy_cpus_are_stairs_and_memory_is_a_line(tmp_path):
 
 def test_platforms_have_their_lanes_though_nothing_is_there(tmp_path):
     trials = [a_trial(0), a_trial(1, "d")]
-    store(tmp_path, (trials[0], used()))
+    store_samples(tmp_path, (trials[0], used()))
     host, slow, other = drawn(tmp_path, trials, {"c": "host", "d": "slow", "e": "other"}).courses
 
     assert host.cpu
@@ -102,7 +83,7 @@ def test_platforms_have_their_lanes_though_nothing_is_there(tmp_path):
 
 def test_what_waits_to_be_stored_is_told_from_what_was_never_read(tmp_path):
     trials = [a_trial(number) for number in range(5)]
-    store(tmp_path, (trials[0], used()), (trials[2], used()))
+    store_samples(tmp_path, (trials[0], used()), (trials[2], used()))
     seen = drawn(tmp_path, trials)
 
     assert (seen.shown, seen.unread, seen.waiting) == (5, 1, 2)
@@ -111,7 +92,7 @@ def test_what_waits_to_be_stored_is_told_from_what_was_never_read(tmp_path):
 def test_nothing_is_drawn_before_the_first_reading(tmp_path):
     assert drawn(tmp_path, []) is None
     assert drawn(tmp_path, [a_trial(0)]) is None
-    store(tmp_path, (a_trial(0), used()))
+    store_samples(tmp_path, (a_trial(0), used()))
     assert drawn(tmp_path, [a_trial(1)]) is None
     assert drawn(tmp_path, [a_trial(0)]) is not None
 
@@ -123,7 +104,7 @@ def test_what_is_not_known_is_no_zero(tmp_path):
     fell = Series("layer", "cpu_s", (0.0, 1.0, 2.0), (5.0, 4.0, 6.0))
     rest = [one for one in used() if one.name != "cpu_s"]
     trials = [a_trial(number) for number in range(3)]
-    store(
+    store_samples(
         tmp_path,
         (trials[0], [lack, *no_host]),
         (trials[1], short),
@@ -143,7 +124,7 @@ def test_what_is_not_known_is_no_zero(tmp_path):
 def test_values_that_are_no_numbers_are_left_out(tmp_path):
     odd = Series("layer", "memory_bytes", (0.0, 1.0, 2.0), (GIB, float("nan"), float("inf")))
     more = Series("layer", "cpu_s", (0.0, 1.0, float("inf")), (0.0, 1.0, 2.0))
-    store(tmp_path, (a_trial(0), [odd, more]))
+    store_samples(tmp_path, (a_trial(0), [odd, more]))
     (course, _) = drawn(tmp_path, [a_trial(0)]).courses
 
     assert course.memory == []  # one reading is no line
@@ -156,7 +137,7 @@ def test_a_long_trial_has_no_more_points_than_can_be_seen(tmp_path):
     peak = Series("layer", "memory_bytes", times_s, levels, is_counter=False)
     rest = [one for one in used(times_s=times_s) if one.name != "memory_bytes"]
     trial = a_trial(0, duration_s=3999.0)
-    store(tmp_path, (trial, [peak, *rest]))
+    store_samples(tmp_path, (trial, [peak, *rest]))
     (course, _) = drawn(tmp_path, [trial]).courses
 
     assert FINEST * 0.9 < course.cpu[0].area.count("H") <= FINEST
@@ -167,7 +148,7 @@ def test_a_long_trial_has_no_more_points_than_can_be_seen(tmp_path):
 
 def test_a_trial_too_short_for_its_picture_can_still_be_seen(tmp_path):
     trials = [a_trial(0, duration_s=0.1), a_trial(1000)]
-    store(tmp_path, *((one, used(times_s=(0.0, 0.1))) for one in trials))
+    store_samples(tmp_path, *((one, used(times_s=(0.0, 0.1))) for one in trials))
     (course, _) = drawn(tmp_path, trials).courses
 
     assert course.cpu[0].area == "M0 40V13.3H2V40Z"
@@ -177,9 +158,9 @@ def test_a_trial_too_short_for_its_picture_can_still_be_seen(tmp_path):
 def test_the_last_trials_of_the_latest_session_are_drawn(tmp_path):
     old = [replace(a_trial(number), instance="old-1") for number in range(3)]
     new = [a_trial(number) for number in range(3, 3 + MAX_TRIALS + 5)]
-    store(tmp_path, *((one, used()) for one in (*old, *new[:2])))
+    store_samples(tmp_path, *((one, used()) for one in (*old, *new[:2])))
     few = drawn(tmp_path, [*old, *new[:2]])
-    store(tmp_path, *((one, used()) for one in new[2:]))
+    store_samples(tmp_path, *((one, used()) for one in new[2:]))
     many = drawn(tmp_path, [*old, *new])
 
     assert few.shown == len(few.courses[0].cpu) == 2
@@ -189,7 +170,7 @@ def test_the_last_trials_of_the_latest_session_are_drawn(tmp_path):
 
 def test_trials_of_the_file_before_stand_there_too(tmp_path):
     trials = [a_trial(number) for number in range(TRIALS_A_FILE + 3)]
-    store(tmp_path, *((one, used(times_s=(0.0, 2.0))) for one in trials))
+    store_samples(tmp_path, *((one, used(times_s=(0.0, 2.0))) for one in trials))
 
     assert len(list((tmp_path / "samples").iterdir())) == 2
     assert drawn(tmp_path, trials).unread == 0
@@ -222,7 +203,7 @@ def test_files_are_read_when_they_change(tmp_path, monkeypatch):
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"nonsense" * 99])
 def test_a_damaged_file_is_said_and_the_others_are_shown(tmp_path, damage):
     trials = [a_trial(number) for number in range(TRIALS_A_FILE + 3)]
-    store(tmp_path, *((one, used(times_s=(0.0, 2.0))) for one in trials))
+    store_samples(tmp_path, *((one, used(times_s=(0.0, 2.0))) for one in trials))
     (tmp_path / "samples/000001.parquet").write_bytes(damage)
     seen = Recent(tmp_path, tmp_path).look()
 
@@ -238,7 +219,7 @@ def test_a_file_of_another_kind_is_no_error_of_the_server(tmp_path):
         pq.write_table(pa.table(columns), path)
         assert "damaged or cannot be read" in recent.look().problem
     path.unlink()
-    store(tmp_path, (a_trial(0), used()))  # it is mended
+    store_samples(tmp_path, (a_trial(0), used()))  # it is mended
     mended = recent.look()
     assert mended.problem == ""
     assert mended.of(a_trial(0)) is not None
@@ -259,7 +240,7 @@ def test_what_a_file_has_more_is_added(tmp_path):
 
 def test_samples_that_lead_out_are_not_read(tmp_path):
     outside, inside = tmp_path / "outside", tmp_path / "inside"
-    store(outside, (a_trial(0), used()))
+    store_samples(outside, (a_trial(0), used()))
     for name, target in (("a", outside / "samples"), ("b", None)):
         folder = inside / name
         folder.mkdir(parents=True)

@@ -8,52 +8,11 @@ from tare import layer
 from tare.engines import namespaces
 from tare.engines.keeper import LIVES, SIGNAL
 from tare.errors import Unavailable
-from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.ledger import leftovers
 from tare.limits import cgroup
-from tare.machine import Completed
-from tare.model import Limits
+from unit.fakes import Fake
 
 NAME = "tare-x-0-0"
-LIMITS = Limits(cpus=1, memory_bytes=2**30)
-
-
-class Userland:
-    def tree(self, machine):
-        return "/cache/tree"
-
-
-class Fake:
-    """A machine whose answers are chosen by the words in a command."""
-
-    name, ephemeral = "host", False
-
-    def __init__(self, **answers):
-        self.answers, self.asked = answers, []
-
-    def host_argv(self, argv):
-        return list(argv)
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        self.asked.append(list(argv))
-        found = [self.answers[word] for word in argv if word in self.answers]
-        returncode, stdout = found[0] if found else (0, b"")
-        return Completed(tuple(argv), returncode, stdout, b"", 0.0)
-
-
-@pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield layer.Site(
-        name=NAME,
-        session="x",
-        folder="/run/x",
-        limits=LIMITS,
-        cpuset="1,3",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=Userland(),
-    )
-    ledger.close()
 
 
 def start(**settings):

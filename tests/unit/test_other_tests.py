@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from tare.compare import compare, other_tests
+from tare.compare.pairing import histories
 from tare.model import Slot, Status
 from tare.report.findings import Findings
 from tare.report.html import page
@@ -48,7 +49,7 @@ def drifting():
 
 
 def test_they_are_those_of_scipy_on_the_trials(drifting):
-    (found,) = other_tests(PLAN, trials(drifting))
+    (found,) = other_tests(PLAN, histories(PLAN, trials(drifting)))
     base, own = drifting
 
     assert found.cell == DOCKER
@@ -60,7 +61,7 @@ def test_they_are_those_of_scipy_on_the_trials(drifting):
 
 
 def test_drift_hides_from_them_what_pairs_show(drifting):
-    (found,) = other_tests(PLAN, trials(drifting))
+    (found,) = other_tests(PLAN, histories(PLAN, trials(drifting)))
     (row,) = compare(PLAN, trials(drifting)).comparisons
 
     assert row.verdict == "slower"
@@ -72,15 +73,15 @@ def test_drift_hides_from_them_what_pairs_show(drifting):
     "values", [([], []), ([1.0], [1.0]), ([1.0] * 20, [1.0] * 20), ([math.inf] * 3, [1.0] * 3)]
 )
 def test_without_spread_or_values_there_is_no_answer_and_no_crash(values):
-    (found,) = other_tests(PLAN, trials(values))
+    (found,) = other_tests(PLAN, histories(PLAN, trials(values)))
 
     assert found.student is found.welch is found.paired_t is None
     assert found.mann_whitney in (None, 1.0)
 
 
 def test_failed_trials_are_in_none_of_them(drifting):
-    whole = other_tests(PLAN, trials(drifting))[0]
-    some = other_tests(PLAN, trials(drifting, failed={(DOCKER, 3), (HOST, 5)}))[0]
+    whole = other_tests(PLAN, histories(PLAN, trials(drifting)))[0]
+    some = other_tests(PLAN, histories(PLAN, trials(drifting, failed={(DOCKER, 3), (HOST, 5)})))[0]
 
     assert some.student is not None
     assert some.student != whole.student

@@ -7,57 +7,19 @@ from tare.engines import podman as engine
 from tare.engines.podman import Podman
 from tare.errors import LayerError, Unavailable
 from tare.layers.podman import Instance
-from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.ledger import leftovers
 from tare.limits.cgroup import Group
-from tare.machine import Completed, Host
-from tare.model import Limits
-
-
-class Userland:
-    def tree(self, machine):
-        return "/cache/tree"
-
-
-class Fake:
-    """A machine whose answers are chosen by the words in a command."""
-
-    name, ephemeral = "host", False
-
-    def __init__(self, **answers):
-        self.answers, self.asked = answers, []
-
-    def host_argv(self, argv):
-        return list(argv)
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        self.asked.append(list(argv))
-        found = [self.answers[word] for word in argv if word in self.answers]
-        returncode, stdout = found[0] if found else (0, b"")
-        return Completed(tuple(argv), returncode, stdout, b"", 0.0)
-
-    def verbs(self):
-        """List what podman was asked, without its options that are always the same."""
-        return [argv[argv.index("--runtime") + 2 :] for argv in self.asked if "--runtime" in argv]
-
-
-@pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield layer.Site(
-        name="tare-x-0-0",
-        session="x",
-        folder="/run/x",
-        limits=Limits(cpus=1, memory_bytes=2**30),
-        cpuset="1,3",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=Userland(),
-    )
-    ledger.close()
+from tare.machine import Host
+from unit.fakes import Fake
 
 
 def podman(machine):
     return Podman(machine, Group(machine, "tare/n/podman"), "/f", "/run/n", "/f/runtime/crun")
+
+
+def verbs(machine):
+    """List what podman was asked, without its options that are always the same."""
+    return [words[2:] for words in machine.calls("--runtime")]
 
 
 def created(site, **settings):
@@ -150,7 +112,7 @@ def test_a_container_is_stopped_in_order_or_hard(site, verb, hard, asked):
 
     getattr(instance, verb)(hard=hard)
 
-    assert machine.verbs() == [[*asked, "tare-x-0-0"]]
+    assert verbs(machine) == [[*asked, "tare-x-0-0"]]
 
 
 @pytest.mark.parametrize("verb", ["stop", "reboot"])
@@ -162,9 +124,9 @@ def test_what_is_paused_runs_on_before_it_is_ended(site, verb):
     getattr(instance, verb)(hard=True)
     getattr(instance, verb)(hard=True)
 
-    verbs = [words[0] for words in machine.verbs()]
-    assert verbs[:2] == ["pause", "unpause"]
-    assert "unpause" not in verbs[2:]
+    asked = [words[0] for words in verbs(machine)]
+    assert asked[:2] == ["pause", "unpause"]
+    assert "unpause" not in asked[2:]
 
 
 def test_a_verb_that_fails_says_why(site):

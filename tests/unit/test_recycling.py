@@ -231,7 +231,7 @@ def false_alarms(icc, *, studies, nested, seed=1, cap=100):
             values.append(luck[place] + rng.normal())
             groups.append(names[place])
             if block + 1 in looks(cap):
-                given = groups if nested else None
+                given = groups if nested else ()
                 found = rule.judge(np.array(values), given, ended=block + 1 == cap)
                 every = None
                 if found.parts is not None and found.parts.p < 0.1:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,8 @@ from tare.redrawn.panels import domains, panels, ticks
 from tare.report import theme
 from tare.report.numbers import TIMES
 from tare.report.render import PHONE, WIDE
-from unit.test_compare_published import METRICS, PRIMES, WRITES, make_ours, store
+from unit.makers import store
+from unit.test_compare_published import METRICS, PRIMES, WRITES, make_ours, two_sizes
 
 RATE = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 COSTS = {"native": 1, "docker": 1.25, "kvm": 2}
@@ -321,23 +323,16 @@ def test_what_is_missing_of_another_platform_is_not_said_of_this_one(monkeypatch
     assert native.startswith("no pair: no platform in these results is docker; ")
 
 
-def test_the_cell_that_is_most_like_the_study_is_drawn(monkeypatch):
-    small, large = (
-        make_ours(("linpack", {"size": size}), {"native": 1, "docker": 1.1, "kvm": cost})
-        for size, cost in ((39_000, 1.2), (4_000, 1.5))
-    )
-    small.plan = replace(
-        small.plan,
-        cells=(*small.plan.cells, *large.plan.cells),
-        slots=(*small.plan.slots, *large.plan.slots),
-    )
-    small.trials = [*small.trials, *large.trials]
-    found = {one.title: one for one in drawn_panels("hpe2016", "linpack", small)}
+def test_the_cell_that_is_most_like_the_study_is_drawn():
+    ours = two_sizes()
+    found = {one.title: one for one in drawn_panels("hpe2016", "linpack", ours)}
     sides = {size: one.bars[0].ours for title, one in found.items() for size in ("39k", "79k")
              if size in title}  # fmt: skip
 
     assert [side.value for side in sides["39k"]] == pytest.approx([100 * (1.2 / 1.1 - 1)])
     assert len(sides["79k"]) == 2
+    said = figure("hpe2016", "linpack", ours).caption
+    assert "those are here that differ from the study in the fewest things" in said
 
 
 def test_sides_that_lie_far_apart_have_scales_of_their_own_and_say_so(monkeypatch):
@@ -454,6 +449,10 @@ def test_the_command_writes_a_page_and_each_figure_in_three_forms(tmp_path, caps
     assert (into / "aspernas2016-http.pdf").read_bytes().startswith(b"%PDF")
     assert (into / "aspernas2016-http.png").read_bytes().startswith(b"\x89PNG")
     assert page.count("<svg ") == 6
+    assert {into / one for one in re.findall(r'href="([^"#]+)"', page)} == {
+        Path(one) for one in listed[1:]
+    }
+    assert "script-src" not in page
     assert "Table 2.2: requests that a web site served" in page
     assert "No spread" not in page
     assert not re.search(r'(src|href)="http', page)

@@ -30,8 +30,8 @@ from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.trials import median_rank
 from tare.report.findings import OVERHEAD_PHASES
 from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scale_for
-from tare.report.theme import DARK
 from tare.store import Results
+from unit.drawing import assert_dark
 from unit.makers import make_cell
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
@@ -601,8 +601,7 @@ def test_the_steps_of_a_waterfall_lead_from_one_to_the_cost_of_the_stack():
 
 def test_every_colour_of_a_chart_has_one_for_the_dark(page):
     charts = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
-    found = set(re.findall(r'(?:fill|stroke)="([^"]*)"', charts)) - {"none", "transparent"}
-    assert found <= DARK.keys()
+    assert_dark(charts)
 
 
 def test_ids_in_the_page_are_unique(page):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from urllib.parse import unquote
 
 import pytest
 
@@ -204,6 +205,21 @@ def test_pages_of_an_earlier_and_larger_report_do_not_stay(tmp_path, monkeypatch
         assert len(list(folder.iterdir())) == len(results.plan.cells) + 1
     write(results, tmp_path)
     assert [path.name for path in folder.iterdir()] == ["mine.html"]
+
+
+def test_every_file_beside_the_page_is_linked_and_every_link_leads_to_one(tmp_path):
+    def counted(one):
+        return replace(one, resources={"layer_page_faults": 5.0})
+
+    for change, csv in ((counted, True), (lambda one: one, False)):
+        paths = write(small(tmp_path / "results", change), tmp_path)
+        text = (tmp_path / "report.html").read_text()
+        links = {unquote(one) for one in re.findall(r'href="([^"#]+)"', text)}
+        linked = {tmp_path / one for one in links if not one.startswith("results/")}
+        assert linked == {one for one in paths if one.name != "report.html"}
+        assert all(one.is_file() for one in linked)
+        assert (tmp_path / "explanations.csv" in linked) is csv
+        assert {".csv", ".md", ".tex", ".svg", ".png", ".pdf"} == {one.suffix for one in linked}
 
 
 def test_the_page_allows_its_own_script_and_no_other(tmp_path):

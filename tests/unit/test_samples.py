@@ -3,31 +3,20 @@
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tare.errors import ResultsError
-from tare.model import Kind, Status, Trial
+from tare.model import Kind
+from tare.monitors.series import Series
 from tare.store import samples
 from tare.store.samples import TRIALS_A_FILE, Samples
+from unit.makers import make_trial, store_samples
 
-TRIAL = Trial(
-    cell="0123456789", block=3, slot=2, kind=Kind.MEASURED, instance="abc123-0", status=Status.OK
-)
-
-
-@dataclass(frozen=True)
-class Series:
-    source: str
-    name: str
-    times_s: tuple = ()
-    values: tuple = ()
-    device: str = ""
-    is_counter: bool = True
-    reason: str = ""
+TRIAL = make_trial("0123456789", 3, slot=2, instance="abc123-0")
 
 
 CPU = Series("layer", "cpu_s", (0.0, 0.5, 1.25), (10.0, 10.25, 5e-324))
@@ -45,10 +34,7 @@ class Clock:
 
 
 def write(folder, *trials, series=(CPU,)):
-    session = Samples(folder)
-    for trial in trials:
-        session.add(trial, series)
-    session.close()
+    store_samples(folder, *((trial, series) for trial in trials))
 
 
 def names(folder):
@@ -62,7 +48,7 @@ def test_samples_are_read_back_as_they_were_written(tmp_path):
 
     assert len(kept) == 4
     for one, series in zip(kept, (CPU, DISK, LACK, HELD), strict=True):
-        assert {name: getattr(one, name) for name in samples.FIGURE} == vars(series)
+        assert {name: getattr(one, name) for name in samples.FIGURE} == asdict(series)
         assert one.is_of(TRIAL)
         assert one.kind is Kind.MEASURED
 

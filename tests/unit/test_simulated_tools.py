@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import fields
+from itertools import pairwise
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
@@ -12,6 +13,8 @@ from tare.workload import Output, kind, load
 
 WRAP = ["env", "-C", "/work", "LC_ALL=C", "timeout", "-s", "KILL", "60"]
 NAMES = ["fio", "mbw", "sysbench_cpu", "sysbench_fileio", "sysbench_memory"]
+SECONDS = ["fio", "sysbench_cpu", "sysbench_fileio", "sysbench_memory"]
+"""Those that tell of each second."""
 SPEEDS = (0.037, 0.5, 1.0, 1.02, 7.3)
 
 
@@ -30,10 +33,14 @@ def variants():
 VARIANTS = list(variants())
 
 
-def measured(workload, speed):
+def printed(workload, speed):
     stdout, seconds = answer([*WRAP, *workload.command()], speed)
-    output = Output(stdout=stdout.decode(), duration_s=seconds)
-    return {sample.metric.name: sample.value for sample in workload.parse(output)}
+    return Output(stdout=stdout.decode(), duration_s=seconds)
+
+
+def measured(workload, speed):
+    samples = workload.parse(printed(workload, speed))
+    return {sample.metric.name: sample.value for sample in samples}
 
 
 @pytest.mark.parametrize(("name", "params"), VARIANTS)
@@ -58,6 +65,39 @@ def test_latencies_are_inversely_proportional_to_the_speed(name, params):
             # sysbench prints percentiles to 0.01 ms.
             expected = pytest.approx(2 * one[metric.name], rel=1e-3, abs=2e-5)
             assert half[metric.name] == expected, metric.name
+
+
+@pytest.mark.parametrize("speed", SPEEDS)
+@pytest.mark.parametrize(("name", "params"), [one for one in VARIANTS if one.values[0] in SECONDS])
+def test_each_second_is_like_the_whole_run(name, params, speed):
+    workload = load(name, **params)
+    output, whole = printed(workload, speed), measured(workload, speed)
+
+    told = list(workload.courses(output))
+    assert told[0].metric == workload.metrics[0]
+    for one in told:
+        assert len(one.times_s) == workload.time_s - 1
+        steps_s = [later - early for early, later in pairwise([0.0, *one.times_s])]
+        # fio rounds its times to milliseconds.
+        assert steps_s == pytest.approx([steps_s[0]] * len(steps_s), abs=0.0011)
+        assert 1 <= steps_s[0] < 1.2
+        # sysbench rounds MiB to 0.01, the p95 of a second to 0.001 ms and the run's to 0.01
+        of_the_run = pytest.approx([whole[one.metric.name]] * len(one.values), rel=3e-4, abs=5.1e-6)
+        assert list(one.values) == of_the_run, one.metric.name
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_a_run_that_is_too_short_tells_of_no_second(name):
+    workload = load(name, time_s=1)
+
+    assert list(workload.courses(printed(workload, 1.0))) == []
+    assert measured(workload, 1.0)
+
+
+def test_a_run_that_its_events_end_tells_of_the_seconds_it_had():
+    workload = load("sysbench_cpu", time_s=30, events=25_000)
+
+    assert [list(one.times_s) for one in workload.courses(printed(workload, 1.0))] == [[1, 2]] * 2
 
 
 @pytest.mark.parametrize("name", NAMES)

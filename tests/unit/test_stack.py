@@ -1,34 +1,21 @@
 """Opening from the outside in, leaving from the inside out, and what each layer is given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from tare import layer
 from tare.errors import ConfigError, LayerError, Unavailable
-from tare.layer import Site, Threads
-from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.layer import Threads
+from tare.ledger import leftovers
 from tare.limits.readback import Inside
-from tare.machine import Completed, Inner
-from tare.model import DiskCache, Limits
+from tare.machine import Inner
+from tare.model import DiskCache
 from tare.stack import Stack, open_stack
+from unit import fakes
 
 
-class Fake:
-    """A host on which every command succeeds, and which keeps what it was asked."""
-
-    name, ephemeral = "host", False
-
-    def __init__(self):
-        self.asked = []
-
-    def host_argv(self, argv):
-        return list(argv)
-
-    def run(self, argv, *, stdin=b"", timeout_s=60.0):
-        self.asked.append(list(argv))
-        return Completed(tuple(argv), 0, b"", b"", 0.0)
-
+class Fake(fakes.Fake):
     def undone(self):
         return [argv[-1] for argv in self.asked if "undo" in argv]
 
@@ -96,19 +83,8 @@ class Instance(layer.Instance):
 
 
 @pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield Site(
-        name="tare-x",
-        session="x",
-        folder="/run/x",
-        limits=Limits(cpus=1, memory_bytes=2),
-        cpuset="3",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=None,
-    )
-    ledger.close()
+def site(site):
+    return replace(site, name="tare-x", cpuset="3")
 
 
 def test_each_layer_is_made_in_the_one_before_and_held_when_all_are_up(site):

@@ -2,15 +2,17 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tare.compare.side import Side
 from tare.errors import ResultsError
 from tare.model import Kind, Status
+from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.figures import figures
 from tare.report.figures.lanes import at
@@ -28,37 +30,18 @@ from tare.report.figures.stacks import (
     memory_stack,
 )
 from tare.report.html import page, pages
-from tare.report.render import PHONE, WIDE, Drawing, svg
-from tare.report.theme import DARK
+from tare.report.render import WIDE, Drawing
 from tare.report.threats import threats
 from tare.report.timelines import MAX_STEPS, NAMES, Readings, identity
 from tare.report.trials_page import MAX_BYTES, MAX_TRIALS
 from tare.stats.spans import LEAST_SPAN_S, spans, steps
 from tare.store import load, samples
-from tare.store.samples import SCHEMA, Samples
-from unit.makers import make_cell, make_plan, make_trial, store
+from tare.store.samples import SCHEMA
+from unit.drawing import assert_drawable
+from unit.invented import HOSTILE, names
+from unit.makers import make_cell, make_plan, make_trial, store, store_samples
 
 MIB = 2**20
-LONG = "host/qemu-tcg/docker with a name that somebody made very long, to be exact about all of it"
-HOSTILE = '<script>alert("1")</script>'
-
-
-@dataclass(frozen=True)
-class Series:
-    source: str
-    name: str
-    times_s: tuple = ()
-    values: tuple = ()
-    device: str = ""
-    is_counter: bool = True
-    reason: str = ""
-
-
-@dataclass
-class Side:
-    plan: object
-    trials: list
-    facts: dict
 
 
 def series(times_s, **figures):
@@ -94,14 +77,9 @@ def busy(times_s=(0.0, 1.0, 2.0), **others):
 def results_of(folder, told, plan=None):
     """Store trials, each with its samples (None: it has none), and load the results."""
     cells = list(dict.fromkeys(one.cell for one, _ in told))
-    side = Side(plan, [one for one, _ in told], {})
     assert set(cells) <= {one.id for one in plan.cells}
-    store(side, folder)
-    session = Samples(folder)
-    for trial, some in told:
-        if some is not None:
-            session.add(trial, some)
-    session.close()
+    store(Side(plan, [one for one, _ in told], {}), folder)
+    store_samples(folder, *told)
     return load(folder)
 
 
@@ -177,20 +155,13 @@ def test_of_many_readings_no_more_steps_are_made_than_asked_for(count):
 # ---- the reader
 
 
-def test_only_the_rows_that_are_asked_for_are_read(tmp_path):
+def test_a_file_is_read_by_columns_where_it_has_what_is_asked_for(tmp_path):
     study(tmp_path, blocks=1)
-
-    def seen(**wanted):
-        return [
-            (row["source"], row["name"])
-            for table in samples.tables(tmp_path, **wanted)
-            for row in table.to_pylist()
-        ]
-
-    assert seen(sources=["layer"], names=["cpu_s"]) == 2 * [("layer", "cpu_s")]
-    assert len(seen(sources=["layer"])) == 2 * 5
-    assert len(seen(sources=["layer", "host"], names=["cpu_user_s"])) == 2 * 2
-    assert seen(sources=["work"]) == []
+    (path,) = samples.files(tmp_path)
+    rows = samples.table(path).to_pylist()
+    assert rows == pq.read_table(path).to_pylist()
+    assert samples.table(path, having="layer").to_pylist() == rows
+    assert samples.table(path, having="work") is None
 
 
 def test_a_damaged_file_is_an_error_by_columns_too(tmp_path):
@@ -199,12 +170,15 @@ def test_a_damaged_file_is_an_error_by_columns_too(tmp_path):
     row = pq.read_table(path).to_pylist()[0]
     pq.write_table(pa.Table.from_pylist([row | {"value": [1.0]}], SCHEMA), path)
     with pytest.raises(ResultsError, match="more times than values"):
-        list(samples.tables(tmp_path, sources=["layer"]))
+        samples.table(path)
+    pq.write_table(pa.Table.from_pylist([{"source": "layer"}]), path)
+    with pytest.raises(ResultsError, match="of another format"):
+        samples.table(path)
     path.write_bytes(b"PAR1 torn")
     with pytest.raises(ResultsError, match=f"{path} is damaged"):
-        list(samples.tables(tmp_path, sources=["layer"]))
+        samples.table(path)
     with pytest.raises(ResultsError, match="has no samples"):
-        list(samples.tables(tmp_path / "samples", sources=["layer"]))
+        samples.files(tmp_path / "samples")
 
 
 # ---- what is kept of every trial
@@ -324,9 +298,20 @@ def test_damaged_samples_are_one_threat_and_no_crash(tmp_path):
     path.write_bytes(path.read_bytes()[:-7])
     found = describe(results)
     assert drawn(found) == {}
-    (said,) = [one for one in threats(found) if "timeline" in one]
-    assert said.startswith(f"No timeline is drawn: {path} is damaged")
-    assert "No timeline is drawn" in page(found, {})
+    (said,) = [one for one in threats(found) if "imeline" in one]
+    assert said.startswith(f"Timelines are not drawn of all trials: {path} is damaged")
+    assert "Timelines are not drawn of all trials" in page(found, {})
+
+
+def test_one_damaged_file_takes_no_timeline_of_the_others_away(tmp_path):
+    results = study(tmp_path)
+    (path,) = samples.files(tmp_path)
+    whole = describe(results).timelines
+    pq.write_table(pq.read_table(path), tmp_path / "samples/000001.parquet")
+    path.write_bytes(b"PAR1 torn")
+    found = describe(results).timelines
+    assert (found.texts, found.typical.keys()) == (whole.texts, whole.typical.keys())
+    assert f"{path} is damaged" in found.damage
 
 
 # ---- what is stacked
@@ -470,17 +455,10 @@ def test_what_a_host_does_not_tell_is_in_the_caption(tmp_path):
 
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_timelines_can_be_drawn_at_both_widths_in_colours_that_have_a_dark_one(tmp_path, count):
-    names = ["host", LONG, *(f"host/layer-{number}/inner" for number in range(20))][:count]
-    found = describe(study(tmp_path, names))
+    found = describe(study(tmp_path, names(count)))
     assert list(drawn(found)) == ["cpu-01", "memory-01"]
     for figure in drawn(found).values():
-        for width in (WIDE, PHONE):
-            picture = svg(figure.draw(width))
-            assert float(re.search(r' width="([\d.]+)"', picture)[1]) <= 1.04 * width + 10
-            colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', picture))
-            assert colours - {"none", "transparent"} <= DARK.keys()
-            assert "NaN" not in picture
-            assert "undefined" not in picture
+        assert_drawable(figure)
 
 
 # ---- the page

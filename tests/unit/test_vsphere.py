@@ -1,15 +1,17 @@
 """How the client of vSphere's API is called, and what its layer makes of the answers."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 from tare import layer
 from tare.engines import vsphere as engine
 from tare.engines.vsphere import Server
+from tare.engines.vsphere_api import clone, destroy, said
 from tare.errors import ConfigError, LayerError, LayerTimedOut, Unavailable
 from tare.layers.vsphere import Instance
-from tare.ledger import Ledger, Scope, Services, leftovers
+from tare.ledger import leftovers
 from tare.machine import Completed, Host
 from tare.model import Limits
 
@@ -45,20 +47,9 @@ def failed(stderr, timed_out=False):
 
 
 @pytest.fixture
-def site(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    yield layer.Site(
-        name="tare-x-0",
-        session="x",
-        folder="/run/x",
-        limits=Limits(cpus=2, memory_bytes=3 * 2**30),
-        cpuset="0-1",
-        scope=Scope(ledger),
-        services=Services(ledger),
-        userland=None,
-        deadline_s=5,
-    )
-    ledger.close()
+def site(site):
+    limits = Limits(cpus=2, memory_bytes=3 * 2**30)
+    return replace(site, name="tare-x-0", limits=limits, cpuset="0-1", deadline_s=5)
 
 
 def left(site):
@@ -96,7 +87,7 @@ def test_what_is_composed_is_what_is_understood():
 
     assert (given.host, given.port, given.user) == ("vc.example", 8443, "tare@example")
     assert (given.password_file, given.ca_file, given.verify) == ("/secrets/vc", "/ca", True)
-    assert (given.do, given.source, given.name) == (engine.clone, "debian", "tare-x")
+    assert (given.do, given.source, given.name) == (clone, "debian", "tare-x")
     assert (given.cpus, given.memory_mib, given.pool) == (2, 512, "")
     assert (given.datastore, given.extra) == ("d", {"a.b": "c d"})
     assert engine.parsed(Server(**SERVER, verify=False).argv("about")[4:]).verify is False
@@ -126,7 +117,7 @@ def test_only_what_tare_made_is_destroyed():
     given = engine.parsed(Server(**SERVER).argv("destroy", "debian", "production")[4:])
 
     with pytest.raises(LayerError, match="production was not made by Tare"):
-        engine.destroy(Session(), given)
+        destroy(Session(), given)
 
 
 class Fault:
@@ -145,7 +136,7 @@ class Fault:
     ],
 )
 def test_a_fault_is_put_in_words_with_its_cause(fault, words):
-    assert engine.said(fault) == words
+    assert said(fault) == words
 
 
 # --- settings

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tare.cli.tables import drawn, plain, print_lines
 from tare.errors import ResultsError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from tare.compare.advice import Advice
@@ -116,11 +115,11 @@ def _place_json(place: Place, names: Names) -> dict[str, Any]:
         "platform": place.platform,
         "rank": place.rank,
         "excluded": place.is_excluded,
-        "slowdown": _plain(place.slowdown),
-        "low": _plain(place.low),
-        "high": _plain(place.high),
+        "slowdown": plain(place.slowdown),
+        "low": plain(place.low),
+        "high": plain(place.high),
         "tied": place.letters,
-        "geometric_index": _plain(place.index),
+        "geometric_index": plain(place.index),
         "worst": None if worst is None else {"workload": names(worst[0]), "cost": worst[1]},
         "leave_one_out": None if without is None else list(without),
         "workloads_with_a_cost": place.measured,
@@ -133,10 +132,6 @@ def _place_json(place: Place, names: Names) -> dict[str, Any]:
 def _gap_json(gap: Gap, names: Names) -> dict[str, Any]:
     workload = None if gap.workload is None else names(gap.workload)
     return {"platform": gap.platform, "workload": workload, "reason": gap.reason}
-
-
-def _plain(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else str(value)
 
 
 _LEGEND = (
@@ -175,40 +170,45 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
     if limited:
         console.print()
         console.print(_constraints(found, limited))
-    _lines(console, "WHAT WOULD CHANGE THE RANKING", _changes(found, names))
-    _lines(console, "MISSING MEASUREMENTS", _gaps(found.missing, names))
-    _lines(console, "UNDECIDED, AND IT MATTERS", _gaps(found.undecided, names))
+    print_lines(console, "WHAT WOULD CHANGE THE RANKING", _changes(found, names))
+    print_lines(console, "MISSING MEASUREMENTS", _gaps(found.missing, names))
+    print_lines(console, "UNDECIDED, AND IT MATTERS", _gaps(found.undecided, names))
 
 
 def _first(found: Advice) -> Iterator[str]:
-    from tare.report.numbers import cost_text, costs_text
-
     ranked = [place for place in found.places if place.rank is not None]
     if not ranked:
         yield "No platform can be recommended: none has all costs and keeps the constraints."
         return
     best = ranked[0]
-    numbers = f"{cost_text(best.slowdown)} {costs_text(best.low, best.high)}"
+    numbers = " ".join(_slowdown(best))
     others = [name for name in found.first if name != best.platform]
-    if others:
-        yield f"{best.platform} comes first with {numbers}, tied with {', '.join(others)}."
-    else:
-        yield f"{best.platform} comes first with {numbers}."
-    if any(one.keeps == "missing measurement" for one in best.constraints):
-        yield "Whether it keeps every constraint is not known: see the missing measurements."
+    tied = f", tied with {', '.join(others)}" if others else ""
+    yield f"{best.platform} comes first with {numbers}{tied}."
+    unknown = " and ".join(one.name for one in best.constraints if one.reason)
+    if unknown:
+        yield f"Whether it keeps {unknown} is not known: see the missing measurements."
+
+
+def _slowdown(place: Place) -> tuple[str, str]:
+    """Write a platform's slowdown and its interval."""
+    from tare.report.numbers import cost_text, costs_text
+
+    ends = place.low, place.high
+    return cost_text(place.slowdown, *ends), costs_text(*ends, place.slowdown)
 
 
 def _ranking(found: Advice) -> Table:
     from rich.text import Text
 
-    from tare.report.numbers import NONE, cost_text, costs_text
+    from tare.report.numbers import NONE
 
-    table = _drawn(("rank", "platform"), ("slowdown", "95 %", "tied", "trials"))
+    table = drawn(("rank", "platform"), ("slowdown", "95 %", "tied", "trials"))
     for place in found.places:
         texts = (
             NONE if place.rank is None else str(place.rank),
             place.platform,
-            *(cost_text(place.slowdown), costs_text(place.low, place.high), place.letters),
+            *(*_slowdown(place), place.letters),
             f"{place.completed} of {place.trials}",
         )
         table.add_row(*map(Text, texts), style="dim" if place.rank is None else "")
@@ -220,7 +220,7 @@ def _beside(found: Advice, names: Names) -> Table:
 
     from tare.report.numbers import NONE, cost_text, costs_text
 
-    table = _drawn(("platform", "worst"), ("left out", "index"))
+    table = drawn(("platform", "worst"), ("left out", "index"))
     for place in found.places:
         worst = NONE
         if place.worst is not None:
@@ -234,20 +234,9 @@ def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
     from rich.text import Text
 
     most = [f"{name}, at most {_amount(name, limit)}" for name, limit in limited.items()]
-    table = _drawn(("platform", *most), ())
+    table = drawn(("platform", *most), ())
     for place in found.places:
         table.add_row(Text(place.platform), *map(_constrained, place.constraints))
-    return table
-
-
-def _drawn(texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in texts:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
@@ -255,7 +244,8 @@ def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported 
     from rich.text import Text
 
     if one.value is None:
-        return Text(one.keeps.value, "yellow")
+        word = one.keeps.value if one.is_measurable else "nothing measures it yet"
+        return Text(word, "yellow")
     return Text(
         f"{_amount(one.name, one.value)}, {one.keeps.value}",
         "red" if one.keeps == "broken" else "green",
@@ -308,14 +298,3 @@ def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
     for (where, reason), platforms in grouped.items():
         on = f"{where} on {', '.join(platforms)}" if where else ", ".join(platforms)
         yield f"{on}: {reason}"
-
-
-def _lines(console: Console, title: str, lines: Iterable[str]) -> None:
-    from rich.text import Text
-
-    listed = list(lines)
-    if listed:
-        console.print()
-        console.print(Text(title, "bold"))
-    for line in listed:
-        console.print(Text(line))

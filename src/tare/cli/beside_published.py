@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tare.cli.tables import drawn, plain, print_lines
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from tare.compare import Comparison
     from tare.published.beside import Beside, Missing, Pair
 
-MAX_HEADING = 25
-"""Longer headings, those of a study's own tables, are wrapped where there is no room."""
+LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
 MAX_TITLES = 3
 """So many rows of a table that have no counterpart are named; of more, their number is told."""
 
 
 def as_json(part: Beside) -> dict[str, Any]:
-    """Put one study's side into plain data; infinite numbers are the text "inf"."""
+    """Put one study's side into plain data; infinite numbers are the text "inf".
+
+    ``most_alike`` are the rows that the printed table and the figures have.
+    """
+    from tare.published.beside import by_likeness
+
+    kept = {id(pair) for pair in by_likeness(part.pairs)[0]}
     return {
         "study": part.study,
         "caveats": list(part.caveats),
@@ -39,6 +45,7 @@ def as_json(part: Beside) -> dict[str, Any]:
                 "difference_points": plain(pair.difference_points),
                 "within": pair.within,
                 "differs": list(pair.differs),
+                "most_alike": id(pair) in kept,
             }
             for pair in part.pairs
         ],
@@ -82,11 +89,6 @@ def _cost_json(cost: float | None, low: float | None, high: float | None) -> dic
     }
 
 
-def plain(value: float | None) -> float | str | None:
-    """Write what JSON has no number for as a text."""
-    return value if value is None or math.isfinite(value) else str(value)
-
-
 def show(
     study: str, parts: Sequence[Beside], rest: Sequence[Comparison], names: Mapping[str, str]
 ) -> None:
@@ -94,6 +96,7 @@ def show(
     from rich.console import Console
     from rich.text import Text
 
+    from tare.published.beside import by_likeness
     from tare.published.rows import source
 
     console = Console()
@@ -105,11 +108,12 @@ def show(
         console.print()
         console.print(Text.assemble((f"{study} beside {part.study}", "bold")))
         console.print(Text(source(part.study), "italic"))
-        if part.pairs:
-            console.print(_table(part, names))
-            for note in _notes(part, names):
+        pairs, others = by_likeness(part.pairs)
+        if pairs:
+            console.print(_table(part.study, pairs, names))
+            for note in _notes(pairs, names):
                 console.print(Text(note))
-            told = [pair for pair in part.pairs if pair.printed.of_rate is not None]
+            told = [pair for pair in pairs if pair.printed.of_rate is not None]
             if told:
                 console.print()
                 console.print(Text("As the study counts: of a rate what is lost", "bold"))
@@ -119,23 +123,25 @@ def show(
             console.print("Nothing of these results stands beside a row of it.")
         for caveat in part.caveats:
             console.print(Text(caveat, "italic"))
+        print_lines(console, LESS_ALIKE, _other_lines(others, names))
         print_lines(console, "PUBLISHED, BUT NOT HERE", _missing_lines(part.missing))
     print_lines(console, "HERE, BUT NOT PUBLISHED", _rest_lines(rest, names))
 
 
-def _table(part: Beside, names: Mapping[str, str]) -> Table:
+def _table(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
     from rich.text import Text
 
     from tare.report.numbers import percent_text, percents_text
 
-    table = drawn(("what", "platform"), ("ours", "95 %", part.study, "difference\npoints"))
-    several = len(_baselines(part.pairs)) > 1
-    for pair in part.pairs:
+    table = drawn(("what", "platform"), ("ours", "95 %", study, "difference\npoints"))
+    several = len(_baselines(pairs)) > 1
+    for pair in pairs:
         row = pair.ours
         against = f" against {_baseline(row)}" if several else ""
         texts = (
             *(_what(row, names), f"{row.cell.platform}{against}"),
-            *(percent_text(row.cost), percents_text(row.low, row.high)),
+            percent_text(row.cost, row.low, row.high),
+            percents_text(row.low, row.high, row.cost),
             *(percent_text(pair.printed.cost), _points(pair.difference_points)),
         )
         table.add_row(*map(Text, texts))
@@ -150,13 +156,13 @@ def _baselines(pairs: Sequence[Pair]) -> list[str]:
     return list(dict.fromkeys(_baseline(pair.ours) for pair in pairs))
 
 
-def _notes(part: Beside, names: Mapping[str, str]) -> Iterator[str]:
+def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
     """Say what the table does not: the baseline, agreement, and what was not as in the study."""
-    known = [pair.within for pair in part.pairs if pair.within is not None]
+    known = [pair.within for pair in pairs if pair.within is not None]
     agree = f" {sum(known)} of {len(known)} published numbers lie within our interval."
-    yield f"Against {' or '.join(_baselines(part.pairs))}.{agree if known else ''}"
+    yield f"Against {' or '.join(_baselines(pairs))}.{agree if known else ''}"
     told: dict[str, dict[str, None]] = {}
-    for pair in part.pairs:
+    for pair in pairs:
         if pair.ours.verdict.value == "undecided":
             told.setdefault("Undecided here", {})[
                 f"{_what(pair.ours, names)} on {pair.ours.cell.platform}"
@@ -165,6 +171,17 @@ def _notes(part: Beside, names: Mapping[str, str]) -> Iterator[str]:
             told.setdefault("; ".join(pair.differs), {})[_what(pair.ours, names)] = None
     for differs, which in told.items():
         yield f"{differs}: {', '.join(which)}."
+
+
+def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
+    """Name what of ours could stand beside a row too, with what is not as in the study."""
+    told: dict[tuple[str, str, str], dict[str, None]] = {}
+    for pair in pairs:
+        row, ours = pair.printed.row, pair.ours
+        place = f"{row.table}, {row.title}", _what(ours, names), "; ".join(pair.differs)
+        told.setdefault(place, {})[ours.cell.platform] = None
+    for (row_name, what, differs), platforms in told.items():
+        yield f"{row_name}: {what} on {', '.join(platforms)} ({differs})"
 
 
 def _in_its_words(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
@@ -188,19 +205,6 @@ def _in_its_words(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -
     return table
 
 
-def drawn(texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    """Begin a table with columns of texts, then of numbers."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in texts:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        wide = len(name) > MAX_HEADING
-        table.add_column(name, justify="right", no_wrap=not wide, overflow="fold")
-    return table
-
-
 def _what(row: Comparison, names: Mapping[str, str]) -> str:
     return f"{names[row.cell.id]}: {row.metric.name}"
 
@@ -212,18 +216,6 @@ def _points(value: float | None) -> str:
         return NONE
     text = f"{value:+,.1f}" if math.isfinite(value) else f"{value:+}"
     return text.replace("-", MINUS).replace("inf", "∞")
-
-
-def print_lines(console: Console, title: str, lines: Iterable[str]) -> None:
-    """Print lines below a title, if there are any."""
-    from rich.text import Text
-
-    listed = list(lines)
-    if listed:
-        console.print()
-        console.print(Text(title, "bold"))
-    for line in listed:
-        console.print(Text(line))
 
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tare.cli import DONE, NOT_ALL_OK
 
 if TYPE_CHECKING:
-    from tare.engines.lab import Hypervisor, Lab
+    from tare.engines.lab_machine import Hypervisor, Lab
 
 NAME = "lab"
 HELP = "a disposable host with emulated hardware virtualization: up, shell, status, down"
@@ -99,8 +99,9 @@ def _shell(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from tare.engines import lab
+    from tare.engines.lab_machine import HYPERVISORS
 
-    known = {name: lab.find(name) for name in lab.HYPERVISORS}
+    known = {name: lab.find(name) for name in HYPERVISORS}
     states = {
         name: "none" if one is None else "up" if one.lives() else "dead"
         for name, one in known.items()
@@ -116,10 +117,10 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _down(options: argparse.Namespace) -> int:
-    from tare.engines import lab
+    from tare.engines.lab_machine import HYPERVISORS
 
     with _nobody_measures("it may be using the lab"):
-        names = [name for name in lab.HYPERVISORS if options.hypervisor in (None, name)]
+        names = [name for name in HYPERVISORS if options.hypervisor in (None, name)]
         return DONE if _removed(names) else NOT_ALL_OK
 
 
@@ -138,8 +139,9 @@ def _removed(names: Sequence[Hypervisor]) -> bool:
 
 def _alive() -> list[Lab]:
     from tare.engines import lab
+    from tare.engines.lab_machine import HYPERVISORS
 
-    known = [lab.find(name) for name in lab.HYPERVISORS]
+    known = [lab.find(name) for name in HYPERVISORS]
     return [one for one in known if one is not None and one.lives()]
 
 

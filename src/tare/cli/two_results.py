@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.beside_published import drawn, plain, print_lines
+from tare.cli.tables import drawn, plain, print_lines
 from tare.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from tare.report.tables import WIDE
+    from tare.report.findings import platform_text
+    from tare.report.terminal import WIDE
 
     console = Console()
     console.print(Text(title, "bold"))
@@ -117,8 +118,8 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     told: dict[str, list[str]] = {}
     for row in found.rows:
         for why in (*_whys(row), *row.flags):
-            told.setdefault(why, []).append(f"{names[row.cell.id]} on {row.cell.platform}")
-    alone = [f"{names[cell.id]} on {cell.platform}" for cell in found.only_in_b]
+            told.setdefault(why, []).append(f"{names[row.cell.id]} on {platform_text(row.cell)}")
+    alone = [f"{names[cell.id]} on {platform_text(cell)}" for cell in found.only_in_b]
     print_lines(console, "NOT COMPARABLE", _refused_lines(found, names))
     print_lines(console, "ONLY IN B", alone)
     lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in told.items()]
@@ -129,7 +130,8 @@ def _between_table(found: Between, names: Mapping[str, str], *, wide: bool) -> T
     """Draw the changes; where there is no room, without the values and one of the intervals."""
     from rich.text import Text
 
-    from tare.report.numbers import p_text, percent_text, percents_text, scale_for
+    from tare.report.findings import platform_text
+    from tare.report.numbers import p_text, scale_for
 
     table = drawn(("what", "platform"), ("A", "B") if wide else ())
     titles = ("change", "95 %", "cost", "95 % of it", "p (Holm)")
@@ -141,18 +143,23 @@ def _between_table(found: Between, names: Mapping[str, str], *, wide: bool) -> T
             continue
         scale = scale_for(row.metric.unit, (row.before, row.after))
         deciding = row.change if row.cost is None else row.cost
-        own = (percent_text(row.change.ratio), percents_text(row.change.low, row.change.high))
-        cost = ("baseline", "")
-        if row.cost is not None:
-            cost = (percent_text(row.cost.ratio), percents_text(row.cost.low, row.cost.high))
+        own = _change_texts(row.change)
+        cost = ("baseline", "") if row.cost is None else _change_texts(row.cost)
         numbers: tuple[str, ...] = (own[0], *cost)
         if wide:
             values = (scale.full(row.before), scale.full(row.after))
             numbers = (*values, *own, *cost, p_text(deciding.holm_p))
-        texts = (f"{names[row.cell.id]}: {row.metric.name}", row.cell.platform, *numbers)
+        texts = (f"{names[row.cell.id]}: {row.metric.name}", platform_text(row.cell), *numbers)
         verdict = Text(row.word.value, _WORDS.get(row.word.value, ""))
         table.add_row(*map(Text, texts), verdict)
     return table
+
+
+def _change_texts(change: Change) -> tuple[str, str]:
+    from tare.report.numbers import percent_text, percents_text
+
+    ends = change.low, change.high
+    return percent_text(change.ratio, *ends), percents_text(*ends, change.ratio)
 
 
 def _whys(row: CellChange) -> Iterator[str]:
@@ -168,10 +175,12 @@ def _whys(row: CellChange) -> Iterator[str]:
 
 
 def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
+    from tare.report.findings import platform_text
+
     grouped: dict[str, list[str]] = {}
     for row in found.rows:
         if row.refused:
-            place = f"{names[row.cell.id]} on {row.cell.platform}"
+            place = f"{names[row.cell.id]} on {platform_text(row.cell)}"
             grouped.setdefault("; ".join(row.refused), []).append(place)
     for why, places in grouped.items():
         yield f"{', '.join(places)}: {why}"

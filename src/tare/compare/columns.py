@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +26,9 @@ class Columns:
     ``suspect`` has the ``Why`` of each. ``values`` are numbers that can be compared; +inf is a
     failure, NaN is no value. ``no_ratio`` marks failures of trials that have numbers. ``unknown``
     says of each trial why the variant is not known for it; it is empty where it is of all.
-    ``workers`` is how many threads' delay was averaged, 0 where none was.
+    ``workers`` is how many threads' delay was averaged, 0 where none was. ``times`` is when each
+    began, in seconds, or the numbers of the blocks where any does not tell; ``slots`` its place in
+    the block.
     """
 
     blocks: NDArray[np.int64]
@@ -35,6 +38,8 @@ class Columns:
     no_ratio: Flags
     workers: NDArray[np.int64]
     unknown: Sequence[str]
+    times: Array
+    slots: NDArray[np.int64]
 
 
 def has_numbers(trial: Trial) -> bool:
@@ -88,6 +93,8 @@ class Readings:
             np.isinf(values) & self._has_numbers,
             self._workers if averaged else np.zeros(len(samples), dtype=np.int64),
             silent if any(silent) else (),
+            self._times,
+            self._slots,
         )
 
     def _sampled(self, name: str) -> tuple[Array, Flags]:
@@ -123,6 +130,18 @@ class Readings:
     def _sessions(self) -> NDArray[np.str_]:
         """The sessions that trials were measured in, as their instances name them."""
         return np.array([trial.instance.partition("-")[0] for trial in self._trials], dtype=str)
+
+    @cached_property
+    def _times(self) -> Array:
+        starts = [trial.started_at for trial in self._trials]
+        try:
+            return np.array([datetime.fromisoformat(one).timestamp() for one in starts])
+        except ValueError:
+            return self._blocks.astype(np.float64)
+
+    @cached_property
+    def _slots(self) -> NDArray[np.int64]:
+        return np.array([trial.slot for trial in self._trials], dtype=np.int64)
 
     @cached_property
     def _suspect(self) -> NDArray[np.int64]:

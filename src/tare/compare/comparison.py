@@ -204,7 +204,7 @@ def _judge(
     )
     ended = len(mine.trials) >= repetition.max_blocks
     groups = instance_pairs(cell, mine, theirs, pairs.blocks)
-    return rule.judge(pairs.log_ratios, groups, ended=ended), groups
+    return rule.judge(pairs.log_ratios, np.array(groups, np.intp), ended=ended), groups
 
 
 def _with_numbers(

@@ -41,7 +41,11 @@ class Keeps(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
-    """One constraint of one platform: the median of ``n`` values, and where they are from."""
+    """One constraint of one platform: the median of ``n`` values, and where they are from.
+
+    Of a measurement that is missing, ``reason`` says what, and what can be done; where nothing in
+    Tare measures it at all, it is not measurable, and no results will ever hold it.
+    """
 
     name: str
     limit: float
@@ -49,6 +53,8 @@ class Constrained:
     value: float | None = None
     n: int = 0
     source: str = ""
+    reason: str = ""
+    is_measurable: bool = True
 
 
 def constrained(
@@ -61,7 +67,13 @@ def constrained(
             continue
         values, source = _MEASURES[one.name](cell, sources)
         if not values:
-            yield Constrained(name=one.name, limit=limit, keeps=Keeps.MISSING)
+            yield Constrained(
+                name=one.name,
+                limit=limit,
+                keeps=Keeps.MISSING,
+                reason=_UNKNOWN[one.name],
+                is_measurable=_MEASURES[one.name] is not _nothing,
+            )
             continue
         value = _middle(values)
         keeps = Keeps.KEPT if value <= limit else Keeps.BROKEN
@@ -93,6 +105,7 @@ def _memory_bytes(cell: Cell, sources: Sequence[Side]) -> Values:
 
 
 def _nothing(cell: Cell, sources: Sequence[Side]) -> Values:
+    """Give no values, because no study of Tare has neighbours."""
     del cell, sources
     return [], ""
 
@@ -103,10 +116,14 @@ _MEASURES: Mapping[str, Callable[[Cell, Sequence[Side]], Values]] = {
     "isolation_loss": _nothing,
 }
 
-UNKNOWN = {
+_UNKNOWN = {
     "startup_s": "how long it starts: name results of a lifecycle study of it as well",
     "memory_bytes": "what it takes of its host: name results of a lifecycle study of it as well",
-    "isolation_loss": "what it loses beside a greedy neighbour: no results of Tare tell",
+    "isolation_loss": (
+        "what it loses beside a greedy neighbour: nothing in Tare measures this yet, so no results "
+        "can say it and the ranking does not know it; leave the constraint out, or judge it by "
+        "what others printed (tare published huang2019)"
+    ),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -47,8 +48,8 @@ class Series:
 
     times: Array
     values: Array
-    blocks: Sequence[int]
-    slots: Sequence[int]
+    blocks: NDArray[np.int64]
+    slots: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +127,12 @@ def place_effect(series: Sequence[Series], least: float) -> PlaceEffect | None:
     A value's residual is its log less the median of its block and less that of its cell, for which
     each place counts alike. Only blocks in which every cell has a value are used.
     """
-    blocks = sorted(set.intersection(*(set(one.blocks) for one in series)))
+    blocks = reduce(np.intersect1d, (one.blocks for one in series))
     if len(series) < 2 or len(blocks) < FEWEST:
         return None
     at = [np.searchsorted(one.blocks, blocks) for one in series]  # a series is in order of block
     logs = np.array([one.values[found] for one, found in zip(series, at, strict=True)])
-    slots = np.array([np.array(one.slots)[found] for one, found in zip(series, at, strict=True)])
+    slots = np.array([one.slots[found] for one, found in zip(series, at, strict=True)])
     residuals = logs - np.median(logs, axis=0)
     places = slots.argsort(axis=0).argsort(axis=0)
     for own, place in zip(residuals, places, strict=True):
@@ -184,7 +185,7 @@ def _regimes(series: Series, least: float) -> Levels:
         return []
     points = change_points(series.values, seed=SEED, level=LEVEL) or ()
     levels = [
-        (series.blocks[start], float(np.median(series.values[start:end])))
+        (int(series.blocks[start]), float(np.median(series.values[start:end])))
         for start, end in pairwise((0, *points, len(series.values)))
     ]
     steps = [abs(after - before) for (_, before), (_, after) in pairwise(levels)]

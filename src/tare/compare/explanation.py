@@ -57,7 +57,8 @@ from tare.compare.counters import (
     work_of,
 )
 from tare.compare.instances import instance_pairs
-from tare.compare.pairing import History, histories, pair
+from tare.compare.pairing import History, pair
+from tare.compare.study import Comparisons
 from tare.model import Kind, Plan, Trial
 from tare.stats.holm import holm
 from tare.stats.sequential import Verdict
@@ -112,18 +113,16 @@ class Explanation:
 
 
 def explanations(
-    plan: Plan, trials: Iterable[Trial], rows: Iterable[Comparison]
+    plan: Plan, trials: Iterable[Trial], compared: Comparisons
 ) -> tuple[Explanation, ...]:
     """Set the counters of each compared cell beside its baseline's; controls are left out."""
-    trials = tuple(trials)
-    known = histories(plan, trials)
     warm: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.kind is Kind.WARMUP:
             warm.setdefault(trial.cell, []).append(trial)
     return tuple(
-        _explanation(row, plan, known, warm)
-        for row in rows
+        _explanation(row, plan, compared.histories, warm)
+        for row in compared.comparisons
         if row.primary and not row.cell.control and row.baseline is not None
     )
 

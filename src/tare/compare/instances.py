@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tare.compare.pairing import History
 from tare.model import Cell, Trial
@@ -27,31 +28,38 @@ def instance_pairs(
     """
     if cell.workload == MAKES_ITS_OWN:
         return ()
-    linked: dict[tuple[str, ...], tuple[str, ...]] = {}
+    return _linked(
+        tuple(_instance(mine.trials[block]) for block in blocks),
+        tuple(_instance(theirs.trials[block]) for block in blocks),
+    )
 
-    def root(name: tuple[str, ...]) -> tuple[str, ...]:
+
+@lru_cache(maxsize=8)  # the metrics and variants of a cell follow each other
+def _linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
+    linked: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def root(name: tuple[str, str]) -> tuple[str, str]:
         while (above := linked.setdefault(name, name)) != name:
             linked[name] = linked.setdefault(above, above)  # the next walk is shorter
             name = above
         return name
 
-    sides = [_instance("cell", mine.trials[block]) for block in blocks]
-    for side, block in zip(sides, blocks, strict=True):
-        linked[root(_instance("base", theirs.trials[block]))] = root(side)
-    first: dict[tuple[str, ...], int] = {}
-    for place, side in enumerate(sides):
-        first.setdefault(root(side), place)
-    return tuple(first[root(side)] for side in sides)
+    for own, base in dict.fromkeys(zip(mine, theirs, strict=True)):
+        linked[root(("base", base))] = root(("cell", own))
+    roots = {own: root(("cell", own)) for own in dict.fromkeys(mine)}
+    first: dict[tuple[str, str], int] = {}
+    for place, own in enumerate(mine):
+        first.setdefault(roots[own], place)
+    return tuple(first[roots[own]] for own in mine)
 
 
-def _instance(side: str, trial: Trial) -> tuple[str, ...]:
+def _instance(trial: Trial) -> str:
     """Name an instance; in a duet two have one label, each on CPUs of its own.
 
     They are one group: a difference between the sets of CPUs is no luck of instances. It is
     balanced within the group, while between two groups it would be taken for such luck.
     """
-    named = (side, trial.instance)
-    return named if trial.instance else (side, "", str(trial.block))
+    return trial.instance or f"\0{trial.block}"
 
 
 def instance_flags(

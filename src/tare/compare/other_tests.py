@@ -7,15 +7,15 @@ hides one; the last is for means, which bursts move (METHOD.md 2.5).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tare.compare.columns import has_numbers
 from tare.compare.contention import value
-from tare.compare.pairing import History, baselines, group, histories, pair
-from tare.model import Cell, Metric, Plan, Trial, Variant
+from tare.compare.pairing import History, baselines, group, pair
+from tare.model import Cell, Metric, Plan, Variant
 from tare.stats.signed_rank import Array
 from tare.stats.values import Tested
 
@@ -34,12 +34,12 @@ class OtherTests:
     paired_t: float | None
 
 
-def other_tests(plan: Plan, trials: Iterable[Trial]) -> tuple[OtherTests, ...]:
+def other_tests(plan: Plan, histories: Mapping[str, History]) -> tuple[OtherTests, ...]:
     """Test every cell against its baseline, in the order of the plan; controls too."""
     # Only here: it loads scipy, which takes longer than most results take to compare.
     from tare.stats import paired, two_sample
 
-    measurements, references = histories(plan, trials), baselines(plan)
+    references = baselines(plan)
     variant = plan.repetition.variant
     found = []
     for cell in plan.cells:
@@ -47,8 +47,8 @@ def other_tests(plan: Plan, trials: Iterable[Trial]) -> tuple[OtherTests, ...]:
         if baseline is None or baseline is cell:
             continue
         metric = plan.metrics[cell.workload][0]
-        mine = measurements[cell.id]
-        theirs = measurements[baseline.id].beside(cell.id)
+        mine = histories[cell.id]
+        theirs = histories[baseline.id].beside(cell.id)
         sides = _values(mine, metric, variant), _values(theirs, metric, variant)
         ratios = pair(mine, theirs, metric, variant).log_ratios
         found.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -111,20 +111,20 @@ def noise_of(trial: Trial) -> Noise:
 
 def _unusual(block: int, history: History) -> list[str]:
     seen = noise_of(history.trials[block])
-    others = [noise_of(trial) for trial in history.trials.values()]
     shares = [
         f"{words} {100 * seen[name]:.0f} %"
         for name, words in SHARES.items()
-        if seen.get(name, 0.0) >= LEAST_SHARE and _stands_out(name, seen[name], others)
+        if seen.get(name, 0.0) >= LEAST_SHARE and _stands_out(name, seen[name], history)
     ]
     counts = [
         f"{seen[name]:.0f} {words}"
         for name, words in COUNTS.items()
-        if seen.get(name, 0.0) >= LEAST_COUNT and _stands_out(name, seen[name], others)
+        if seen.get(name, 0.0) >= LEAST_COUNT and _stands_out(name, seen[name], history)
     ]
     return shares + counts
 
 
-def _stands_out(name: str, value: float, others: Sequence[Noise]) -> bool:
+def _stands_out(name: str, value: float, history: History) -> bool:
+    others = (noise_of(trial) for trial in history.trials.values())
     values = np.array([other[name] for other in others if name in other])
     return bool(value > np.median(values) + FAR * spread(values))

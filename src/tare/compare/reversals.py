@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tare.compare.constraints import UNKNOWN, Keeps
+from tare.compare.constraints import Keeps
 from tare.compare.mix_costs import Costs
 from tare.compare.pairing import Group
 from tare.compare.places import Place, slowdown_of, sum_without
@@ -78,7 +78,7 @@ def missing_of(known: Costs, places: Sequence[Place]) -> Iterator[Gap]:
     for place in places:
         for one in place.constraints:
             if one.keeps is Keeps.MISSING:
-                why = f"{one.name}: {UNKNOWN[one.name]}"
+                why = f"{one.name}: {one.reason}"
                 yield Gap(platform=place.platform, workload=None, reason=why)
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 
-from tare.compare import contention, outliers
-from tare.compare.columns import has_numbers
+from tare.compare import outliers
+from tare.compare.columns import Columns, Flags
 from tare.compare.comparison import Comparison
 from tare.compare.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.compare.pairing import Group, History, group, pair
@@ -59,10 +58,11 @@ def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> It
     ends = None if row.low is None or row.high is None else Interval(row.low, row.high)
     yield from outliers.flags(pairs, row.look, ends, mine, theirs)
     finite = np.isfinite(pairs.log_ratios)
-    blocks = [block for block, one in zip(pairs.blocks, finite, strict=True) if one]
-    if len(blocks) < FEWEST:
+    if finite.sum() < FEWEST:
         return
-    costs = _series(mine, blocks, pairs.log_ratios[finite])
+    columns = mine.columns(row.metric, row.variant)
+    paired = np.isin(columns.blocks, np.array(pairs.blocks)[finite])
+    costs = _series(columns, paired, pairs.log_ratios[finite])
     drift, levels = course(costs, least)
     if drift is not None:
         yield (
@@ -127,20 +127,12 @@ def _of_order(series: Sequence[Series], least: float) -> Iterator[str]:
 
 
 def _values(history: History, metric: Metric, variant: Variant) -> Series:
+    """Give the logs of what a cell's trials cost, of those that have a number above 0."""
+    columns = history.columns(metric, variant)
+    known = np.isfinite(columns.values) & (columns.values > 0)
     worse = -1.0 if metric.better is Better.HIGHER else 1.0
-    known = {}
-    for block, trial in history.trials.items():
-        value = contention.value(trial, metric, variant) if has_numbers(trial) else None
-        if value is not None and 0 < value < math.inf:
-            known[block] = worse * math.log(value)
-    return _series(history, list(known), np.array(list(known.values())))
+    return _series(columns, known, worse * np.log(columns.values[known]))
 
 
-def _series(history: History, blocks: Sequence[int], values: Array) -> Series:
-    trials = [history.trials[block] for block in blocks]
-    try:
-        starts = [datetime.fromisoformat(trial.started_at).timestamp() for trial in trials]
-        times = np.array(starts)
-    except ValueError:
-        times = np.array(blocks, dtype=np.float64)
-    return Series(times, values, blocks, [trial.slot for trial in trials])
+def _series(columns: Columns, chosen: Flags, values: Array) -> Series:
+    return Series(columns.times[chosen], values, columns.blocks[chosen], columns.slots[chosen])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tare.compare.attribution import Attribution, attributions
 from tare.compare.comparison import Comparison, is_done, measured
@@ -24,11 +24,13 @@ class Comparisons:
     """Everything that a study's trials say; in the order of the plan's cells and metrics.
 
     ``comparisons`` has a row for every cell but the baselines, A/A controls (``cell.control``) too.
+    ``histories`` has the trials that it rests on, by the cell's id.
     """
 
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
     attributions: tuple[Attribution, ...]
+    histories: Mapping[str, History] = field(default_factory=dict, repr=False, compare=False)
 
 
 def compare(
@@ -42,11 +44,12 @@ def compare(
     trials = tuple(trials)
     measurements = histories(plan, trials)
     references = baselines(plan)
-    summaries, rows = [], []
+    summaries: list[Summary] = []
+    rows: list[Comparison] = []
     for cell in plan.cells:
         baseline = references.get(group(cell))
+        summaries += summarize(cell, plan.metrics[cell.workload], measurements[cell.id])
         for metric in plan.metrics[cell.workload]:
-            summaries.append(summarize(cell, metric, measurements[cell.id]))
             is_first = metric == plan.metrics[cell.workload][0]
             variants = _variants(plan, measurements[cell.id]) if is_first else [Variant.WALL]
             for variant in variants if cell is not baseline else ():
@@ -67,6 +70,7 @@ def compare(
         summaries=tuple(summaries),
         comparisons=tuple(rows),
         attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
+        histories=measurements,
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tare.compare.columns import has_numbers
 from tare.compare.pairing import History
@@ -29,17 +31,17 @@ class Summary:
     repeated: int
 
 
-def summarize(cell: Cell, metric: Metric, history: History) -> Summary:
-    """Describe the trials of a cell that count."""
-    numbers = [
-        trial.samples[metric.name]
-        for trial in history.counted
-        if has_numbers(trial) and math.isfinite(trial.samples.get(metric.name, math.nan))
-    ]
-    return Summary(
-        cell=cell,
-        metric=metric,
-        values=describe(numbers),
-        counts=Counter(trial.status for trial in history.counted),
-        repeated=history.repeated,
-    )
+def summarize(cell: Cell, metrics: Sequence[Metric], history: History) -> Iterator[Summary]:
+    """Describe the trials of a cell that count, by each of its metrics."""
+    counted = history.counted
+    counts = Counter(trial.status for trial in counted)
+    samples = [trial.samples for trial in counted if has_numbers(trial)]
+    for metric in metrics:
+        found = np.array([one.get(metric.name, math.nan) for one in samples], np.float64)
+        yield Summary(
+            cell=cell,
+            metric=metric,
+            values=describe(found[np.isfinite(found)]),
+            counts=counts,
+            repeated=history.repeated,
+        )

@@ -46,7 +46,10 @@ def unsteady(plan: Plan, trials: Iterable[Trial]) -> dict[Group, Unsteady]:
     count was raised, the later ones cannot say what the earlier ones needed.
     """
     by_group: dict[Group, dict[str, list[tuple[int, Array]]]] = {}
-    for (cell, label), some in _by_instance(plan, trials).items():
+    for (of, label), some in _by_instance(trials).items():
+        cell = plan.cells_by_id.get(of)
+        if cell is None:
+            continue
         warm = sum(trial.kind is Kind.WARMUP for trial in some)
         series = _series(plan, cell, some)
         by_group.setdefault(group(cell), {}).setdefault(label, []).append((warm, series))
@@ -89,13 +92,13 @@ def _flag(found: Unsteady, plan: Plan) -> str:
     )
 
 
-def _by_instance(plan: Plan, trials: Iterable[Trial]) -> dict[tuple[Cell, str], list[Trial]]:
-    """Sort trials by cell and instance, in the order in which they ended."""
-    found: dict[tuple[Cell, str], list[Trial]] = {}
+def _by_instance(trials: Iterable[Trial]) -> dict[tuple[str, str], list[Trial]]:
+    """Sort trials by the cell's id and instance, in the order in which they ended."""
+    found: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
-        cell = plan.cells_by_id.get(trial.cell)
-        if cell is not None and trial.instance:
-            found.setdefault((cell, f"{trial.instance} {trial.cpuset}"), []).append(trial)
+        if trial.instance:
+            label = f"{trial.instance} {trial.cpuset}"
+            found.setdefault((trial.cell, label), []).append(trial)
     return found
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare import layer
-from tare.engines.lab import BINARY, LINUX_CPUS, Hypervisor, Lab, find, serving
+from tare.engines.lab import find, serving
+from tare.engines.lab_boot import BINARY, LINUX_CPUS
+from tare.engines.lab_machine import Hypervisor, Lab
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
 from tare.machine import Host, Machine, check

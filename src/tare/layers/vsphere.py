@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tare import layer
-from tare.engines.vsphere import ASK_S, OFF, Server, client_version, usable
+from tare.engines.vsphere import ASK_S, Server, client_version, usable
+from tare.engines.vsphere_api import OFF
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.layers.ssh import last_cpus
 from tare.machine import Inner, Machine, await_true, check, text

@@ -186,8 +186,8 @@ def _other(some: Sequence[_Said], studies: Sequence[str]) -> Row:
 def _value(said: _Said, differs: str = "") -> Value:
     row = said.row
     return Value(
-        cost_text(row.cost),
-        costs_text(row.low, row.high),
+        cost_text(row.cost, row.low, row.high),
+        costs_text(row.low, row.high, row.cost),
         pairs_text(row),
         verdict_text(row, said.margin),
         row.verdict.value.replace(" ", "-"),

@@ -50,14 +50,24 @@ class Narrowing:
 
     def course(self, trials: Sequence[Trial]) -> Course:
         """Compare all trials; of looks, those that are new."""
-        whole = max((one.block for one in trials if one.kind is Kind.MEASURED), default=0)
-        for blocks in self._schedule:
-            if blocks <= whole and blocks not in self._at_look:
-                before = [one for one in trials if one.block < blocks]
-                self._at_look[blocks] = primaries(self._plan, before)
-                self._closed[blocks] = decided(self._plan, before)
+        self.look(trials)
         rows = primaries(self._plan, trials)
         return Course(rows=rows, looks=self._looks(rows), next=self.next(trials))
+
+    def look(self, trials: Sequence[Trial]) -> None:
+        """Take the looks that are due."""
+        whole = max((one.block for one in trials if one.kind is Kind.MEASURED), default=0)
+        for blocks in self._due(whole):
+            before = [one for one in trials if one.block < blocks]
+            self._at_look[blocks] = primaries(self._plan, before)
+            self._closed[blocks] = decided(self._plan, before)
+
+    def is_due(self, whole: int) -> bool:
+        """Whether after so many whole blocks there is a look that was not taken."""
+        return bool(self._due(whole))
+
+    def _due(self, whole: int) -> Sequence[int]:
+        return [n for n in self._schedule if n <= whole and n not in self._at_look]
 
     def next(self, trials: Sequence[Trial]) -> Slot | None:
         """Find what is run now, if a session runs: nobody writes down what has not ended."""

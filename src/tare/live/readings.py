@@ -7,6 +7,7 @@ writes one once a second at most, and takes a new one before it gets large.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ MAX_TRIALS = 60
 _NAMES = {"layer": ("cpu_s", "memory_bytes"), "host": ("cpu_user_s", "cpu_system_s", "cpu_guest_s")}
 _FIGURES = sum(map(len, _NAMES.values()))
 _IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
+_TEXTS = ["cell", "kind", "instance", "source", "name", "reason"]
 _COLUMNS = [*_IDENTITY, "source", "name", "reason", "time_s", "value"]
 
 Identity = tuple[object, ...]
@@ -63,12 +65,14 @@ class Recent:
     def _newest(self) -> Mapping[Path, Stamp]:
         """Find the last two files: trials of the one before stand on the page too."""
         try:
-            paths = sorted(self._folder.glob("*.parquet"))
+            with os.scandir(self._folder) as entries:
+                names = sorted(one.name for one in entries if one.name.endswith(".parquet"))
         except OSError:
             return {}
         if not is_inside(self._folder, self._root):
             return {}
-        found = {path: stamp(path, self._root) for path in paths[-2:]}
+        paths = [self._folder / name for name in names[-2:]]
+        found = {path: stamp(path, self._root) for path in paths}
         return {path: version for path, version in found.items() if version}
 
     def _read(self, stamps: Mapping[Path, Stamp]) -> Readings:
@@ -99,9 +103,9 @@ class _File:
 
         try:
             table = _table(self._path)
-            known = self._rows if self._rows <= len(table) else 0
-            begin = max(known, len(table) - MAX_TRIALS * _FIGURES)
-            self.by_trial |= _by_trial(table.slice(begin).to_pylist())
+            drawn = _drawn(table.slice(self._rows if self._rows <= len(table) else 0))
+            last = drawn.slice(max(0, len(drawn) - MAX_TRIALS * _FIGURES))
+            self.by_trial |= _by_trial(last.to_pylist())
         except FileNotFoundError:  # removed at this moment, with all its study
             return
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -112,18 +116,22 @@ class _File:
 
 
 def _table(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Read the rows of a file that are drawn."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    """Read all rows of a file, with each text as it is stored: once."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        table = file.read(columns=_COLUMNS, use_threads=False)
+    with pq.ParquetFile(path, read_dictionary=_TEXTS, page_checksum_verification=True) as file:
+        return file.read(columns=_COLUMNS, use_threads=False)
+
+
+def _drawn(table: Any) -> Any:  # noqa: ANN401
+    """Choose the rows that are drawn."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    source, name = (table[column].cast(pa.string()) for column in ("source", "name"))
     wanted = [
-        pc.and_(
-            pc.equal(table["source"], source), pc.is_in(table["name"], pa.array(names, pa.string()))
-        )
-        for source, names in _NAMES.items()
+        pc.and_(pc.equal(source, one), pc.is_in(name, pa.array(names, pa.string())))
+        for one, names in _NAMES.items()
     ]
     return table.filter(pc.or_(*wanted))
 

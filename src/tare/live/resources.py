@@ -128,7 +128,7 @@ def _course(
         if took is None:
             continue
         what, word = f"block {trial.block}, {names[trial.cell]}: ", trial_class(trial)
-        cpus, held = _cpus(took), _held(took)
+        cpus, held = took.cpus_text, took.memory_text
         cpu.append(Piece(*_stairs(took, start, scale), word, what + cpus))
         if took.memory:
             memory.append(Piece(_slope(took, start, scale), "", word, what + held))
@@ -169,20 +169,6 @@ def _slope(took: Taken, start: float, scale: _Scale) -> str:
 
 def _y(value: float, top: float) -> float:
     return round(HEIGHT * (1 - value / top), 1)
-
-
-def _cpus(took: Taken) -> str:
-    known = (("layer", took.layer_cpus), ("host", took.host_cpus))
-    told = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
-    return f"{', '.join(told)} CPUs" if told else "no rate of CPU time is known"
-
-
-def _held(took: Taken) -> str:
-    most = took.most_bytes
-    if most is None:
-        return ""
-    scale = scale_for(Unit.BYTE, [most])
-    return f"{plain(most / scale.factor, 3)} {scale.unit} at most"
 
 
 def _rounded_up(value: float) -> float:

@@ -22,7 +22,7 @@ from tare.errors import ConfigError
 from tare.live import markup
 from tare.live.beside import Beside
 from tare.live.catalogue import Catalogue
-from tare.live.views import OneStudy, Studies, View
+from tare.live.views import OneStudy, Parts, Studies, View
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,10 @@ ADDRESS = "127.0.0.1"
 LOOPBACK = frozenset({ADDRESS, "localhost", "[::1]"})
 POLL_S = 0.5
 """How often files are looked at while somebody looks at a page."""
+REST_S = 0.8
+"""For so long nothing is looked at after something has changed: however fast trials come, a page is
+drawn about once a second. Readings are stored up to a second after their trial; they too are then
+on the page within two."""
 QUIET_S = 30.0
 """A client that neither asks nor takes anything for so long is let go."""
 
@@ -227,17 +231,24 @@ class Visit(BaseHTTPRequestHandler):
             return
         gone = select.poll()
         gone.register(self.connection, select.POLLIN)
-        before: object = ()
-        sent: dict[str, str] = {}
-        while True:
-            seen = view.look()
-            if seen != before:
-                parts = view.parts(seen)
-                changed = {name: part for name, part in parts.items() if sent.get(name) != part}
-                if changed:
-                    self.wfile.write(f"data: {json.dumps(changed)}\n\n".encode())
-                sent |= changed
-                before = seen
+        for changed, rest_s in changes(view):
+            if changed:
+                self.wfile.write(f"data: {json.dumps(changed)}\n\n".encode())
             # Nothing more is asked on such a connection: what can be read is its end.
-            if gone.poll(1000 * POLL_S):
+            if gone.poll(1000 * rest_s):
                 return
+
+
+def changes(view: View) -> Iterator[tuple[Parts, float]]:
+    """Look again and again; gives the parts that have changed, and how long to rest then."""
+    before: object = ()
+    sent: Parts = {}
+    while True:
+        seen = view.look()
+        if seen == before:
+            yield {}, POLL_S
+            continue
+        parts, before = view.parts(seen), seen
+        changed = {name: part for name, part in parts.items() if sent.get(name) != part}
+        sent = {**sent, **changed}
+        yield changed, REST_S

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+
+from tare.model import Unit
+from tare.report.numbers import plain, scale_for
 
 LAYER_CPU, LAYER_MEMORY = "layer cpu_s", "layer memory_bytes"
 HOST_CPU = ("host cpu_user_s", "host cpu_system_s", "host cpu_guest_s")
@@ -31,11 +35,12 @@ class Track:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Taken:
     """CPUs that the layer and all of the host kept busy, and bytes that the layer held.
 
-    Each is empty where it is not known; ``reason`` says why, where the readings do.
+    Each is empty where it is not known; ``reason`` says why, where the readings do. What is made of
+    them is made once: a trial is drawn many times.
     """
 
     layer: Steps
@@ -53,10 +58,25 @@ class Taken:
         """The mean of what all of the host kept busy, the layer too."""
         return _mean(self.host)
 
-    @property
+    @cached_property
     def most_bytes(self) -> float | None:
         """The most that the layer was seen to hold."""
         return max((level for _, level in self.memory), default=None)
+
+    @cached_property
+    def cpus_text(self) -> str:
+        """Say how many CPUs were kept busy."""
+        known = (("layer", self.layer_cpus), ("host", self.host_cpus))
+        told = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
+        return f"{', '.join(told)} CPUs" if told else "no rate of CPU time is known"
+
+    @cached_property
+    def memory_text(self) -> str:
+        """Say how much memory was held, or nothing if that is not known."""
+        if self.most_bytes is None:
+            return ""
+        scale = scale_for(Unit.BYTE, [self.most_bytes])
+        return f"{plain(self.most_bytes / scale.factor, 3)} {scale.unit} at most"
 
 
 def taken(tracks: Mapping[str, Track]) -> Taken:

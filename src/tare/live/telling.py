@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +21,6 @@ from tare.stats.schedule import looks
 from tare.stats.sequential import Stop
 from tare.store import Results
 from tare.store.writer import raw_name
-
-MAX_FAILURES = 30
-"""So many trials that are not ok are listed: those that ended last."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +73,8 @@ class Told:
     @cached_property
     def statuses(self) -> Mapping[Status, int]:
         """How trials ended, warm-ups too."""
-        counts = Counter(one.status for one in self.seen.trials)
-        return {status: counts[status] for status in Status if counts[status]}
+        counts = self.seen.statuses
+        return {status: counts[status] for status in Status if status in counts}
 
     @property
     def now(self) -> str:
@@ -133,8 +129,7 @@ class Told:
     @cached_property
     def failures(self) -> Sequence[Mapping[str, object]]:
         """The last trials that are not ok, the latest first."""
-        bad = [one for one in self.seen.trials if one.status is not Status.OK]
-        return [self._failure(one) for one in bad[: -MAX_FAILURES - 1 : -1]]
+        return [self._failure(one) for one in reversed(self.seen.failures)]
 
     def _failure(self, trial: Trial) -> Mapping[str, object]:
         raw = raw_name(trial)
@@ -166,7 +161,7 @@ class Told:
             row=row,
             pairs=pairs_text(row),
             cost=cost_text(row.cost),
-            interval=percents_text(row.low, row.high),
+            interval=percents_text(row.low, row.high, row.cost),
             verdict=verdict_text(row, rule.margin),
             word=row.verdict.value.replace(" ", "-"),
             said=said,

@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tare.compare import Comparison
 from tare.live.catalogue import Catalogue
 from tare.live.glancing import Glance, State
 from tare.live.markup import macro, problem, whole
 from tare.live.telling import Told
 from tare.live.watching import Seen, Watching
-from tare.model import Plan
 
 Parts = Mapping[str, str]
 
@@ -58,13 +56,15 @@ class Studies:
 
 
 class OneStudy:
-    """One study: what runs, how far it is, its intervals, its trials in time, its failures."""
+    """One study: what runs, how far it is, its intervals, its trials in time, its failures.
+
+    A part is made again when what it is made of is another object than before.
+    """
 
     def __init__(self, catalogue: Catalogue, name: str) -> None:
         self.catalogue, self.name = catalogue, name
         self._watching: Watching | None = None
-        self._made_of: tuple[Plan, Sequence[Comparison]] | None = None
-        self._lines: Parts = {}
+        self._made: dict[str, tuple[tuple[object, ...], Parts]] = {}
 
     def look(self) -> Seen | None:
         """See View.look; None if there is no such study."""
@@ -76,25 +76,25 @@ class OneStudy:
         if seen is None:
             return {}
         told = Told(seen)
-        parts = {"state": str(macro("study.html", "state")(told))}
+        parts = dict(_part("state", told))
         if told.glance.plan is None:
             return parts
-        for part in ("progress", "words", "resources", "timeline", "failures"):
-            parts[part] = str(macro("study.html", part)(told))
-        return {**parts, **self._comparisons(told)}
-
-    def _comparisons(self, told: Told) -> Parts:
-        """Make the lines of the comparisons, if these are others than before: it takes longest."""
-        plan, rows = told.plan, told.course.rows
-        if self._made_of and self._made_of[0] is plan and self._made_of[1] is rows:
-            return self._lines
-        made = {}
-        for number, (_, lines) in enumerate(told.groups):
-            for line in lines:
-                made[line.id] = str(macro("study.html", "line")(line))
-            made[f"looks-{number}"] = str(macro("study.html", "looks")(lines))
-        self._made_of, self._lines = (plan, rows), made
-        return made
+        plan, rows, state = told.plan, told.course.rows, told.glance.state
+        made_of: Mapping[str, tuple[object, ...]] = {
+            "progress": (seen,),
+            "words": (plan, rows),
+            "resources": (plan, seen.trials, seen.readings, state),
+            "timeline": (plan, seen.trials),
+            "failures": (plan, seen.failures),
+            "comparisons": (plan, rows),
+        }
+        for name, objects in made_of.items():
+            known, made = self._made.get(name, ((), {}))
+            if [*map(id, known)] != [*map(id, objects)]:
+                made = _comparisons(told) if name == "comparisons" else _part(name, told)
+                self._made[name] = (objects, made)  # kept, so that no other gets their ids
+            parts |= made
+        return parts
 
     def page(self, seen: Seen | None) -> str:
         """See View.page."""
@@ -102,3 +102,16 @@ class OneStudy:
             return problem("No such study", f"There is no study {self.name} here.")
         body = macro("study.html", "body")(self.parts(seen), Told(seen))
         return whole(self.name, body)
+
+
+def _part(name: str, told: Told) -> Parts:
+    return {name: str(macro("study.html", name)(told))}
+
+
+def _comparisons(told: Told) -> Parts:
+    made = {}
+    for number, (_, lines) in enumerate(told.groups):
+        for line in lines:
+            made[line.id] = str(macro("study.html", "line")(line))
+        made[f"looks-{number}"] = str(macro("study.html", "looks")(lines))
+    return made

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -13,10 +14,13 @@ from tare.live.glancing import Glance, Glancing, State
 from tare.live.liveness import PROC, Locks
 from tare.live.narrowing import Course, Narrowing
 from tare.live.readings import Readings, Recent
-from tare.model import Trial
+from tare.model import Status, Trial
 
-LEAST_S, SHARE = 1.0, 0.02
-"""Comparisons are made again after this time at least, and so that they take this share of it."""
+LEAST_S, SHARE = 1.0, 0.005
+"""Between looks, where only numbers of pairs change, comparisons are made again after this time at
+least, and so that they take this share of it."""
+MAX_FAILURES = 30
+"""So many trials that are not ok are listed: those that ended last."""
 
 _trials = TypeAdapter(Trial)
 
@@ -25,12 +29,16 @@ _trials = TypeAdapter(Trial)
 class Seen:
     """A study at a moment with its trials; what was computed of them may lag behind a little.
 
+    What has not changed since the moment before is the same object, so what was drawn of it stays.
+    ``statuses`` counts how trials ended, warm-ups too; ``failures`` are the last that are not ok.
     ``readings`` are of the last trials alone.
     """
 
     glance: Glance
     folder: Path
     trials: Sequence[Trial] = ()
+    statuses: Mapping[Status, int] = field(default_factory=dict)
+    failures: Sequence[Trial] = ()
     course: Course | None = None
     readings: Readings
 
@@ -51,6 +59,7 @@ class Watching(Glancing):
         self._course: Course | None = None
         self._compared: tuple[int, int] = (0, 0)
         self._again_at = 0.0
+        self._as_seen: tuple[Trial, ...] = ()
         self._seen: Seen | None = None
         super().__init__(folder, name, root, proc)
 
@@ -67,10 +76,14 @@ class Watching(Glancing):
                 or self._course is not before
                 or self._seen.readings is not readings
             ):
+                if len(self._as_seen) != len(self._trials):
+                    self._as_seen = tuple(self._trials)
                 self._seen = Seen(
                     glance=glance,
                     folder=self.folder,
-                    trials=tuple(self._trials),
+                    trials=self._as_seen,
+                    statuses=dict(self._statuses),
+                    failures=self._failures,
                     course=self._course,
                     readings=readings,
                 )
@@ -83,27 +96,36 @@ class Watching(Glancing):
     def _anew(self) -> None:
         super()._anew()
         self._trials: list[Trial] = []
+        self._as_seen = ()
+        self._statuses: Counter[Status] = Counter()
+        self._failures: tuple[Trial, ...] = ()
         self._narrowing = self._course = None
         self._compared, self._again_at = (0, 0), 0.0
 
     def _take(self, line: bytes) -> None:
         trial = _trials.validate_json(line)
         self._trials.append(trial)
+        self._statuses[trial.status] += 1
+        if trial.status is not Status.OK:
+            self._failures = (*self._failures, trial)[-MAX_FAILURES:]
         self._note(trial.kind, trial.status, trial.instance, trial.block, trial.repeat)
 
     def _compare(self, *, running: bool) -> None:
-        """Compare when a block is whole or the session has ended, unless that was just done.
+        """Compare when a look is due, and between looks unless that was just done.
 
-        Within a block only what runs next is new: no look is taken there.
+        Within a block only what runs next is new, unless the session has ended there.
         """
         if self._plan is None:
             return
         self._narrowing = self._narrowing or Narrowing(self._plan)
         known, trials = (self._blocks, 0 if running else len(self._trials)), self._trials
-        begin = self._clock()
-        if self._course is None or (known != self._compared and begin >= self._again_at):
+        course, is_due = self._course, self._narrowing.is_due(self._blocks - 1)
+        is_behind = known != self._compared and self._clock() >= self._again_at
+        if course is None or is_due or is_behind:
+            self._narrowing.look(trials)  # takes much longer, and once for each
+            begin = self._clock()
             self._course, self._compared = self._narrowing.course(trials), known
             end = self._clock()
             self._again_at = end + max(LEAST_S, (end - begin) / SHARE)
         elif self._seen is None or len(self._seen.trials) != len(trials):
-            self._course = replace(self._course, next=self._narrowing.next(trials))
+            self._course = replace(course, next=self._narrowing.next(trials))

@@ -6,15 +6,12 @@ name ends in. A file that says less than it should raises ValueError: nothing be
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from tare.monitors.disk import BUSY_WRAPS_MS, SECTOR_BYTES
-from tare.monitors.noise import PRESSURES
+from tare.monitors.disk import SECTOR_BYTES
 
 Figure = tuple[str, str, float]
 Parse = Callable[[bytes], Iterator[Figure]]
@@ -31,7 +28,6 @@ CPU = ("cpu_user_s", "cpu_system_s", "cpu_guest_s", "cpu_iowait_s", "cpu_steal_s
 LAYER_CPU = ("cpu_s", "cpu_user_s", "cpu_system_s")
 DISK = ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes")
 FAULTS = ("page_faults", "major_faults")
-MEMORY = ("memory_cached_bytes", *FAULTS)
 NETWORK = ("network_received_bytes", "network_sent_bytes")
 OURS = b"tare"
 """What the names of the network devices that Tare makes begin with."""
@@ -55,100 +51,6 @@ class Source:
     wraps: Mapping[str, float] = field(default_factory=dict)
     resets: bool = False
     made: Collection[str] = ()
-
-
-def of_host(cpus: Collection[int], proc: Path, sys: Path) -> list[Source]:
-    """List what a host may tell; ``cpus`` are those whose clock rate is wanted."""
-    disks = frozenset(name.encode() for name in hardware_disks(sys))
-    links = frozenset(path.parent.name.encode() for path in sys.glob("class/net/*/device"))
-    ends = bridged(sys)
-    return [
-        Source(proc / "stat", (*CPU, "run_queue", "blocked_tasks", "context_switches"), host_cpu),
-        Source(proc / "meminfo", ("memory_used_bytes", "memory_cached_bytes"), host_memory),
-        Source(proc / "vmstat", (*FAULTS, "swapped_pages"), host_faults),
-        Source(
-            proc / "diskstats",
-            (*DISK, "disk_busy_s"),
-            partial(host_disks, disks=disks),
-            {"disk_busy_s": BUSY_WRAPS_MS / 1000},
-        ),
-        Source(
-            proc / "net/dev",
-            NETWORK,
-            partial(host_network, links=links.union(one.encode() for one in ends)),
-            made=ends,
-        ),
-        *(
-            Source(
-                proc / "pressure" / what,
-                (f"psi_{what}_some_s", f"psi_{what}_full_s"),
-                partial(host_pressure, what=what),
-            )
-            for what in PRESSURES
-        ),
-        *(_frequency(cpu, sys) for cpu in sorted(cpus)),
-        *_energy(sys / "class/powercap"),
-    ]
-
-
-def of_group(path: str, root: Path, sys: Path) -> list[Source]:
-    """List what a layer's control group may tell, v1 or v2, of all that is in it and below."""
-    numbers = frozenset(number.encode() for number in hardware_disks(sys).values())
-    if (root / "cgroup.controllers").exists():
-        group = root / path
-        return [
-            Source(group / "cpu.stat", LAYER_CPU, group_cpu_v2),
-            _level(group / "memory.current", "memory_bytes"),
-            _level(group / "memory.peak", "memory_peak_bytes", resets=True),
-            Source(group / "memory.stat", MEMORY, partial(group_memory, cached=b"\nfile ")),
-            Source(group / "io.stat", DISK, partial(group_disks_v2, disks=numbers)),
-            _level(group / "pids.current", "pids"),
-        ]
-    cpu, memory, blocks = (root / one / path for one in ("cpuacct", "memory", "blkio"))
-    return [
-        Source(cpu / "cpuacct.usage", LAYER_CPU[:1], group_cpu_v1),
-        Source(cpu / "cpuacct.stat", LAYER_CPU[1:], group_cpu_split_v1),
-        _level(memory / "memory.usage_in_bytes", "memory_bytes"),
-        _level(memory / "memory.max_usage_in_bytes", "memory_peak_bytes", resets=True),
-        Source(
-            memory / "memory.stat",
-            MEMORY,
-            partial(group_memory, cached=b"\ntotal_cache ", prefix=b"total_"),
-        ),
-        *(
-            Source(
-                blocks / f"blkio.throttle.{file}_recursive",
-                names,
-                partial(group_disks_v1, names=names, disks=numbers),
-            )
-            for file, names in (("io_service_bytes", DISK[:2]), ("io_serviced", DISK[2:]))
-        ),
-        _level(root / "pids" / path / "pids.current", "pids"),
-    ]
-
-
-def hardware_disks(sys: Path) -> dict[str, str]:
-    """Find the disks with hardware, real or virtual, behind them: name to major:minor.
-
-    Others only pass on what such a disk moves, and would count it twice.
-    """
-    found = {}
-    for device in sorted(sys.glob("block/*/device")):
-        number = ""
-        with contextlib.suppress(OSError):  # it goes at this moment
-            number = (device.parent / "dev").read_text().strip()
-        found[device.parent.name] = number
-    return found
-
-
-def bridged(sys: Path) -> frozenset[str]:
-    """Find the devices on the bridges that Tare made: an engine gives them names of its own."""
-    found = set()
-    for master in sys.glob("class/net/*/master"):
-        with contextlib.suppress(OSError):  # it goes at this moment
-            if os.fsencode(master.readlink().name).startswith(OURS):
-                found.add(master.parent.name)
-    return frozenset(found)
 
 
 def host_cpu(content: bytes) -> Iterator[Figure]:
@@ -285,54 +187,6 @@ def group_disks_v1(
 def pss_bytes(content: bytes) -> int:
     """Read smaps_rollup: memory of a process, with shared pages split among those that share."""
     return _KIB * _after(content, b"\nPss:")
-
-
-def _level(path: Path, name: str, *, resets: bool = False) -> Source:
-    """Describe a file that holds one number."""
-
-    def parse(content: bytes) -> Iterator[Figure]:
-        yield name, "", int(content)
-
-    return Source(path, (name,), parse, resets=resets)
-
-
-def _frequency(cpu: int, sys: Path) -> Source:
-    path = sys / f"devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"
-
-    def parse(content: bytes) -> Iterator[Figure]:
-        yield "frequency_hz", f"cpu{cpu}", 1000 * int(content)
-
-    return Source(path, ("frequency_hz",), parse)
-
-
-def _energy(powercap: Path) -> list[Source]:
-    """List RAPL's counters of packages and their memory; core and psys would count twice."""
-    found = []
-    for zone in sorted(powercap.glob("intel-rapl:*")):
-        name = _text(zone / "name")
-        if name == "dram":
-            above = _text(powercap / zone.name.rpartition(":")[0] / "name")
-            name = f"{above}/dram"
-        elif not name.startswith("package"):
-            continue
-        found.append(_zone(zone, name))
-    return found or [_zone(powercap / "intel-rapl:0", "")]
-
-
-def _zone(zone: Path, name: str) -> Source:
-    def parse(content: bytes) -> Iterator[Figure]:
-        yield "energy_j", name, int(content) / 1e6
-
-    most = _text(zone / "max_energy_range_uj")
-    wraps = {"energy_j": int(most) / 1e6} if most.isdigit() else {}
-    return Source(zone / "energy_uj", ("energy_j",), parse, wraps)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def _after(content: bytes, key: bytes) -> int:

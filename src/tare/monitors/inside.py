@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from tare.layer import Instance, Layer
 from tare.machine import Machine
 from tare.monitors import _readings as readings
+from tare.monitors._sources import of_machine
 from tare.monitors._tracks import Tracks
-from tare.monitors.disk import BUSY_WRAPS_MS
-from tare.monitors.noise import PRESSURES
 from tare.monitors.reader import Answer, Reader
 from tare.monitors.series import MACHINE, Series
 
@@ -29,8 +27,8 @@ long the first reading of a trial lasts, while nothing else runs there; some of 
 """
 
 
-class Watch:
-    """What a reader tells over one trial, between ``first`` and ``last``.
+class Listener:
+    """Listens to a reader over one trial, between ``first`` and ``last``.
 
     ``cost_s`` is the CPU time that listening took on the host; see ``metrics`` for that inside.
     """
@@ -138,37 +136,7 @@ def sources(
     root: Path, disks: Collection[bytes], links: Collection[bytes]
 ) -> list[readings.Source]:
     """List what a machine may tell of itself, as a host does."""
-    proc = root / "proc"
-    return [
-        readings.Source(
-            proc / "stat", (*readings.CPU, "run_queue", "blocked_tasks", "context_switches"), cpu
-        ),
-        readings.Source(
-            proc / "meminfo", ("memory_used_bytes", "memory_cached_bytes"), readings.host_memory
-        ),
-        readings.Source(
-            proc / "vmstat", ("page_faults", "major_faults", "swapped_pages"), readings.host_faults
-        ),
-        readings.Source(
-            proc / "diskstats",
-            (*readings.DISK, "disk_busy_s"),
-            partial(readings.host_disks, disks=disks),
-            {"disk_busy_s": BUSY_WRAPS_MS / 1000},
-        ),
-        readings.Source(
-            proc / "net/dev",
-            ("network_received_bytes", "network_sent_bytes"),
-            partial(readings.host_network, links=links),
-        ),
-        *(
-            readings.Source(
-                proc / "pressure" / what,
-                (f"psi_{what}_some_s", f"psi_{what}_full_s"),
-                partial(readings.host_pressure, what=what),
-            )
-            for what in PRESSURES
-        ),
-    ]
+    return of_machine(root / "proc", disks, links, cpu=cpu)
 
 
 def cpu(content: bytes) -> Iterator[readings.Figure]:

@@ -20,9 +20,10 @@ from threading import Event, Thread
 from tare.errors import ConfigError
 from tare.layer import Threads
 from tare.monitors import _readings as readings
+from tare.monitors._sources import of_group, of_host
 from tare.monitors._tracks import Tracks
 from tare.monitors.guests import of_guests
-from tare.monitors.inside import Watch
+from tare.monitors.inside import Listener
 from tare.monitors.reader import Reader
 from tare.monitors.series import HOST, LAYER, Series, summary
 from tare.monitors.threads import ROOT
@@ -69,7 +70,7 @@ class Timeline:
         self._cpus, self._period_s = cpus, 1 / hertz
         self._files: list[_File] = []
         self._others: list[Series] = []
-        self._inside = Watch(reader) if reader is not None else None
+        self._inside = Listener(reader) if reader is not None else None
         self._begin_s = 0.0
         self._stop = Event()
         self._thread = Thread(target=self._loop, name="timeline", daemon=True)
@@ -80,9 +81,9 @@ class Timeline:
             if self._inside is not None:
                 self._inside.open()
             at = self._places
-            host = readings.of_host(self._cpus, at.proc, at.sys)
+            host = of_host(self._cpus, at.proc, at.sys)
             group = [
-                *readings.of_group(self._group, at.groups, at.sys),
+                *of_group(self._group, at.groups, at.sys),
                 *of_guests(self._group, at.groups, at.sys),
             ]
             self._files = [

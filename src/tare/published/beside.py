@@ -144,6 +144,24 @@ def beside(study: str, ours: Ours) -> Beside:
     return Beside(study=study, pairs=tuple(pairs), missing=tuple(missing), caveats=caveats)
 
 
+def by_likeness(pairs: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """Sort out the pairs that stand beside their rows, and those that do not.
+
+    Where several cells of ours measure what a row is of, the one that differs from the study in the
+    fewest things stands beside it, or all that do so equally. Tables and figures both go by this.
+    """
+    by_row: dict[Row, list[Pair]] = {}
+    for pair in pairs:
+        by_row.setdefault(pair.printed.row, []).append(pair)
+    alike: list[Pair] = []
+    others: list[Pair] = []
+    for some in by_row.values():
+        fewest = min(len(pair.differs) for pair in some)
+        for pair in some:
+            (alike if len(pair.differs) == fewest else others).append(pair)
+    return alike, others
+
+
 def unpublished(parts: Iterable[Beside], ours: Ours) -> tuple[Comparison, ...]:
     """List our comparisons with our own baseline that stand beside no published row."""
     used = {(pair.ours.cell.id, pair.ours.metric.name) for part in parts for pair in part.pairs}

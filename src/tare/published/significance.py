@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from tare.compare import Comparison
-from tare.published.beside import NOT_HERE, Ours, pairs_of
+from tare.published.beside import NOT_HERE, Ours, by_likeness, pairs_of
 from tare.published.counterparts import Measure
 from tare.published.p_values import at_most
 from tare.published.printed import Printed
@@ -55,15 +55,20 @@ def _measures(study: str) -> Callable[[Row], tuple[Measure, ...]]:
 
 
 def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Comparison, ...] | str:
-    """Find our comparisons of a test's two platforms, at the memory that its level says."""
+    """Find our comparisons of a test's two platforms, at the memory that its level says.
+
+    Of several the most alike, as everywhere.
+    """
     if not measures:
         return NOT_HERE
     found = pairs_of(Printed(row=row, baseline=row.baseline), measures, ours)
     if isinstance(found, str):
         return found
     level = _MEMORY.fullmatch(row.level)
-    compared = [pair.ours for pair in found]
     if level is not None:
         size = int(level[1]) * 2**30
-        compared = [one for one in compared if one.cell.limits.memory_bytes == size]
-    return tuple(compared) or f"nothing in these results has {row.level} of memory"
+        found = [pair for pair in found if pair.ours.cell.limits.memory_bytes == size]
+    alike, _ = by_likeness(found)
+    return (
+        tuple(pair.ours for pair in alike) or f"nothing in these results has {row.level} of memory"
+    )

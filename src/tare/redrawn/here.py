@@ -15,7 +15,7 @@ from tare.compare import Comparison
 from tare.compare.columns import has_numbers
 from tare.compare.pairing import histories
 from tare.model import Cell, Metric, Unit
-from tare.published.beside import NOT_HERE, Ours, Pair, beside
+from tare.published.beside import NOT_HERE, Ours, Pair, beside, by_likeness
 from tare.published.counterparts import words_of
 from tare.published.printed import POINTS
 from tare.published.rows import Row
@@ -53,7 +53,9 @@ class Here:
         self._missing = {one.row: one.reason for one in part.missing}
         self._pairs: dict[Row, list[Pair]] = {}
         self._baselines: dict[tuple[tuple[str, ...], str], list[Comparison]] = {}
-        for pair in _most_alike(part.pairs):
+        alike, others = by_likeness(part.pairs)
+        self._left_out = {pair.printed.row for pair in others}
+        for pair in alike:
             row = pair.printed.row
             self._pairs.setdefault(row, []).append(pair)
             key = row.subject, pair.printed.baseline
@@ -85,13 +87,18 @@ class Here:
         """Whether what stands beside rows are costs, not values in units."""
         return any(pair.printed.is_relative for row in rows for pair in self._pairs.get(row, ()))
 
-    def notes(self, rows: Iterable[Row], sides: Iterable[Side]) -> Iterator[str]:
+    def notes(self, rows: Sequence[Row], sides: Iterable[Side]) -> Iterator[str]:
         """Say in what ours was not as the study's, and why places are empty."""
         differs: Counter[str] = Counter()
         for row in rows:
             differs.update({told: 1 for pair in self._pairs.get(row, ()) for told in pair.differs})
         if differs:
             yield f"Not here as there: {'; '.join(differs)}."
+        if self._left_out.intersection(rows):
+            yield (
+                "Of several cells of ours that measure the same, those are here that differ from "
+                "the study in the fewest things; tare compare names the others."
+            )
         yield from empty(sides)
 
     def _why_not(self, row: Row) -> str:
@@ -138,16 +145,6 @@ def empty(sides: Iterable[Side]) -> Iterator[str]:
         told.append(f"{len(reasons) - MAX_REASONS} other reasons, which tare compare lists")
     if told:
         yield f"Nothing of ours beside: {'; '.join(told)}."
-
-
-def _most_alike(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Leave out pairs where another cell of ours is more as the study's was."""
-    by_row: dict[Row, list[Pair]] = {}
-    for pair in pairs:
-        by_row.setdefault(pair.printed.row, []).append(pair)
-    for some in by_row.values():
-        fewest = min(len(pair.differs) for pair in some)
-        yield from (pair for pair in some if len(pair.differs) == fewest)
 
 
 def _relative(pair: Pair) -> Side:

@@ -22,6 +22,7 @@ from tare.stats.sequential import Verdict
 FULL = 50.0
 """The degradation in per cent from which on the colour is full."""
 
+FIRST = "Where several of our cells are equally like the study's, the first in the plan is shown."
 _NOWHERE = Box((NONE, NONE), "", theme.PAPER, 0, "not in the study")
 _DIRECTIONS = {Verdict.SLOWER: WORSE, Verdict.FASTER: BETTER}
 
@@ -50,6 +51,8 @@ def degradation_map(
     if any(side.is_dnr for side in printed.values()):
         caption += f" {DID_NOT_RESPOND}: it did not respond, which is no value and not 0."
     if here is not None:
+        if any(len(here.sides(row)) > 1 for row in chosen):
+            caption += f" {FIRST}"
         caption = " ".join([caption, *here.notes(chosen, ours.values())])
 
     def draw(width: int) -> Spec:
@@ -120,7 +123,7 @@ def _matrix_caption(
             "worse, ▼ it is better, in brackets alone only, = the same within the margin."
         )
     if any(len(one.ours) > 1 for one in found):
-        yield "Where several of our cells measure the same, the first in the plan is shown."
+        yield FIRST
     yield from empty(Side(words=one.reason) for one in found if one.reason)
 
 

@@ -73,6 +73,7 @@ def _page(study: str, charts: list[dict[str, str]], ours: Ours | None) -> str:
         ours=ours.plan.study if ours else "",
         charts=charts,
         undrawn=undrawn(study),
+        script_digest="",  # the page has no script
         style=Markup(environment.get_template("style.css").render()),  # noqa: S704 - our own
         colours=Markup(page_colours()),  # noqa: S704 - our own
         dark_rules=Markup(dark_rules()),  # noqa: S704 - our own

@@ -7,14 +7,15 @@
 from pathlib import Path
 
 from tare.report.findings import Findings, describe
-from tare.report.tables import as_json, show
+from tare.report.tables import as_json
+from tare.report.terminal import show
 from tare.store import Results
 
 __all__ = ["Findings", "as_json", "describe", "show", "write_report"]
 
 
 def write_report(results: Results, into: Path) -> list[Path]:
-    """Write the page, results.csv, .md and .tex, and figures/* as SVG, PNG and PDF; list them."""
+    """Write the page, results.csv, .md and .tex, explanations.csv, and figures/*; list them."""
     # Here, because templates and charts take longer to import than `tare show` has.
     from tare.report.render import write
 

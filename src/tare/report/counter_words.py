@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tare.compare.explanation import Explanation
@@ -43,6 +44,8 @@ NOUNS = {"throughput": "request", "sent": "message"}
 
 POWERS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "1,000"))
 MILLION = 1e6
+APART = 100.0
+"""Amounts that lie further apart are each written in a unit of their own."""
 BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"))
 
 
@@ -77,17 +80,30 @@ def unit_of(one: Explanation) -> Amount:
     return Amount(factor, f"{many} {several}" if many else single)
 
 
-def amount_text(name: str, value: float | None, unit: Amount) -> str:
-    """Write how much of a counter an amount of work took."""
-    if value is None:
+def amounts_text(name: str, values: Sequence[float | None], unit: Amount) -> list[str]:
+    """Write how much of a counter an amount of work took, on either side.
+
+    All in the unit of the smallest, so that they can be compared at a glance, unless they lie too
+    far apart for it. Nothing is 0 without a unit, and what is not known is no zero.
+    """
+    amounts = [None if one is None else one * unit.factor for one in values]
+    sizes = [abs(one) for one in amounts if one]
+    together = bool(sizes) and max(sizes) <= APART * min(sizes)
+    return [_amount_text(name, one, min(sizes) if together else one) for one in amounts]
+
+
+def _amount_text(name: str, value: float | None, size: float | None) -> str:
+    """Write an amount in the unit that suits an amount of the given size."""
+    if value is None or size is None:
         return NONE
-    value *= unit.factor
+    if value == 0:
+        return "0"
     if name.endswith("_byte_seconds"):
-        return f"{numbers.scale_for(Unit.BYTE, [value]).full(value)}·s"
+        return f"{numbers.scale_for(Unit.BYTE, [size]).full(value)}·s"
     if name.endswith("_j"):
         return f"{numbers.plain(value)} J"
-    if value >= MILLION and not name.endswith(tuple(UNITS)):
-        size, word = next(some for some in POWERS if value >= some[0])
-        return f"{numbers.plain(value / size)} {word}"
-    known = next((known for end, known in UNITS.items() if name.endswith(end)), Unit.RATIO)
-    return numbers.scale_for(known, [value]).full(value)
+    if abs(size) >= MILLION and not name.endswith(tuple(UNITS)):
+        factor, word = next(some for some in POWERS if abs(size) >= some[0])
+        return f"{numbers.plain(value / factor)} {word}"
+    kind = next((kind for end, kind in UNITS.items() if name.endswith(end)), Unit.RATIO)
+    return numbers.scale_for(kind, [size]).full(value)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tare.errors import ResultsError
 from tare.model import Cell, Trial
 from tare.report.findings import Findings, Group
 from tare.report.timelines import Identity, identity
@@ -19,7 +21,6 @@ MAX_OTHERS = 5
 
 IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
 """The columns that say whose a row is, as in tare.report.timelines.Identity."""
-NUMBERS = ["name", "reason", "time_s", "value"]
 
 Points = Sequence[tuple[float, float]]
 """Seconds since the tool began to measure, each with the value of the time before it."""
@@ -36,50 +37,51 @@ class Told:
 def gather(found: Findings, groups: Sequence[Group]) -> Mapping[Identity, Told]:
     """Read what tools told of the trials that may be drawn; nothing where there are no samples.
 
-    Nor where they are damaged, which the report says with its timelines.
+    Nor of those in damaged files, which the report says with its timelines.
     """
     folder = found.results.folder
     cells = [cell for group in groups for cell in group.cells]
     wanted = {identity(one) for cell in cells for one in chosen(found, cell)}
     if not wanted or not (folder / "samples").is_dir():
         return {}
-    from pyarrow import ArrowException  # only here: it takes long, and many have no samples
-
     points: dict[Identity, dict[str, Points]] = {}
     reasons: dict[Identity, str] = {}
-    try:
-        for row in _rows(folder / "samples", wanted):
-            whose = _whose(row)
-            both = zip(row["time_s"], row["value"], strict=True)
-            known = [one for one in both if all(map(math.isfinite, one))]
-            points.setdefault(whose, {}).update({row["name"]: known} if known else {})
-            reasons[whose] = reasons.get(whose) or row["reason"]
-    except (OSError, ValueError, ArrowException):
-        return {}
+    for whose, row in _rows(folder, wanted):
+        both = zip(row["time_s"], row["value"], strict=True)
+        known = [one for one in both if all(map(math.isfinite, one))]
+        points.setdefault(whose, {}).update({row["name"]: known} if known else {})
+        reasons[whose] = reasons.get(whose) or row["reason"]
     return {whose: Told(some, reasons[whose]) for whose, some in points.items()}
 
 
-def _rows(folder: Path, wanted: Collection[Identity]) -> Iterator[Mapping[str, Any]]:
-    """Read the rows of some trials; of other files than theirs only whose rows they hold.
+def _rows(
+    folder: Path, wanted: Collection[Identity]
+) -> Iterator[tuple[Identity, Mapping[str, Any]]]:
+    """Read what the tools of some trials told, and whose it is."""
+    import pyarrow.compute as pc  # only here: it takes long, and many studies have no samples
 
-    To read a file's numbers is to read those of all its sources, which is most of the work.
-    """
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    told = {"filters": pc.field("source") == WORK, "partitioning": None}
-    for path in sorted(folder.glob("*.parquet")):
-        whose = pq.read_table(path, columns=list(IDENTITY), **told).to_pylist()
-        places = [place for place, row in enumerate(whose) if _whose(row) in wanted]
+    for table in _tables(folder):
+        told = table.filter(pc.equal(table["source"], WORK))
+        whose = list(zip(*(told[name].to_pylist() for name in IDENTITY), strict=True))
+        places = [place for place, one in enumerate(whose) if one in wanted]
         if places:
-            numbers = pq.read_table(path, columns=NUMBERS, page_checksum_verification=True, **told)
-            for place, row in zip(places, numbers.take(places).to_pylist(), strict=True):
-                yield {**whose[place], **row}
+            for place, row in zip(places, told.take(places).to_pylist(), strict=True):
+                yield whose[place], row
 
 
-def _whose(row: Mapping[str, Any]) -> Identity:
-    cell, block, slot, kind, instance, repeat = (row[name] for name in IDENTITY)
-    return cell, block, slot, kind, instance, repeat
+def _tables(folder: Path) -> Iterator[Any]:
+    """Read the files in which any tool told anything."""
+    from tare.store import samples
+
+    try:
+        files = samples.files(folder)
+    except ResultsError:
+        return
+    for path in files:
+        with suppress(ResultsError):
+            table = samples.table(path, having=WORK)
+            if table is not None:
+                yield table
 
 
 def chosen(found: Findings, cell: Cell) -> list[Trial]:

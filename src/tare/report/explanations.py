@@ -15,9 +15,9 @@ from typing import Any
 from tare.compare.counters import Amplification, Movement, Pace
 from tare.compare.explanation import Explanation
 from tare.report import numbers
-from tare.report.counter_words import WORDS, Amount, amount_text, counter_text, unit_of
+from tare.report.counter_words import WORDS, Amount, amounts_text, counter_text, unit_of
 from tare.report.findings import Findings, limits_text, params_text, platform_text
-from tare.report.numbers import NONE
+from tare.report.numbers import NONE, TIMES
 
 MAX_TABLES = 40
 """So many slower cells have a table in the page, those with the largest costs."""
@@ -43,29 +43,34 @@ class Explained:
 
 def sentence(one: Explanation, found: Findings) -> str:
     """Say of a slower cell what moved with its cost, or that nothing did, or is known."""
-    costs = f" ({numbers.cost_text(one.row.cost)})" if one.row.cost is not None else ""
-    where = f"{_where(one, found)}{costs}"
+    cost = one.row.cost
+    size = "" if cost is None or math.isinf(cost) else f" ({numbers.cost_text(cost)})"
+    slower = f"{_where(one, found)} is slower{size}"
     compared = sum(this.p is not None for this in one.movements)
     if one.reason:
-        return f"{where}: nothing is known, because {one.reason}."
+        return f"{slower}; what moved with it is not known: {one.reason}."
     if not compared:
-        return f"{where}: no counter was read on both sides, so nothing can be said."
+        return f"{slower}; no counter was read on both sides, so what moved is not known."
     if one.named:
         unit = unit_of(one)
-        parts = [_part(this, unit) for this in one.named]
-        return f"{where}: with it grew, per {unit.text}, {_list(parts)}."
+        parts = [_part(this, unit, found.plan.baseline) for this in one.named]
+        return f"{slower}; per {unit.text} it took more {_list(parts)}."
     if any(this.moved for this in one.movements):
         return (
-            f"{where}: with it grew only what any longer time makes larger (CPU time, memory held, "
-            "what else the host does), which explains nothing by itself."
+            f"{slower}; it took more only of what any longer time makes larger (CPU time, memory "
+            "held, what else the host does), which explains nothing by itself."
         )
     margin = numbers.share_text(found.plan.repetition.margin)
-    return f"{where}: none of {compared} counters surely grew by more than {margin}."
+    counters = f"{compared} counter{'s' * (compared > 1)}"
+    return (
+        f"{slower}; none of {counters} surely grew by more than {margin}, so they do not tell what "
+        "made it slower."
+    )
 
 
 def slower(found: Findings) -> list[Explanation]:
-    """List the cells that have a degradation to be explained."""
-    return [one for one in found.explanations if one.is_slower]
+    """List the cells that have a degradation to be explained; work put in explains itself."""
+    return [one for one in found.explanations if one.is_slower and one.row.cell.injected is None]
 
 
 def has_counters(found: Findings) -> bool:
@@ -96,9 +101,8 @@ def explained(found: Findings) -> list[Explained]:
 
 def _explained(one: Explanation, found: Findings) -> Explained:
     unit = unit_of(one)
-    none = [this for this in one.movements if this.baseline == this.own == 0]
-    zero = f"0 on both sides: {', '.join(counter_text(this.name) for this in none)}."
-    remarks = [zero] if none else []
+    none = [this for this in one.movements if not this.baseline and not this.own]
+    remarks = list(_nothing(none))
     if any(this.in_warmups for this in one.movements):
         remarks.append("Warm-ups: counted in them alone, and not paired.")
     return Explained(
@@ -107,15 +111,25 @@ def _explained(one: Explanation, found: Findings) -> Explained:
         lines=[
             (this in one.named, _line(this, unit)) for this in one.movements if this not in none
         ],
-        remarks=[*remarks, *(_inside(this) for this in one.inside)],
+        # Of a few trials it is chance what the host did meanwhile.
+        remarks=[*remarks, *(_inside(this) for this in one.inside if this.low is not None)],
     )
+
+
+def _nothing(some: Sequence[Movement]) -> Iterator[str]:
+    """Name the counters that have nothing but 0, by whether they were read on both sides."""
+    told: dict[str, list[str]] = {}
+    for one in some:
+        read_on_both = one.baseline == one.own == 0
+        where = "0 on both sides" if read_on_both else "0 on one side, not read on the other"
+        told.setdefault(where, []).append(counter_text(one.name))
+    yield from (f"{where}: {', '.join(names)}." for where, names in told.items())
 
 
 def _line(one: Movement, unit: Amount) -> Sequence[str]:
     return (
         counter_text(one.name),
-        amount_text(one.name, one.baseline, unit),
-        amount_text(one.name, one.own, unit),
+        *amounts_text(one.name, (one.baseline, one.own), unit),
         _ratio(one) or NONE,
         _remark(one),
     )
@@ -130,42 +144,44 @@ def _remark(one: Movement) -> str:
     return "; ".join(said)
 
 
-def _part(one: Movement, unit: Amount) -> str:
+def _part(one: Movement, unit: Amount, baseline: str) -> str:
     """Say how much a counter grew; what was 0 has no ratio."""
-    remarks = [one.pace.value] if one.pace in (Pace.WITH, Pace.LESS) else []
+    there, here = amounts_text(one.name, (one.baseline, one.own), unit)
+    remarks = [f"{there} on {baseline}"]
+    if _has_ratio(one):
+        remarks.append(_ratio(one))
+    if one.pace in (Pace.WITH, Pace.LESS):
+        remarks.append(one.pace.value)
     if one.in_warmups:
-        remarks.append("in warm-ups, not paired")
-    amounts = " to ".join(amount_text(one.name, at, unit) for at in (one.baseline, one.own))
-    size = f", {_ratio(one)}" if _has_ratio(one) else ""
-    return f"{counter_text(one.name)} from {amounts}{size}" + (
-        f" ({', '.join(remarks)})" if remarks else ""
-    )
+        remarks.append("counted in warm-ups")
+    return f"{counter_text(one.name)}: {here} ({', '.join(remarks)})"
 
 
 def _brief(one: Movement, unit: Amount) -> str:
     if _has_ratio(one):
-        return f"{counter_text(one.name)} {numbers.cost_text(one.ratio)}"
-    amounts = " to ".join(amount_text(one.name, at, unit) for at in (one.baseline, one.own))
-    return f"{counter_text(one.name)} from {amounts} per {unit.text}"
+        return f"{counter_text(one.name)} {_ratio(one, with_interval=False)}"
+    there, here = amounts_text(one.name, (one.baseline, one.own), unit)
+    return f"{counter_text(one.name)} from {there} to {here} per {unit.text}"
 
 
 def _has_ratio(one: Movement) -> bool:
     return one.ratio is not None and math.isfinite(one.ratio)
 
 
-def _ratio(one: Movement | Amplification) -> str:
+def _ratio(one: Movement | Amplification, *, with_interval: bool = True) -> str:
+    """Write a ratio in three digits, or more where its interval is narrower than they show."""
     if one.ratio is None:
         return ""
-    ends = numbers.costs_text(one.low, one.high)
-    return numbers.cost_text(one.ratio) + (f" {ends}" if ends != NONE else "")
+    ends = (one.low, one.high) if with_interval else (None, None)
+    size, interval = numbers.middle_texts(one.ratio, *ends)
+    return f"{size}{TIMES} {interval}".rstrip()
 
 
 def _inside(one: Amplification) -> str:
     whose = "the platform's processes" if one.outer.startswith("layer_") else "the whole host"
-    size = _ratio(one) or "in too many trials none"
     return (
         f"{WORDS[one.outer.partition('_')[2]].capitalize()} by {whose} for each inside the guest: "
-        f"{size} ({one.trials:,} trials)."
+        f"{_ratio(one)} ({one.trials:,} trials)."
     )
 
 

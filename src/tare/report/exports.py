@@ -13,13 +13,12 @@ from pathlib import Path
 
 from tare.compare import Comparison
 from tare.report.explanations import CAUTION, sentences
-from tare.report.facts import platform_warnings
 from tare.report.findings import Findings, Group, platform_text
+from tare.report.notes import notes
 from tare.report.numbers import MINUS, NONE, TIMES, cost_text, p_text, percents_text, share_text
 from tare.report.words import (
     pairs_text,
     state,
-    stop_text,
     summary,
     trials_text,
     variant_text,
@@ -66,11 +65,10 @@ def markdown(found: Findings) -> str:
     if told := sentences(found):
         parts += ["## What moved with the degradation", in_markdown(CAUTION)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in told))
-    if noted := list(_notes(found)):
+    if noted := notes(found):
         parts.append("## Warnings")
-        parts.append(
-            "\n".join(f"- {in_markdown(note)} ({in_markdown(where)})" for note, where in noted)
-        )
+        lines = [f"{in_markdown(one)} ({in_markdown('; '.join(at))})" for one, at in noted.items()]
+        parts.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -87,7 +85,7 @@ def latex(found: Findings) -> str:
     if told := [in_latex(one) for one in sentences(found)]:
         parts += ["\\subsection*{What moved with the degradation}", in_latex(CAUTION)]
         parts.append(_latex_list(told))
-    noted = [f"{in_latex(note)} ({in_latex(where)})" for note, where in _notes(found)]
+    noted = [f"{in_latex(one)} ({in_latex('; '.join(at))})" for one, at in notes(found).items()]
     if noted:
         parts += ["\\subsection*{Warnings}", _latex_list(noted)]
     return "\n\n".join(parts) + "\n"
@@ -191,28 +189,12 @@ def _line(found: Findings, row: Comparison, name: str) -> Sequence[str]:
     return (
         name,
         cost_text(row.cost),
-        percents_text(row.low, row.high),
+        percents_text(row.low, row.high, row.cost),
         verdict_text(row, found.plan.repetition.margin),
         pairs_text(row),
         p_text(row.holm_p),
         share_text(row.noise_floor),
     )
-
-
-def _notes(found: Findings) -> Iterator[tuple[str, str]]:
-    """List each warning once, with all that it concerns."""
-    concerned: dict[str, list[str]] = {}
-    for platform, warnings in platform_warnings(found).items():
-        for warning in warnings:
-            concerned.setdefault(warning, []).append(platform)
-    for row in found.headline:
-        where = f"{found.group_names[row.cell.id]} on {platform_text(row.cell)}"
-        unmeasured = [stop_text(row)] if row.cost is None else []
-        for note in (*row.flags, *found.notes[row.cell.id], *unmeasured):
-            concerned.setdefault(note, []).append(where)
-    for note, places in concerned.items():
-        if note:
-            yield note, "; ".join(dict.fromkeys(places))
 
 
 def _markdown_table(rows: Iterator[Sequence[str]]) -> str:

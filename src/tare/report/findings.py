@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tare.compare import (
     Comparison,
@@ -24,10 +27,11 @@ from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, 
 from tare.report.disturbances import merged
 from tare.report.numbers import bytes_text, plain
 from tare.stats.sequential import Verdict
+from tare.stats.signed_rank import Array
 from tare.store import Results
 
 if TYPE_CHECKING:
-    from tare.report.timelines import Timelines
+    from tare.report.timelines import CoursesTold, Timelines
 
 OVERHEAD_PHASES = ("resume", "settle", "jitter", "setup", "parse", "pause", "store")
 """What Tare itself does around a command, in the order in which it does it."""
@@ -87,6 +91,8 @@ class Findings:
 
     results: Results
     comparisons: Comparisons
+    courses_told: Callable[[], CoursesTold] | None = None
+    """Gives what another process reads of the samples; without one this reads them."""
 
     @property
     def plan(self) -> Plan:
@@ -133,16 +139,29 @@ class Findings:
             for cell, trials in self.trials.items()
         }
 
+    def values(self, cell: Cell, metric: Metric) -> Array:
+        """Give the finite values of a metric of a cell's measured trials, in their order."""
+        key = cell.id, metric.name
+        if key not in self._values:
+            trials = self.measured[cell.id]
+            found = np.array([one.samples.get(metric.name, math.nan) for one in trials], np.float64)
+            self._values[key] = found[np.isfinite(found)]
+        return self._values[key]
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str], Array]:
+        return {}
+
     @cached_property
     def other_tests(self) -> Mapping[str, OtherTests]:
         """What the tests of older studies say of each cell, by its id."""
-        found = other_tests(self.plan, self.results.trials)
+        found = other_tests(self.plan, self.comparisons.histories)
         return {one.cell.id: one for one in found}
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """What counters say of each compared cell, in the order of the plan."""
-        return explanations(self.plan, self.results.trials, self.headline)
+        return explanations(self.plan, self.results.trials, self.comparisons)
 
     @cached_property
     def headline(self) -> tuple[Comparison, ...]:
@@ -246,7 +265,7 @@ class Findings:
         """How the trials ended, warm-ups left out."""
         return Counter(one.status for one in self.results.trials if one.kind is Kind.MEASURED)
 
-    @property
+    @cached_property
     def blocks(self) -> int:
         """How many blocks were begun."""
         return len({one.block for one in self.results.trials if one.kind is Kind.MEASURED})
@@ -331,5 +350,5 @@ def _overhead(trials: Sequence[Trial]) -> Mapping[str, float]:
         name: median(one.phases_s[name] for one in trials if name in one.phases_s)
         for name in present
     }
-    sums = [sum(s for name, s in one.phases_s.items() if name != "command") for one in trials]
+    sums = [sum(one.phases_s.values()) - one.phases_s.get("command", 0.0) for one in trials]
     return {**medians, "all": median(sums), "trials": len(trials)}

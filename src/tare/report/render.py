@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import vl_convert
@@ -17,7 +18,8 @@ from tare.report.figures.figure import Spec
 from tare.report.findings import Findings, describe
 from tare.report.html import pages
 from tare.report.tables import write_csv
-from tare.report.trials_page import FOLDER
+from tare.report.timelines import tell
+from tare.report.trials_page import FOLDER, MAX_TRIALS
 from tare.store import Results
 
 WIDE, PHONE = 940, 350
@@ -55,11 +57,11 @@ def write(results: Results, into: Path) -> list[Path]:
     for old in folder.iterdir():
         if _OURS.fullmatch(old.name):
             old.unlink()
-    # Vega draws in a thread of its own, and takes half a second to wake up. What is drawn becomes
-    # files in another one, meanwhile.
-    with ThreadPoolExecutor(2) as artists:
+    # Vega takes half a second to wake up.
+    with _artists(results) as artists:
+        told = artists.submit(tell, results.folder)
         artists.submit(svg, _NOTHING)
-        found = describe(results)
+        found = replace(describe(results), courses_told=told.result)
         drawn = [
             (
                 figure,
@@ -83,6 +85,16 @@ def write(results: Results, into: Path) -> list[Path]:
                 inline(phone.result(), figure, "phone"),
             )
     return [*_pages(found, drawings, into), *written]
+
+
+def _artists(results: Results) -> Executor:
+    """Give who draws: a process beside this one where this one has much to do itself.
+
+    Vega draws in a thread of its own, but what is drawn becomes files under Python's lock.
+    """
+    if len(results.trials) <= MAX_TRIALS:
+        return ThreadPoolExecutor(2)
+    return ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
 
 
 def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list[Path]:

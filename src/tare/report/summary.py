@@ -35,7 +35,9 @@ def _extremes(rows: Sequence[Comparison], found: Findings) -> str:
         return f"Nothing has been told apart from {found.plan.baseline}: no comparison is decided."
     ranked = sorted(worst, key=lambda name: _size(worst[name]))
     least, most = ((name, _most(worst[name], rows, found)) for name in (ranked[0], ranked[-1]))
-    beyond = f"For the same work, {least[0]} costs"
+    added = any(row.cell.injected for row in rows)
+    work = "With more work put into some" if added else "For the same work"
+    beyond = f"{work}, {least[0]} costs"
     if len(ranked) == 1:
         return f"{beyond}, against {found.plan.baseline}, {least[1]}."
     return f"{beyond} least beyond {found.plan.baseline}: {least[1]}; {most[0]} most: {most[1]}."
@@ -62,11 +64,7 @@ def _number(row: Comparison, found: Findings) -> str:
     said = words.verdict_text(row, found.plan.repetition.margin)
     if row.cost is None:
         return f"{said} (no cost: {row.why_no_cost})"
-    if row.cost >= words.LARGE:
-        cost, ends = numbers.cost_text(row.cost), numbers.costs_text(row.low, row.high)
-    else:
-        cost, ends = numbers.percent_text(row.cost), numbers.percents_text(row.low, row.high)
-    size = cost if ends == numbers.NONE else f"{cost} {ends}"
+    size = numbers.size_text(row.cost, row.low, row.high)
     return size if row.verdict is Verdict.SLOWER else f"{said}, {size},"
 
 

@@ -44,4 +44,4 @@ def _host(found: Findings) -> Iterator[str]:
 
 def _samples(found: Findings) -> Iterator[str]:
     if damage := found.timelines.damage:
-        yield f"No timeline is drawn: {damage}."
+        yield f"Timelines are not drawn of all trials: {damage}."

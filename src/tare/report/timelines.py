@@ -6,10 +6,11 @@ every trial a short text is kept, and the readings of the one trial a cell that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class CoursesTold:
+    """A text for each trial that was read, in the order of the files; ``damage`` as below."""
+
+    files: Sequence[tuple[Path, Sequence[Identity], Sequence[str]]] = ()
+    damage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Timelines:
     """What the samples of a study say.
 
@@ -73,7 +82,7 @@ class Timelines:
     for each trial: its length in ms; the times of readings in thousandths of that; between them
     the CPUs that the layer and the host kept busy, in hundredths; the most memory of the layer in
     KiB; and at each of the times its memory in thousandths of that. What is not known is empty.
-    ``damage`` says why there is nothing although there should be.
+    ``damage`` says why there is less than there should be.
     """
 
     typical: Mapping[str, Seen] = field(default_factory=dict)
@@ -87,34 +96,59 @@ def identity(trial: Trial) -> Identity:
     return who
 
 
-def gather(found: Findings) -> Timelines:
-    """Read the samples of a study; one that has none has no timelines."""
-    folder = found.results.folder
+def tell(folder: Path) -> CoursesTold:
+    """Write the texts of all trials of a results directory; one without samples has none."""
     if not (folder / "samples").is_dir():
-        return Timelines()
+        return CoursesTold()
     from tare.store import samples  # only here: it takes long to load, and many studies have none
 
-    ranks = _ranks(found)
-    best: dict[str, tuple[int, Seen]] = {}
-    texts: dict[Identity, str] = {}
-    sources, names = ({name[part] for name in NAMES} for part in (0, 1))
+    told, damages = [], []
     try:
-        for table in samples.tables(folder, sources=sources, names=names):
-            if table.num_rows:
-                rows = _Rows(table)
-                texts.update(zip(rows.trials, _courses(rows), strict=True))
-                _keep_nearest(rows, ranks, best)
+        files = samples.files(folder)
     except ResultsError as error:
-        return Timelines(damage=str(error))
-    return Timelines({cell: seen for cell, (_, seen) in best.items()}, texts)
+        return CoursesTold(damage=str(error))
+    for path in files:
+        try:
+            table = samples.table(path)
+        except ResultsError as error:
+            damages.append(str(error))
+            continue
+        if table.num_rows:
+            rows = _Rows(table)
+            there = np.flatnonzero((rows.places >= 0).any(axis=0)).tolist()
+            texts = _courses(rows)
+            told.append((path, [rows.trials[at] for at in there], [texts[at] for at in there]))
+    more = f" ({len(damages)} of {len(files)} files are)" if len(damages) > 1 else ""
+    return CoursesTold(told, damages[0] + more if damages else "")
 
 
-def _ranks(found: Findings) -> dict[Identity, tuple[int, Trial]]:
+def gather(found: Findings) -> Timelines:
+    """Add to the texts of all trials the readings of the one that stands for each cell."""
+    told = found.courses_told() if found.courses_told else tell(found.results.folder)
+    texts = {
+        who: text
+        for _, whose, some in told.files
+        for who, text in zip(whose, some, strict=True)
+    }  # fmt: skip
+    wanted = {
+        who: trial
+        for trials in _ranked(found)
+        for who, trial in [_first(trials, texts)]
+        if trial is not None
+    }
+    typical = {}
+    for path, whose, _ in told.files:
+        here = [who for who in whose if who in wanted]
+        for who, readings in _readings(path, here) if here else ():
+            typical[who[0]] = Seen(wanted[who], readings)
+    return Timelines(typical, texts, told.damage)
+
+
+def _ranked(found: Findings) -> Iterator[Sequence[Trial]]:
     """Rank the trials of each cell: the nearest to their median duration is the first.
 
     Where no trial has numbers those that were ended at their deadline or failed stand for the cell.
     """
-    ranks = {}
     lost = (Status.DNR, Status.FAILED)
     for cell, measured in found.measured.items():
         some = measured or [
@@ -122,23 +156,25 @@ def _ranks(found: Findings) -> dict[Identity, tuple[int, Trial]]:
         ]
         if some:
             middle = median(one.duration_s for one in some)
-            nearest = sorted(some, key=lambda one: abs(one.duration_s - middle))
-            ranks.update({identity(one): (rank, one) for rank, one in enumerate(nearest)})
-    return ranks
+            yield sorted(some, key=lambda one: abs(one.duration_s - middle))
 
 
-def _keep_nearest(
-    rows: _Rows,
-    ranks: Mapping[Identity, tuple[int, Trial]],
-    best: dict[str, tuple[int, Seen]],
-) -> None:
-    """Keep of each cell the trial that is nearest to the median of those that have samples."""
-    for number, who in enumerate(rows.trials):
-        rank, trial = ranks.get(who, (None, None))
-        if rank is None or trial is None:
-            continue
-        if trial.cell not in best or rank < best[trial.cell][0]:
-            best[trial.cell] = rank, Seen(trial, rows.readings(number))
+def _first(
+    trials: Sequence[Trial], texts: Mapping[Identity, str]
+) -> tuple[Identity, Trial] | tuple[None, None]:
+    """Find the first of some trials that has samples."""
+    known = ((identity(trial), trial) for trial in trials)
+    return next(((who, trial) for who, trial in known if who in texts), (None, None))
+
+
+def _readings(
+    path: Path, whose: Sequence[Identity]
+) -> Iterator[tuple[Identity, Mapping[Name, Readings]]]:
+    from tare.store import samples
+
+    rows = _Rows(samples.table(path))
+    for who in whose:
+        yield who, rows.readings(rows.trials.index(who))
 
 
 class _Rows:
@@ -154,20 +190,21 @@ class _Rows:
         firsts = np.flatnonzero(begins)
         own = [[words[code] for code in codes[firsts]] for codes, words in whose]
         self.trials: list[Identity] = list(zip(*own, strict=True))
-        self._places = _places(columns, np.cumsum(begins) - 1, len(firsts))
+        self.places = _places(columns, np.cumsum(begins) - 1, len(firsts))
+        """In which row a figure of a trial stands, by figure and trial; -1 where in none."""
         self._offsets = columns["time_s"].offsets.to_numpy()
         self._times_s: Numbers = columns["time_s"].values.to_numpy(zero_copy_only=False)
         self._values: Numbers = columns["value"].values.to_numpy(zero_copy_only=False)
         self._reasons = columns["reason"]
-        lengths = self._offsets[self._places + 1] - self._offsets[self._places]
-        self.counts: Places = np.where(self._places < 0, 0, lengths)
+        lengths = self._offsets[self.places + 1] - self._offsets[self.places]
+        self.counts: Places = np.where(self.places < 0, 0, lengths)
         """How many readings there are, by figure and trial."""
 
     def readings(self, trial: int) -> Mapping[Name, Readings]:
         """Give all that was read during a trial, apart from the file."""
         found = {}
         for number, name in enumerate(NAMES):
-            row = self._places[number, trial]
+            row = self.places[number, trial]
             if row >= 0:
                 here = slice(self._offsets[row], self._offsets[row + 1])
                 found[name] = Readings(
@@ -181,7 +218,7 @@ class _Rows:
         """Give the times of a figure for each trial, one trial after the other."""
         trials = np.arange(len(self.trials))
         counts = self.counts[figures, trials]
-        return self._times_s[_ranges(self._offsets[self._places[figures, trials]], counts)]
+        return self._times_s[_ranges(self._offsets[self.places[figures, trials]], counts)]
 
     def aligned(self, name: Name, begins: Places, total: int) -> tuple[Numbers, Numbers]:
         """Give times and values of a figure, those of each trial from its place in ``begins`` on.
@@ -193,7 +230,7 @@ class _Rows:
         there = np.flatnonzero(self.counts[number])
         counts = self.counts[number, there]
         to = _ranges(begins[there], counts)
-        of = _ranges(self._offsets[self._places[number, there]], counts)
+        of = _ranges(self._offsets[self.places[number, there]], counts)
         times_s, values = np.full(total, np.nan), np.full(total, np.nan)
         times_s[to], values[to] = self._times_s[of], self._values[of]
         return times_s, values

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -74,20 +75,28 @@ class Source:
         """Gather the trials of some cells, in the order in which they ended."""
         records = _Records(self)
         places = {cell.id: place for place, cell in enumerate(cells)}
-        known = self.found.results.trials
-        some = self.found.trials[cells[0].id] if len(cells) == 1 else known
+        known = self.found.trials[cells[0].id] if len(cells) == 1 else self.found.results.trials
+        trials = [trial for trial in known if trial.cell in places]
+        numbers_of: list[list[int]] = [[] for _ in cells]
+        for number, trial in enumerate(trials):
+            numbers_of[places[trial.cell]].append(number)
+        rows: list[Sequence[object]] = [()] * len(trials)
+        for place, (cell, own) in enumerate(zip(cells, numbers_of, strict=True)):
+            made = records.trials(cell, place, [trials[number] for number in own])
+            for number, row in zip(own, made, strict=True):
+                rows[number] = row
         return {
             "fields": FIELDS,
             "shared": SHARED,
             "cells": [records.cell(cell) for cell in cells],
             "platforms": {cell.platform: self.platforms[cell.platform] for cell in cells},
-            "trials": [records.trial(one, places[one.cell]) for one in some if one.cell in places],
+            "trials": rows,
             "texts": records.texts,
         }
 
 
 class _Records:
-    """Makes records of trials that share texts."""
+    """Makes records of trials that share texts; by columns, for there are many."""
 
     def __init__(self, source: Source) -> None:
         self.found = source.found
@@ -113,39 +122,68 @@ class _Records:
             ],
         }
 
-    def trial(self, trial: Trial, place: int) -> Sequence[object]:
-        """Write a trial, in the order of ``FIELDS``."""
-        cell = self.found.plan.cells_by_id[trial.cell]
-        scales = self._scales[cell.id]
-        samples = [(scales[one.name], trial.samples.get(one.name)) for one in self._metrics(cell)]
-        name = raw_name(trial)
-        files = tuple(_names(self._raw / name)) if name in self._stored else ()
-        record = {
-            "cell": place,
-            "block": trial.block,
-            "slot": trial.slot,
-            "repeat": trial.repeat,
-            "kind": trial.kind.value,
-            "status": trial.status.value,
-            "instance": trial.instance,
-            "reason": trial.reason,
-            "warnings": trial.warnings,
-            "started": trial.started_at,
-            "duration": numbers.plain(trial.duration_s, _DIGITS),
-            "samples": [
-                "" if value is None else numbers.plain(value / scale.factor, _DIGITS)
-                for scale, value in samples
-            ],
-            "host": [(self._place(said), text) for said, text in _host(trial.host)],
-            "noise": [(self._place(said), text) for said, text in _noise(trial.noise)],
-            "cpus": trial.cpuset,
-            "partner": self._partner(trial),
-            "raw": quote(name, safe="", errors="replace"),
+    def trials(self, cell: Cell, place: int, trials: Sequence[Trial]) -> Iterator[Sequence[object]]:
+        """Write the trials of a cell, each in the order of ``FIELDS``."""
+        names = [raw_name(trial) for trial in trials]
+        files = [tuple(_names(self._raw / one)) if one in self._stored else () for one in names]
+        columns: dict[str, Sequence[Any]] = {
+            "cell": [place] * len(trials),
+            "block": [trial.block for trial in trials],
+            "slot": [trial.slot for trial in trials],
+            "repeat": [trial.repeat for trial in trials],
+            "kind": [trial.kind.value for trial in trials],
+            "status": [trial.status.value for trial in trials],
+            "instance": [trial.instance for trial in trials],
+            "reason": [trial.reason for trial in trials],
+            "warnings": [trial.warnings for trial in trials],
+            "started": [trial.started_at for trial in trials],
+            "duration": numbers.plains([trial.duration_s for trial in trials], _DIGITS),
+            "samples": self._samples(cell, trials),
+            "host": self._hosts([trial.host for trial in trials]),
+            "noise": self._noises([trial.noise for trial in trials]),
+            "cpus": [trial.cpuset for trial in trials],
+            "partner": [self._partner(trial) for trial in trials],
+            "raw": [quote(one, safe="", errors="replace") for one in names],
             "files": files,
-            "command": _command(self._raw / name) if "command.json" in files else "",
-            "timeline": self._timelines.get(identity(trial), ""),
+            "command": [
+                _command(self._raw / one) if "command.json" in some else ""
+                for one, some in zip(names, files, strict=True)
+            ],
+            "timeline": [self._timelines.get(identity(trial), "") for trial in trials],
         }
-        return [self._place(record[one]) if one in SHARED else record[one] for one in FIELDS]
+        for field in SHARED:
+            places = {value: self._place(value) for value in dict.fromkeys(columns[field])}
+            columns[field] = [places[value] for value in columns[field]]
+        return zip(*(columns[field] for field in FIELDS), strict=True)
+
+    def _samples(self, cell: Cell, trials: Sequence[Trial]) -> Sequence[Sequence[str]]:
+        """Write the metrics of each trial; what a trial does not have is empty."""
+        scales = self._scales[cell.id]
+        columns = []
+        for metric in self._metrics(cell):
+            values = [trial.samples.get(metric.name) for trial in trials]
+            factor = scales[metric.name].factor
+            known = [value / factor for value in values if value is not None]
+            texts = iter(numbers.plains(known, _DIGITS))
+            columns.append(["" if value is None else next(texts) for value in values])
+        return list(zip(*columns, strict=True)) if columns else [()] * len(trials)
+
+    def _hosts(self, costs: Sequence[HostCost | None]) -> list[list[tuple[int, str]]]:
+        """Write what the host saw of each trial; what is zero or not known is left out."""
+        written = _Pairs(len(costs))
+        for name, said in _HOST.items():
+            values = [getattr(cost, name) if cost else None for cost in costs]
+            written.add(values, said, self._place, _seconds)
+        return written.of_each
+
+    def _noises(self, noises: Sequence[Mapping[str, float]]) -> list[list[tuple[int, str]]]:
+        """Write what else the host did in each; what is zero did not happen and is left out."""
+        written = _Pairs(len(noises))
+        for name in dict.fromkeys(name for noise in noises for name in noise):
+            values = [noise.get(name) for noise in noises]
+            said = _NOISE.get(name, name.replace("_", " "))
+            written.add(values, said, self._place, partial(_readings, name))
+        return written.of_each
 
     def _metrics(self, cell: Cell) -> Sequence[Metric]:
         return self.found.plan.metrics[cell.workload]
@@ -160,6 +198,27 @@ class _Records:
             place = self._places[value] = len(self.texts)
             self.texts.append(_cut(value))
         return place
+
+
+class _Pairs:
+    """For each of some trials pairs of a shared text's place and a number."""
+
+    def __init__(self, count: int) -> None:
+        self.of_each: list[list[tuple[int, str]]] = [[] for _ in range(count)]
+
+    def add(
+        self,
+        values: Sequence[float | None],
+        said: str,
+        place: Callable[[str], int],
+        texts: Callable[[Sequence[float]], Sequence[str]],
+    ) -> None:
+        """Write one more number of each trial; what is zero or not known is left out."""
+        there = [(number, value) for number, value in enumerate(values) if value]
+        if there:
+            at = place(said)
+            for (number, _), text in zip(there, texts([one for _, one in there]), strict=True):
+                self.of_each[number].append((at, text))
 
 
 def _scales(found: Findings) -> Mapping[str, Mapping[str, Scale]]:
@@ -179,31 +238,19 @@ def _scales(found: Findings) -> Mapping[str, Mapping[str, Scale]]:
     return scales
 
 
-def _host(cost: HostCost | None) -> list[tuple[str, str]]:
-    """Write what the host saw; what is zero or not known is left out."""
-    if cost is None:
-        return []
-    seconds = [(said, getattr(cost, name)) for name, said in _HOST.items()]
-    return [(said, f"{numbers.plain(value, 3)} s") for said, value in seconds if value]
+def _seconds(values: Sequence[float]) -> list[str]:
+    return [f"{text} s" for text in numbers.plains(values, 3)]
 
 
-def _noise(noise: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Write what else the host did; what is zero did not happen and is left out."""
-    return [
-        (_NOISE.get(name, name.replace("_", " ")), _reading(name, value))
-        for name, value in noise.items()
-        if value
-    ]
-
-
-def _reading(name: str, value: float) -> str:
+def _readings(name: str, values: Sequence[float]) -> list[str]:
+    """Write numbers of the host's noise by what their name says they are."""
     if name in _SHARES or name.endswith("_share") or name.startswith("outside_"):
-        return numbers.share_text(value)
+        return [numbers.share_text(value) for value in values]
     if name.endswith("_bytes"):
-        return numbers.scale_for(Unit.BYTE, [value]).full(value)
+        return [numbers.scale_for(Unit.BYTE, [value]).full(value) for value in values]
     if name.endswith("_hz"):
-        return f"{numbers.plain(value / 1e9, 3)} GHz"
-    return numbers.plain(value, 3)
+        return [f"{text} GHz" for text in numbers.plains([one / 1e9 for one in values], 3)]
+    return numbers.plains(values, 3)
 
 
 def _platform(row: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

@@ -6,12 +6,13 @@ each cell's trials are a page of their own.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+
+from pydantic_core import to_json
 
 from tare.model import Cell, Trial
 from tare.report.findings import Findings
@@ -78,7 +79,9 @@ def raw_link(found: Findings, trial: Trial, results: str) -> str:
 def as_json(about: Mapping[str, object], results: str) -> str:
     """Write JSON that may stand in a page: nothing in it ends its element or begins another.
 
-    The three characters are in strings only; U+2028, like all that is not ASCII, is an escape.
+    The characters that are escaped are in strings only.
     """
-    text = json.dumps({"results": results, **about}, separators=(",", ":"), ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = to_json({"results": results, **about}).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -79,6 +79,6 @@ def _described(values: Any) -> tuple[float | None, ...]:  # noqa: ANN401
 def _compared(found: Findings, row: Comparison | None) -> tuple[str, str, str]:
     if row is None:
         return "1", "", "baseline"
-    interval = numbers.percents_text(row.low, row.high) if row.low is not None else ""
+    interval = numbers.percents_text(row.low, row.high, row.cost) if row.low is not None else ""
     verdict = words.verdict_text(row, found.plan.repetition.margin)
     return numbers.cost_text(row.cost), interval, verdict

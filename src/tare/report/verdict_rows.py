@@ -110,10 +110,11 @@ def _verdict(found: Findings, row: Comparison | None) -> dict[str, str]:
         blank = dict.fromkeys(("degradation", "interval", "pairs", "p", "floor"), "")
         return {"cost": "1", "verdict": "baseline", "mark": "", "word": "baseline", **blank}
     pairs = words.pairs_text(row)
+    ends = numbers.percents_text(row.low, row.high, row.cost)
     return {
         "cost": numbers.cost_text(row.cost),
-        "degradation": numbers.percent_text(row.cost),
-        "interval": numbers.percents_text(row.low, row.high) if row.low is not None else "",
+        "degradation": numbers.percent_text(row.cost, row.low, row.high),
+        "interval": ends if row.low is not None else "",
         "verdict": words.verdict_text(row, found.plan.repetition.margin),
         "mark": MARKS[row.verdict],
         "word": row.verdict.value.replace(" ", "-"),

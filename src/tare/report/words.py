@@ -6,16 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tare.compare import FAMILYWISE, Comparison
 from tare.model import Cell, Evidence, Kind, Status, Variant
-from tare.report.findings import Findings
-from tare.report.numbers import (
-    cost_text,
-    costs_text,
-    duration_text,
-    p_text,
-    percent_text,
-    percents_text,
-    share_text,
-)
+from tare.report.findings import Findings, platform_text
+from tare.report.numbers import duration_text, p_text, share_text, size_text
 from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import Stop, Verdict
 
@@ -28,8 +20,6 @@ VARIANTS = {
     Variant.CORRECTED: "less foreign delay",
     Variant.HOST_CPU: "host CPU",
 }
-LARGE = 2.0
-"""From this cost on, the summary says times instead of per cent."""
 
 
 def verdict_text(row: Comparison, margin: float) -> str:
@@ -104,8 +94,8 @@ def summary(found: Findings) -> list[str]:
     if not rows:
         return ["The plan compares nothing: it has no platform beside the baseline."]
     by_platform: dict[str, list[Comparison]] = {}
-    for row in rows:
-        by_platform.setdefault(row.cell.platform, []).append(row)
+    for row in rows:  # by its full name, since the arms of a self-test are one platform
+        by_platform.setdefault(platform_text(row.cell), []).append(row)
     said = [
         _sentence(platform, some, found)
         for platform, some in list(by_platform.items())[:MAX_PLATFORMS]
@@ -150,13 +140,26 @@ def control_text(found: Findings) -> str:
             "something other than the platforms moved these numbers."
         )
     if not controls:
-        return "There is no A/A control, so nobody knows how far equal things differ here."
+        return _again_text(found)
     if not floors:
         return "The A/A control has too few blocks to tell the noise of this host."
     least, most = share_text(min(floors)), share_text(max(floors))
     return (
         f"The A/A control, {found.plan.baseline} measured twice, shows no difference; the noise "
         f"floor is {most if least == most else f'{least} to {most}, by workload'}."
+    )
+
+
+def _again_text(found: Findings) -> str:
+    """Say what stands for the control where there is none: the self-test's arm of no more work."""
+    again = next((row for row in found.headline if row.cell.injected == 0), None)
+    if again is None or again.cost is None:
+        return "There is no A/A control, so nobody knows how far equal things differ here."
+    verdict = verdict_text(again, found.plan.repetition.margin)
+    size = size_text(again.cost, again.low, again.high)
+    return (
+        f"{platform_text(again.cell)} stands for the A/A control: it is the work of "
+        f"{found.plan.baseline} measured twice, and is {verdict} ({size})."
     )
 
 
@@ -198,11 +201,7 @@ def _clauses(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
 def _number(row: Comparison) -> str:
     if row.cost is None:
         return f"(no cost: {row.why_no_cost})"
-    known = row.low is not None
-    if row.cost >= LARGE:
-        ends = f" {costs_text(row.low, row.high)}" if known else ""
-        return f"({cost_text(row.cost)}{ends})"
-    return f"({percent_text(row.cost)}{f' {percents_text(row.low, row.high)}' if known else ''})"
+    return f"({size_text(row.cost, row.low, row.high)})"
 
 
 def _list(parts: Sequence[str], separator: str = ", ") -> str:

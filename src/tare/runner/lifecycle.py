@@ -17,7 +17,7 @@ from tare.limits import readback
 from tare.machine import Completed, Host, Machine, check
 from tare.model import Status
 from tare.monitors import noise
-from tare.runner.pool import status_of
+from tare.runner.fleet import status_of
 from tare.runner.trial import Outcome
 from tare.study.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
 

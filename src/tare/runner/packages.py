@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 from tare.model import Params
-from tare.runner.pool import load_layers
+from tare.runner.fleet import load_layers
 from tare.study import FixedWorkload, Study
 from tare.workload import Workload
 

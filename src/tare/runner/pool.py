@@ -3,119 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import cached_property
-from threading import Lock
 from types import MappingProxyType
 
-from tare import detection, layer
-from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
+from tare import detection
+from tare.errors import CommandFailed, LayerError, TareError
 from tare.limits import readback
-from tare.model import Cell, Limits, Params, Status
+from tare.model import Cell, Params, Status
 from tare.monitors.inside import reader_of
-from tare.monitors.reader import Reader
 from tare.runner import conditions, cores
+from tare.runner.fleet import (
+    Fleet,
+    Key,
+    Member,
+    key,
+    load_layers,
+    running,
+    runs_userland,
+    status_of,
+    takes_userland,
+)
 from tare.runner.progress import Progress
 from tare.runner.session import Session
-from tare.stack import Stack, open_stack
+from tare.stack import open_stack
 from tare.study import Platform
 
-Key = tuple[str, bool, Limits, int | None]
 FIRST = "0"
 """The label of the instance that is asked for what holds for all of a platform: whichever opens
 first would make two runs of one plan differ."""
-
-
-def key(cell: Cell, cores: int | None = None) -> Key:
-    """Say which set of instances a cell is run on: the control has some of its own.
-
-    A duet has one more on each of the two sets of CPUs, ``cores``.
-    """
-    return cell.platform, cell.control, cell.limits, cores
-
-
-def takes_userland(platform: Platform) -> bool:
-    """Say whether any layer of a platform takes the shared userland."""
-    return any(layer.kind(name).runs_userland for name, _ in platform.layers)
-
-
-def runs_userland(platform: Platform) -> bool:
-    """Say whether what is measured on a platform is the shared userland's."""
-    return takes_userland(platform) and not load_layers(platform)[-1].own_system()
-
-
-def load_layers(platform: Platform) -> list[layer.Layer]:
-    """Make a platform's layers from their settings, from the outside in."""
-    return [layer.load(name, **dict(settings)) for name, settings in platform.layers]
-
-
-@dataclass
-class Member:
-    """One warm instance; ``warmed`` are the cells that had their first trial in it.
-
-    ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is how long it last took to wake;
-    ``reader`` reads in the machine inside, where this has a kernel of its own.
-    """
-
-    label: str
-    stack: Stack
-    warmed: set[str] = field(default_factory=set)
-    reopened: int = 0
-    start_s: float = 0.0
-    number: int = 0
-    resumed_s: float = 0.0
-    reader: Reader | None = None
-
-
-@dataclass
-class Fleet:
-    """The instances of one platform under one set of limits, or why there are none."""
-
-    platform: Platform
-    limits: Limits
-    name: str
-    members: list[Member] = field(default_factory=list)
-    status: Status = Status.OK
-    reason: str = ""
-    warnings: list[str] = field(default_factory=list)
-    inside: readback.Inside | None = None
-    detected: Sequence[detection.Detected] | None = None
-    conditions: conditions.Conditions | None = None
-    probe: Mapping[str, str] = field(default_factory=dict)
-    cores: int | None = None
-    """Which of a duet's two sets of CPUs it is held to."""
-    number: int = 0
-    """The number of these CPUs in Session.cpus."""
-    _lock: Lock = field(default_factory=Lock)
-
-    def admit(self, member: Member) -> None:
-        """Take an instance in, or remove it if the platform was given up while it was started."""
-        with self._lock:
-            if self.status is Status.OK:
-                self.members.append(member)
-                return
-        self.remove(member)
-
-    def close(self, status: Status, reason: str) -> None:
-        """Give the platform up, for the first reason there is; whatever still runs is removed."""
-        with self._lock:
-            if self.status is Status.OK:
-                self.status, self.reason = status, reason
-            members, self.members = self.members, []
-        for member in members:
-            self.remove(member)
-
-    def remove(self, member: Member) -> None:
-        """Remove an instance; what fails stays in the ledger, and the session's end tries again."""
-        if member.reader is not None:
-            member.reader.close()
-        try:
-            member.stack.close()
-        except LayerError as error:
-            self.warnings.append(str(error))
 
 
 class Pool:
@@ -302,7 +220,7 @@ class Pool:
 
     def _detect(self, fleet: Fleet, member: Member) -> None:
         """See in a platform's first instance whether its stack is the one that was declared."""
-        layers = [layer.load(name, **dict(given)) for name, given in fleet.platform.layers]
+        layers = load_layers(fleet.platform)
         declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
         asked = all(one.seen_as for one in declared)
         if fleet.detected is not None or member.label != FIRST or not asked:
@@ -321,23 +239,6 @@ class Pool:
         return detection.detect(self.session.host)
 
 
-@contextmanager
-def running(member: Member) -> Iterator[Stack]:
-    """Let an instance have CPU time for as long as it is measured."""
-    member.stack.resume()
-    try:
-        yield member.stack
-    finally:
-        member.stack.pause()
-
-
 def _slowness(platform: Platform) -> tuple[bool, int]:
     layers = load_layers(platform)
     return any(made.boots_guest for made in layers), len(layers)
-
-
-def status_of(error: TareError) -> Status:
-    """Say what a trial, or a whole platform, has come to by an error."""
-    if isinstance(error, Unavailable):
-        return Status.UNAVAILABLE
-    return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED

@@ -15,7 +15,8 @@ from tare.errors import ResultsError
 from tare.facts import host_facts, noise
 from tare.model import Plan
 from tare.runner import conditions, cores
-from tare.runner.pool import Fleet, Pool, takes_userland
+from tare.runner.fleet import Fleet, takes_userland
+from tare.runner.pool import Pool
 from tare.runner.versions import other_versions
 from tare.study import Study
 from tare.workload import Workload

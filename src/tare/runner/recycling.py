@@ -12,7 +12,8 @@ from tare.compare.pairing import Group, group
 from tare.compare.replicates import blocks_per_instance, scatters
 from tare.compare.warmup import unsteady
 from tare.model import Cell, Kind, Plan, Status, Trial
-from tare.runner.pool import Fleet, Member, Pool
+from tare.runner.fleet import Fleet, Member
+from tare.runner.pool import Pool
 
 
 class Recycling:

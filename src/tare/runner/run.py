@@ -13,8 +13,9 @@ from tare.errors import ResultsError
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
+from tare.runner.fleet import Key, key
 from tare.runner.packages import has_services, needs_of, packages_of, programs_of
-from tare.runner.pool import Key, Pool, key
+from tare.runner.pool import Pool
 from tare.runner.progress import Progress
 from tare.runner.repeats import repeats
 from tare.runner.same_cells import refuse_other_cells

@@ -14,9 +14,10 @@ from tare.machine import Completed
 from tare.model import Cell, Kind, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
+from tare.runner.fleet import Fleet, Member, key, load_layers, running, status_of
 from tare.runner.lifecycle import measure as measure_lifecycle
 from tare.runner.outside import Ends, in_directory, outside_of
-from tare.runner.pool import Fleet, Member, Pool, key, load_layers, running, status_of
+from tare.runner.pool import Pool
 from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.settle import Gate, jitter_s

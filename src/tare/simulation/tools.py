@@ -1,13 +1,15 @@
 """A simulated userland: what each tool would print if it ran at a known speed.
 
 The formats are those of sysbench 1.0.20, fio 3.33 and mbw 1.2.2. Totals agree with rates, latencies
-are inversely proportional to the speed. Nothing of the workloads is used: a parser that misreads
-its tool must not be able to make the simulation agree with it.
+are inversely proportional to the speed, and each second of a run is like all others. Nothing of the
+workloads is used: a parser that misreads its tool must not be able to make the simulation agree
+with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from pathlib import PurePath
 
 Answer = tuple[bytes, float]
@@ -79,8 +81,11 @@ def _sysbench(arguments: Sequence[str], speed: float) -> Answer | None:
 def _sysbench_cpu(options: Mapping[str, str], speed: float) -> Answer:
     rate = CPU_EVENTS_PER_S * speed
     before = f"Prime numbers limit: {options['cpu-max-prime']}\n"
+    second = (
+        f"thds: {options['threads']} eps: {rate:.2f} lat (ms,95%): {_p95_ms(options, rate):.2f}"
+    )
     after = f"CPU speed:\n    events per second: {rate:8.2f}"
-    return _sysbench_run(options, before, after, rate, int(options["events"]))
+    return _sysbench_run(options, (before, second, after), rate, int(options["events"]))
 
 
 def _sysbench_memory(options: Mapping[str, str], speed: float) -> Answer:
@@ -98,7 +103,8 @@ def _sysbench_memory(options: Mapping[str, str], speed: float) -> Answer:
         f"Total operations: {rate * time_s:.0f} ({rate:8.2f} per second)\n\n"
         f"{mib_per_s * time_s:.2f} MiB transferred ({mib_per_s:.2f} MiB/sec)\n"
     )
-    return _sysbench_run(options, before, after, rate, events)
+    second = f"{mib_per_s:.2f} MiB/sec"
+    return _sysbench_run(options, (before, second, after), rate, events)
 
 
 def _sysbench_files(options: Mapping[str, str], speed: float) -> Answer:
@@ -125,7 +131,11 @@ def _sysbench_fileio(options: Mapping[str, str], speed: float) -> Answer:
         f"    read, MiB/s:                  {read * mib_per_s:.2f}\n"
         f"    written, MiB/s:               {written * mib_per_s:.2f}"
     )
-    return _sysbench_run(options, before, after, requests + fsyncs)
+    second = (
+        f"reads: {read * mib_per_s:.2f} MiB/s writes: {written * mib_per_s:.2f} MiB/s "
+        f"fsyncs: {fsyncs:.2f}/s latency (ms,95%): {_p95_ms(options, requests + fsyncs):.3f}"
+    )
+    return _sysbench_run(options, (before, second, after), requests + fsyncs)
 
 
 def _bounded(options: Mapping[str, str], events_per_s: float, events: int) -> float:
@@ -137,15 +147,31 @@ def _bounded(options: Mapping[str, str], events_per_s: float, events: int) -> fl
 SYSBENCH = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\n"
 
 
+def _mean_ms(options: Mapping[str, str], events_per_s: float) -> float:
+    return 1000 * int(options["threads"]) / events_per_s
+
+
+def _p95_ms(options: Mapping[str, str], events_per_s: float) -> float:
+    return 1.5 * _mean_ms(options, events_per_s)
+
+
 def _sysbench_run(
-    options: Mapping[str, str], before: str, after: str, events_per_s: float, events: int = 0
+    options: Mapping[str, str], test: tuple[str, str, str], events_per_s: float, events: int = 0
 ) -> Answer:
+    """Frame what a test prints: before it, in each second (if that is asked for), and after it."""
+    before, second, after = test
     threads, time_s = int(options["threads"]), _bounded(options, events_per_s, events)
-    mean_ms = 1000 * threads / events_per_s
+    mean_ms, every_s = _mean_ms(options, events_per_s), int(options.get("report-interval", 0))
+    asked, lines = "", ""
+    if every_s:
+        asked = f"Report intermediate results every {every_s} second(s)\n"
+        # Where the last second ends, so does the run.
+        ends = range(every_s, ceil(time_s), every_s)
+        lines = "".join(f"[ {end}s ] {second}\n" for end in ends)
     text = (
         f"{SYSBENCH}Running the test with following options:\nNumber of threads: {threads}\n"
-        "Initializing random number generator from current time\n\n\n"
-        f"{before}\nInitializing worker threads...\n\nThreads started!\n\n{after}\n\n"
+        f"{asked}Initializing random number generator from current time\n\n\n"
+        f"{before}\nInitializing worker threads...\n\nThreads started!\n\n{lines}{after}\n\n"
         "General statistics:\n"
         f"    total time:                          {time_s:.4f}s\n"
         f"    total number of events:              {events_per_s * time_s:.0f}\n\n"
@@ -153,7 +179,7 @@ def _sysbench_run(
         f"         min:                            {0.9 * mean_ms:8.2f}\n"
         f"         avg:                            {mean_ms:8.2f}\n"
         f"         max:                            {5 * mean_ms:8.2f}\n"
-        f"         95th percentile:                {1.5 * mean_ms:8.2f}\n"
+        f"         95th percentile:                {_p95_ms(options, events_per_s):8.2f}\n"
         f"         sum:                            {1000 * threads * time_s:8.2f}\n\n"
         "Threads fairness:\n"
         f"    events (avg/stddev):           {events_per_s * time_s / threads:.4f}/0.00\n"
@@ -167,24 +193,39 @@ def _fio(arguments: Sequence[str], speed: float) -> Answer:
     size_bytes, jobs = int(options["size"]), int(options["numjobs"])
     if "create_only" in options:
         return b"", size_bytes * jobs / (LAYING_BYTES_PER_S * speed)
-    pattern, time_s = options["rw"], float(options["runtime"].removesuffix("ms")) / 1000
+    pattern, time_s = options["rw"], _seconds(options["runtime"])
     shares = {"read": 0.0, "write": 0.0}
     if pattern.endswith("rw"):
         shares = {"read": 0.5, "write": 0.5}
     else:
         shares[pattern.removeprefix("rand")] = 1.0
     rate = FIO_REQUESTS_PER_S * speed
+    rates = {side: rate * share for side, share in shares.items()}
     mean_ns = 1e9 * jobs * int(options["iodepth"]) / rate
-    sides = ",\n".join(
-        _fio_side(side, rate * share, int(options["bs"]), time_s, mean_ns)
-        for side, share in shares.items()
+    every_s = _seconds(options.get("status-interval", options["runtime"]))
+    # A report counts from the run's begin; the last one is of all of it.
+    ends_s = [number * every_s for number in range(1, ceil(time_s / every_s))]
+    reports = (
+        _fio_report(rates, int(options["bs"]), end_s, mean_ns, jobs) for end_s in (*ends_s, time_s)
     )
-    text = (
+    return "".join(reports).encode(), time_s
+
+
+def _seconds(text: str) -> float:
+    return float(text.removesuffix("ms")) / 1000
+
+
+def _fio_report(
+    rates: Mapping[str, float], block_bytes: int, time_s: float, mean_ns: float, jobs: int
+) -> str:
+    sides = ",\n".join(
+        _fio_side(side, rate, block_bytes, time_s, mean_ns) for side, rate in rates.items()
+    )
+    return (
         '{\n  "fio version" : "fio-3.33",\n  "jobs" : [\n    {\n'
         '      "jobname" : "tare",\n      "groupid" : 0,\n      "error" : 0,\n'
         f'{sides},\n      "job_runtime" : {1000 * time_s * jobs:.0f}\n    }}\n  ]\n}}\n'
     )
-    return text.encode(), time_s
 
 
 def _fio_side(side: str, rate: float, block_bytes: int, time_s: float, mean_ns: float) -> str:

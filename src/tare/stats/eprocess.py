@@ -38,10 +38,10 @@ def e_values(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> Array:
     d = numbers(log_ratios) - centre
     sizes = np.abs(d)
     scales = _running_medians(sizes)
-    psi = np.zeros(len(d))
-    for i in np.flatnonzero(sizes > 0):
-        clipped = not 0 < scales[i] < math.inf or sizes[i] >= CLIP * scales[i]
-        psi[i] = np.sign(d[i]) * (CLIP if clipped else sizes[i] / scales[i])
+    has_scale = (scales > 0) & (scales < math.inf)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        bet = np.where(has_scale & (sizes < CLIP * scales), sizes / scales, CLIP)
+    psi = np.where(sizes > 0, np.sign(d) * bet, 0.0)
     bets = np.array([*(-s for s in STRENGTHS), *STRENGTHS])
     # exp(x) / cosh(x) = 2 / (1 + exp(-2x)), whose logarithm never overflows.
     gains = math.log(2) - np.logaddexp(0.0, -2 * np.outer(psi, bets))

@@ -22,6 +22,12 @@ RANKS_FROM = 8
 ENOUGH_GROUPS = 5
 """From so many groups on any sign that they differ is believed; fewer often show none."""
 FEW_GROUPS_P = 0.05
+MANY = 100
+"""Of more groups numbers are sorted, of fewer they are looked up."""
+
+
+Groups = Sequence[Hashable] | NDArray[np.intp]
+"""The group of each value; numbers in an array are sorted sooner than other names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,7 @@ class Components:
     icc: float
 
 
-def components(values: Array, groups: Sequence[Hashable]) -> Components | None:
+def components(values: Array, groups: Groups) -> Components | None:
     """Split the variance of finite values by a one-way random-effects analysis of variance.
 
     Groups may differ in size: the mean squares are divided as Searle, Casella and McCulloch (1992,
@@ -118,7 +124,7 @@ def tamed(values: Array) -> Array:
     return np.clip(values, centre - bound, centre + bound)
 
 
-def means(values: Array, groups: Sequence[Hashable]) -> Array:
+def means(values: Array, groups: Groups) -> Array:
     """Give one value a group, in the order in which the groups appear.
 
     It is the mean; in a group with failures the Hodges-Lehmann estimate, which those may leave
@@ -132,7 +138,7 @@ def means(values: Array, groups: Sequence[Hashable]) -> Array:
     )
 
 
-def nested_p(values: Array, groups: Sequence[Hashable]) -> float:
+def nested_p(values: Array, groups: Groups) -> float:
     """Test centre 0, two-sided, so that it holds if all the values of a group move together.
 
     It is the larger of the signed-rank p of the values and the p of the groups' means: by the
@@ -145,7 +151,7 @@ def nested_p(values: Array, groups: Sequence[Hashable]) -> float:
     return max(p_value(values), _t_p(centres) if len(centres) < RANKS_FROM else p_value(centres))
 
 
-def nested_interval(values: Array, groups: Sequence[Hashable], level: float) -> Interval | None:
+def nested_interval(values: Array, groups: Groups, level: float) -> Interval | None:
     """Find all centres that ``nested_p`` does not reject; None if it can reject none."""
     inner = interval(values, level)
     centres = means(values, groups)
@@ -205,8 +211,12 @@ def _rounding(values: Array) -> float:
     return 4 * float(np.finfo(np.float64).eps) * float(np.abs(values).max(initial=0.0))
 
 
-def _grouped(groups: Sequence[Hashable]) -> tuple[NDArray[np.intp], Array]:
+def _grouped(groups: Groups) -> tuple[NDArray[np.intp], Array]:
     """Number the groups in the order in which they first appear: each value's number, the sizes."""
+    if isinstance(groups, np.ndarray) and len(groups) > MANY:
+        _, firsts, place = np.unique(groups, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(firsts))
+        return order[place], np.bincount(order[place]).astype(np.float64)
     numbers: dict[Hashable, int] = {}
     place = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
     return place, np.bincount(place, minlength=len(numbers)).astype(np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +10,7 @@ import numpy as np
 from tare.stats.hierarchy import (
     ENOUGH_GROUPS,
     Components,
+    Groups,
     are_replicates,
     components,
     nested_interval,
@@ -84,9 +84,7 @@ class Rule:
     margin: float
     precision: float | None = None
 
-    def judge(
-        self, log_ratios: Array, groups: Sequence[Hashable] | None = None, *, ended: bool
-    ) -> Judgement:
+    def judge(self, log_ratios: Array, groups: Groups = (), *, ended: bool) -> Judgement:
         """Take every look that so many pairs allow.
 
         ``ended`` says that no block will follow: then all there is makes the last look, although
@@ -104,8 +102,8 @@ class Rule:
         schedule = looks(min(n, self.cap) if ended else self.cap, self.minimum)
         taken = [look for look in schedule if look <= n]
         for look in taken:
-            pairs, members = log_ratios[:look], list((groups or ())[:look])
-            parts = components(tamed(pairs), members) if groups else None
+            pairs, members = log_ratios[:look], groups[:look]
+            parts = components(tamed(pairs), members) if len(groups) else None
             nested = nested or (parts is not None and are_replicates(parts))
             doubted = nested or (parts is not None and parts.groups >= ENOUGH_GROUPS)
             p_values.append(nested_p(pairs, members) if doubted else p_value(pairs))

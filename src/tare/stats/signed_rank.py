@@ -35,6 +35,11 @@ EXPLICIT_UP_TO = 300
 """Up to so many values all Walsh averages are made (0.4 MB); above, they are searched for."""
 FEW_AVERAGES = 20_000
 """So many are made at once, in less time than it takes to count further."""
+SKETCH = 100
+"""So many of the values, evenly chosen, tell nearly where a rank lies among all averages."""
+NEAR = 0.004
+"""Part of the averages on either side in which it is then looked for."""
+ASIDE = 1e-9
 MOST_CUTS = 180
 """A third of them halve: after 60 halves only averages that are equal are left together."""
 
@@ -134,22 +139,39 @@ def _search(values: Array, rank: int) -> float:
     return math.inf if rank >= n * (n + 1) // 2 else _bisect(finite, rank)
 
 
+def _near(finite: Array, share: float) -> list[float]:
+    """Give two numbers between which the Walsh average of a rank probably lies."""
+    some = finite[:: max(1, len(finite) // SKETCH)]
+    first, second = _upper_triangle(len(some))
+    averages = some[first] + some[second]
+    last = len(averages) - 1
+    places = sorted({round(last * min(max(share + off, 0.0), 1.0)) for off in (-NEAR, NEAR)})
+    averages.partition(places)
+    # Beside an average, and not on it: there rounding decides on which side it is counted.
+    beside = ASIDE * float(finite[-1] - finite[0])
+    return [float(averages[place]) / 2 + beside for place in places]
+
+
 def _bisect(finite: Array, rank: int) -> float:
     """Find the Walsh average of a rank among finite, sorted values.
 
-    The bracket is cut where the rank would lie if averages were spread evenly in it, and every
-    third time in its middle, until few enough are left to be made.
+    The bracket is cut on both sides of where the averages of every n-th value have the rank; then
+    where it would lie if averages were spread evenly in it, and every third time in its middle,
+    until few enough are left to be made.
     """
     n = len(finite)
-    below, reached = float(finite[0]) - 1.0, float(finite[-1])
+    below, reached = float(np.nextafter(finite[0], -math.inf)), float(finite[-1])
     counts = [0, n * (n + 1) // 2]
+    near = _near(finite, rank / counts[1])
     for step in range(MOST_CUTS):
         if counts[1] - counts[0] <= FEW_AVERAGES:
             break
         share = (rank + 0.5 - counts[0]) / (counts[1] - counts[0])
         share = 0.5 if step % 3 == 2 else min(max(share, 0.01), 0.99)
         cut = below + share * (reached - below)
-        if not below < cut < reached:
+        if near:
+            cut = min(max(near.pop(), below), reached)
+        elif not below < cut < reached:
             break
         count = _count(finite, cut, "right")
         if count > rank:

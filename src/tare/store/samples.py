@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -57,6 +57,9 @@ The first six columns are the trial's identity.
 
 
 IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
+TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
+BROKEN = (OSError, ValueError, pa.ArrowException)
+"""What reading a damaged file raises."""
 FIGURE = ("source", "name", "device", "is_counter", "reason", "times_s", "values")
 """The attributes that the columns are made of, in their order."""
 
@@ -174,30 +177,14 @@ def read(folder: Path, *, cell: str | None = None, block: int | None = None) -> 
     They stand in the order in which their trials ended. Raises ResultsError where there are none,
     or where a file is damaged or missing.
     """
-    return tuple(kept for path in _stored(folder) for kept in _read(path, cell, block))
+    return tuple(kept for path in files(folder) for kept in _read(path, cell, block))
 
 
-def tables(
-    folder: Path, *, sources: Collection[str], names: Collection[str] | None = None
-) -> Iterator[Any]:
-    """Read some figures of all trials as Arrow tables, one for each file, with ``SCHEMA``.
+def files(folder: Path) -> list[Path]:
+    """List the files of a results directory's samples, or raise ResultsError where there are none.
 
-    ``names`` None: all that these sources told. The rows of a trial stand together, in the order in
-    which the trials ended; a hundred thousand trials are read so without an object for each row.
-    Raises ResultsError as ``read`` does.
+    Their trials stand in the order in which they ended, those of a file before those of the next.
     """
-    chosen = pc.field("source").isin(list(sources))
-    if names is not None:
-        chosen &= pc.field("name").isin(list(names))
-    for path in _stored(folder):
-        table = _table(path, chosen)
-        counts = [pc.list_value_length(table[name]) for name in ("time_s", "value")]
-        if not counts[0].equals(counts[1]):
-            raise _damaged(path, "a figure has more times than values, or fewer")
-        yield table
-
-
-def _stored(folder: Path) -> list[Path]:
     below = folder / FOLDER
     if not below.is_dir():
         raise ResultsError(
@@ -205,6 +192,30 @@ def _stored(folder: Path) -> list[Path]:
             "where no thread of the host did the work"
         )
     return _files(below)
+
+
+def table(path: Path, *, having: str | None = None) -> Any:  # noqa: ANN401
+    """Read a file as an Arrow table with the columns of ``SCHEMA``, texts coded as dictionaries.
+
+    The rows of a trial stand together; a hundred thousand trials are read so without an object for
+    each row. None if the file has nothing of the source ``having``. Raises ResultsError where it is
+    damaged.
+    """
+    try:
+        with pq.ParquetFile(path, read_dictionary=TEXTS, page_checksum_verification=True) as file:
+            _check(path, file.schema_arrow)
+            sources = file.read(["source"])["source"] if having is not None else None
+            if sources is not None and having not in sources.unique().to_pylist():
+                return None
+            found = file.read().unify_dictionaries()
+    except KeyError as error:  # a column that is to be coded is not there
+        raise _other_format(path) from error
+    except BROKEN as error:
+        raise _damaged(path, error) from error
+    counts = [pc.list_value_length(found[name]) for name in ("time_s", "value")]
+    if not counts[0].equals(counts[1]):
+        raise _damaged(path, "a figure has more times than values, or fewer")
+    return found
 
 
 def _files(folder: Path) -> list[Path]:
@@ -253,14 +264,27 @@ def _read(path: Path, cell: str | None, block: int | None) -> list[Kept]:
 def _table(path: Path, chosen: pc.Expression | None) -> Any:  # noqa: ANN401
     """Read the chosen rows of a file, or raise ResultsError."""
     try:
-        table = pq.read_table(
+        found = pq.read_table(
             path, filters=chosen, partitioning=None, page_checksum_verification=True
         )
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except BROKEN as error:
         raise _damaged(path, error) from error
-    if not table.schema.equals(SCHEMA, check_metadata=True):
-        raise ResultsError(f"{path} is not understood: its columns are of another format")
-    return table
+    _check(path, found.schema)
+    return found
+
+
+def _check(path: Path, schema: pa.Schema) -> None:
+    """Raise ResultsError where the columns are not those of ``SCHEMA``, coded or not."""
+    plain = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in schema
+    ]
+    if not pa.schema(plain, schema.metadata).equals(SCHEMA, check_metadata=True):
+        raise _other_format(path)
+
+
+def _other_format(path: Path) -> ResultsError:
+    return ResultsError(f"{path} is not understood: its columns are of another format")
 
 
 def _damaged(path: Path, why: object) -> ResultsError:

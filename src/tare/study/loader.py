@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 from tare import layer, workload
 from tare.errors import ConfigError
 from tare.model import Design, Evidence, Limits, Params, Repetition
 from tare.study import duet, lifecycle
-from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
+from tare.study.declaration import Deadlines, FixedWorkload, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
+from tare.study.platforms import Catalogue, read_platforms
 from tare.study.scale import DEFAULT, Scale, written_into
-from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
+from tare.study.variant import params_of, variants
 
 MAX_SLOTS = 1_000_000
 """A plan with more places than this is a mistake: it would take weeks and fill the memory."""
 
 _PRESETS = files("tare.study") / "presets"
-# A study's name begins the name of a directory; a platform's stands in tables and messages.
+# It begins the name of a directory.
 _STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_PLATFORM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/+=,-]{0,99}")
-
-
-class Catalogue(Protocol):
-    """Where dataclasses are found by name: the modules ``tare.layer`` and ``tare.workload``."""
-
-    def names(self) -> list[str]:
-        """List what there is."""
-
-    def kind(self, name: str) -> type[Any]:
-        """Find one."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +92,7 @@ def read_study(
     refuse_unknown(entries, [*_HEAD, *sections])
     part = {name: entries.get(name) or root.without(name) for name in sections}
 
-    platforms = _platforms(part["platforms"], layers)
+    platforms = read_platforms(part["platforms"], layers)
     # A platform that could not be read may be the baseline: then there is nothing more to say.
     if heads and not root.problems.found:
         names, baseline = [platform.name for platform in platforms], heads[0].made.baseline
@@ -177,78 +164,6 @@ def _said(study: Study, root: Item, file: str, layers: Catalogue, workloads: Cat
             "scale out"
         )
     return source
-
-
-def _platforms(item: Item, layers: Catalogue) -> list[Platform]:
-    platforms: dict[str, Platform] = {}
-    for element in item.elements():
-        for platform in _expand(element, layers):
-            if platform.name in platforms:
-                element.wrong(
-                    f"two platforms are called {platform.name!r}; expected each name once; "
-                    "add a 'name' of its own"
-                )
-            platforms[platform.name] = platform
-    return list(platforms.values())
-
-
-def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
-    """Read one platform: a stack, or a mapping with the settings of the stack's layers."""
-    entries = item.entries() if item.is_mapping else {"stack": item}
-    where = entries.get("stack") or item.without("stack")
-    stack = where.text()
-    names = [] if stack is None else _layer_names(where, stack, layers)
-    if stack is None or not names:
-        return
-    refuse_unknown(entries, ["stack", "name", *dict.fromkeys(names)])
-    called = entries.get("name", where)
-    base = called.text()
-    if base is None or not _PLATFORM_NAME.fullmatch(base):
-        expected = "letters, digits, spaces and ._/+=,- (at most 100)"
-        called.wrong(f"found {called.found()}; expected {expected}")
-        return
-    # A layer that stands in a stack twice has the same settings in both places.
-    by_layer = {
-        name: variants(layers.kind(name), entries.get(name) or item.without(name))
-        for name in dict.fromkeys(names)
-    }
-    count = math.prod(map(len, by_layer.values()))
-    if count > MAX_VARIANTS:
-        item.wrong(f"the lists make {count} platforms; expected at most {MAX_VARIANTS}")
-        return
-    for combination in product(*by_layer.values()):
-        chosen = dict(zip(by_layer, combination, strict=True))
-        yield Platform(
-            name=base + _suffix(chosen),
-            stack=stack,
-            layers=tuple((name, params_of(chosen[name].made)) for name in names),
-        )
-
-
-def _layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
-    """Name the layers of a stack, or note what is wrong with it and name none."""
-    first, *rest = stack.split("/")
-    if first == "lab":  # on the host
-        first, rest = "host", [first, *rest]
-    if first != "host":
-        expected = "expected 'host', as in host/docker, or 'lab', as in lab/kvm"
-        item.wrong(f"the stack {stack!r} begins with {first!r}; {expected}")
-        return []
-    unknown = [name for name in rest if name not in layers.names()]
-    for name in unknown:
-        item.wrong(f"no layer is called {name!r}; expected {one_of(layers.names(), name)}")
-    return [] if unknown else rest or [first]
-
-
-def _suffix(chosen: dict[str, Variant[Any]]) -> str:
-    """Write the settings that vary, with the layer's name where the key alone is ambiguous."""
-    keys = Counter(key for variant in chosen.values() for key in variant.varying)
-    words = [
-        f"{key if keys[key] == 1 else f'{name}.{key}'}={text}"
-        for name, variant in chosen.items()
-        for key, text in variant.varying.items()
-    ]
-    return f"[{','.join(words)}]" if words else ""
 
 
 def _limits(item: Item) -> list[Limits]:

@@ -15,6 +15,7 @@ from tare.ledger import Ledger, Scope
 from tare.limits import cgroup
 from tare.machine import Host, Machine, await_true, check
 from tare.userland import cache, foreign
+from tare.userland.bootable import Bootable, make_disk, make_key
 from tare.userland.dpkg import installed
 from tare.userland.system import SAME, System, place_kernel
 
@@ -66,40 +67,16 @@ rm -rf /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/lib/apt/lists/* \
 """
 
 
-FILES = ("disk.img", "vmlinuz", "initrd", "key")
-
-
 @dataclass(frozen=True, slots=True)
-class Guest:
+class Guest(Bootable):
     """What boots a guest, in a folder of the machine that will run it."""
 
-    folder: Path
     kernel_version: str
 
     @property
     def id(self) -> str:
         """The content address."""
         return self.folder.name
-
-    @property
-    def disk(self) -> Path:
-        """The disk, a raw image that guests only read: each writes to a layer of its own above."""
-        return self.folder / "disk.img"
-
-    @property
-    def kernel(self) -> Path:
-        """The kernel."""
-        return self.folder / "vmlinuz"
-
-    @property
-    def initrd(self) -> Path:
-        """The initial RAM disk."""
-        return self.folder / "initrd"
-
-    @property
-    def key(self) -> Path:
-        """The private key that lets root in by ssh."""
-        return self.folder / "key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +157,13 @@ def _make(folder: Path, base: Base, scope: Scope) -> Mapping[str, object]:
         _place_tree(host, tree, base)
     else:
         _place_image(host, tree, base, inside, scope)
-    check(host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
     authorized = tree / "root/.ssh/authorized_keys"
     authorized.parent.mkdir(mode=0o700, exist_ok=True)
-    authorized.write_text((folder / "key.pub").read_text())
+    authorized.write_text(make_key(host, folder).read_text())
     init = tree / "sbin/tare-init"
     init.write_text(files("tare.userland").joinpath("files/tare-init").read_text())
     init.chmod(0o755)
-    disk = ["mke2fs", "-q", "-t", "ext4", "-d", str(tree), "-E", "lazy_itable_init=1",
-            str(folder / "disk.img"), f"{DISK_BYTES // 1024}k"]  # fmt: skip
-    check(host, disk, timeout_s=BUILD_S)
-    shutil.rmtree(tree)
+    make_disk(host, folder, tree, DISK_BYTES, BUILD_S)
     return kernel
 
 

@@ -15,6 +15,7 @@ from tare.home import home
 from tare.ledger import Ledger, Scope
 from tare.machine import check
 from tare.userland import cache
+from tare.userland.bootable import Bootable, make_disk, make_key
 from tare.userland.dpkg import installed
 from tare.userland.guest import IN_TREE
 from tare.userland.tree import bootstrap_argv
@@ -37,36 +38,15 @@ BUILD_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Image(Bootable):
     """What boots a lab, in a folder of the controlling host."""
 
-    folder: Path
     versions: Mapping[str, str]
-
-    @property
-    def disk(self) -> Path:
-        """The disk, a raw image that is only read: a lab writes to a layer of its own above."""
-        return self.folder / "disk.img"
-
-    @property
-    def kernel(self) -> Path:
-        """The Linux kernel: the lab's own, and dom0's under Xen."""
-        return self.folder / "vmlinuz"
-
-    @property
-    def initrd(self) -> Path:
-        """Its initial RAM disk."""
-        return self.folder / "initrd"
 
     @property
     def xen(self) -> Path:
         """The Xen hypervisor, unpacked: an ELF file that QEMU loads by the multiboot protocol."""
         return self.folder / "xen"
-
-    @property
-    def key(self) -> Path:
-        """The private key that lets root in by ssh."""
-        return self.folder / "key"
 
 
 def is_built() -> bool:
@@ -115,16 +95,12 @@ def _make(folder: Path, scope: Scope) -> Mapping[str, str]:
     check(host, ["unshare", "--mount", *bootstrap], timeout_s=BUILD_S)
     inside = ["unshare", "--mount", "sh", "-c", IN_TREE, str(tree)]
     check(host, [*inside, "sh", "-c", _setup()], timeout_s=BUILD_S)
-    check(host, ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
-    shutil.copy(folder / "key.pub", tree / "root/.ssh/authorized_keys")
+    shutil.copy(make_key(host, folder), tree / "root/.ssh/authorized_keys")
     for name in ("vmlinuz", "initrd"):
         (found,) = (tree / "boot").glob(f"{name}*-amd64")
         shutil.copy(found, folder / name)
     (packed,) = (tree / "boot").glob("xen-*-amd64.gz")
     (folder / "xen").write_bytes(gzip.decompress(packed.read_bytes()))
     versions = installed(tree)
-    disk = ["mke2fs", "-q", "-t", "ext4", "-d", str(tree), "-E", "lazy_itable_init=1",
-            str(folder / "disk.img"), f"{DISK_BYTES // 1024}k"]  # fmt: skip
-    check(host, disk, timeout_s=BUILD_S)
-    shutil.rmtree(tree)
+    make_disk(host, folder, tree, DISK_BYTES, BUILD_S)
     return versions

@@ -16,8 +16,8 @@ from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.machine import Host, Machine, check
 from tare.userland import cache, foreign, programs
+from tare.userland.bootable import FILES as GUEST_FILES
 from tare.userland.dpkg import installed
-from tare.userland.guest import FILES as GUEST_FILES
 from tare.userland.guest import Base, Guest, build_guest, kernel_version, sign, tree_path
 from tare.userland.system import SAME, System
 

@@ -1,4 +1,4 @@
-"""fio's report: its metrics, and whether it agrees with itself.
+"""fio's report: its metrics, and whether it agrees with itself; what it said of the time before.
 
 Defined by fio 3.33 (HOWTO.rst). Everything that runs in one group is in one entry of the report.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from math import isclose
 from typing import Any
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.workload import Course
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
@@ -33,17 +36,35 @@ REPORT = (
     *("--group_reporting", "--disk_util=0", "--eta=never", "--output-format=json"),
 )
 
+BEFORE = "\n{\n"
+"""What a report begins with; nothing inside of one is so far to the left."""
+
+
+def reports(time_s: float) -> int:
+    """Say how many reports a run of so many seconds makes before it ends: about one a second."""
+    return int(time_s - 0.5)
+
+
+def about_each_second(time_s: float) -> list[str]:
+    """Build the words that ask for these reports; none where the run is too short for one.
+
+    A thread of fio's own makes them, of counters that the jobs keep anyway. It waits for each job's
+    next request, and a job that ends meanwhile waits for the report: so a run ends in the middle
+    between two of them.
+    """
+    count = reports(time_s)
+    return [f"--status-interval={1000 * time_s / (count + 0.5):.0f}ms"] if count > 0 else []
+
 
 def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -> Iterator[Sample]:
-    """Read a report of one group, or raise OutputNotUnderstood.
+    """Read the last report, of one group, or raise OutputNotUnderstood.
 
     ``sides`` are what it must have done, of "read" and "write"; None takes what it did. It must
     have run for ``least_s``. Rates are over the time of the longer side: the other then rests.
     """
     try:
-        # Warnings may stand before the report.
-        start = text.index("{\n")
-        (group,) = json.JSONDecoder().raw_decode(text, start)[0]["jobs"]
+        # Warnings may stand before it.
+        (group,) = json.JSONDecoder().raw_decode(text, f"\n{text}".rindex(BEFORE))[0]["jobs"]
         if error := group["error"]:
             raise OutputNotUnderstood(f"job without error (fio says {error})", text)
         if sides is None:
@@ -63,6 +84,80 @@ def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -
         yield Sample(MEAN[side.name], side.mean_s)
         yield Sample(P99[side.name], side.p99_s)
     yield Sample(TOOL_DURATION, duration_s)
+
+
+def courses(text: str, sides: Sequence[str], time_s: float) -> Iterator[Course]:
+    """Read what happened between the reports, each of which counts from the run's begin.
+
+    Requests are left out: of blocks of one size they would be the throughput once more. fio reads
+    latencies after each job's next request and bytes before it, so one that stalls is in a latency
+    earlier than in the throughput. Raises OutputNotUnderstood where a run that was long enough has
+    no reports before the last.
+    """
+    try:
+        # The run's end cuts the last interval short.
+        every = [_Reading.of(group, sides) for group in _groups(text)][:-1]
+    except (ValueError, LookupError, TypeError) as error:
+        raise OutputNotUnderstood("whole reports of a run's seconds", text) from error
+    # Before the first request is done fio gives no time.
+    known = [_Reading(0.0, 0.0, dict.fromkeys(sides, (0.0, 0.0))), *(r for r in every if r.time_s)]
+    grows = all(before.time_s < after.time_s for before, after in pairwise(known))
+    if not grows or (not every and reports(time_s) > 0):
+        raise OutputNotUnderstood("reports of a run's seconds that follow each other", text)
+    both = list(pairwise(known))
+    if both:
+        rates = [
+            (after.total_bytes - before.total_bytes) / (after.time_s - before.time_s)
+            for before, after in both
+        ]
+        times_s = [after.time_s for _, after in both]
+        yield Course(metric=THROUGHPUT, times_s=times_s, values=rates)
+    for side in sides:
+        some = {
+            after.time_s: _mean_s(before.done[side], after.done[side]) for before, after in both
+        }
+        points = {end_s: mean_s for end_s, mean_s in some.items() if mean_s is not None}
+        if points:
+            yield Course(metric=MEAN[side], times_s=[*points], values=[*points.values()])
+
+
+def _groups(text: str) -> Iterator[Mapping[str, Any]]:
+    """Read each report's only group, from the first on."""
+    from_its_line = f"\n{text}"
+    start = from_its_line.find(BEFORE)
+    while start >= 0:
+        report, end = json.JSONDecoder().raw_decode(text, start)
+        (group,) = report["jobs"]
+        yield group
+        start = from_its_line.find(BEFORE, end)
+
+
+def _mean_s(before: tuple[float, float], after: tuple[float, float]) -> float | None:
+    """Give the mean latency of the requests between two readings; of none there is none."""
+    requests, latency_s = (late - early for early, late in zip(before, after, strict=True))
+    return latency_s / requests if requests else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Counters at a moment: bytes of all sides; how many requests of each are done, and in all."""
+
+    time_s: float
+    total_bytes: float
+    done: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def of(cls, group: Mapping[str, Any], sides: Sequence[str]) -> _Reading:
+        """Read them out of a report."""
+        some = [group[side] for side in sides]
+        latencies = {side: group[side]["lat_ns"] for side in sides}
+        return cls(
+            time_s=max(side["runtime"] for side in some) / 1000,
+            total_bytes=float(sum(side["io_bytes"] for side in some)),
+            done={
+                side: (float(of["N"]), of["N"] * of["mean"] / 1e9) for side, of in latencies.items()
+            },
+        )
 
 
 class _Side:

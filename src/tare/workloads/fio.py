@@ -11,8 +11,9 @@ from typing import Literal
 
 from tare import workload
 from tare.model import Sample
+from tare.workload import Course
 from tare.workloads import at_least, one_of
-from tare.workloads._fio import METRICS, REPORT, samples
+from tare.workloads._fio import METRICS, REPORT, about_each_second, courses, samples
 
 Pattern = Literal["randread", "randwrite", "randrw", "read", "write"]
 Engine = Literal["libaio", "io_uring", "psync"]
@@ -85,11 +86,16 @@ class Workload(workload.Workload):
         files = ["--overwrite=1", "--allow_file_create=0"]
         # With fio's fixed seed every trial would ask for the same blocks, which a cache below has.
         draw = "--randrepeat=0"
-        return ["fio", *self._files(), *how, *queue, *bound, *files, draw, *REPORT]
+        report = [*REPORT, *about_each_second(self.time_s)]
+        return ["fio", *self._files(), *how, *queue, *bound, *files, draw, *report]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
         yield from samples(output.stdout, SIDES[self.pattern], 0.9 * self.time_s)
+
+    def courses(self, output: workload.Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        yield from courses(output.stdout, SIDES[self.pattern], self.time_s)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

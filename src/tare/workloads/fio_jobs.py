@@ -99,6 +99,8 @@ class Workload(workload.Workload):
         """See Workload.command."""
         # Options before a job file hold for all its jobs, unless one says otherwise. Missing files
         # are an error, and with a fixed seed every trial would ask for the same blocks.
+        # Nothing is asked over time: for each report fio waits until every job has done its next
+        # request, and those that end meanwhile wait too. Jobs of a user's own may rest for long.
         files = ["--overwrite=1", "--allow_file_create=0", "--randrepeat=0"]
         return ["fio", f"--direct={self.direct:d}", *files, *REPORT, "jobs.fio"]
 

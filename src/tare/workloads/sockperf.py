@@ -16,7 +16,7 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import PORT, SERVER, Output, Service, number
+from tare.workload import PORT, SERVER, Course, Output, Service, number
 from tare.workloads import at_least, at_most, one_of
 
 Protocol = Literal["tcp", "udp"]
@@ -35,6 +35,27 @@ REORDERED = Metric("reordered", Unit.RATIO, Better.LOWER)
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 ANSI = re.compile(r"\x1b\[[\d;]*m")
+
+# sockperf keeps the times of all messages anyway, and writes them after the last. Of each second it
+# is counted what was sent in it and answered; empty is the time of a second in which nothing was.
+SCRIPT = r"""
+set -e
+sockperf "$@" --full-log messages.csv
+awk -F ', ' '
+    $1 ~ /^[0-9]+$/ { if (!n++) first = $2; printf "%d %.9f\n", $2 - first, $3 - $2 }
+' messages.csv | sort -k 1,1n -k 2,2n | awk '
+    { took[$1, ++n[$1]] = $2; last = $1 }
+    END {
+        if (!NR) exit
+        print "Second,Messages,Median (s),99th percentile (s)"
+        for (s = 0; s <= last; s++) {
+            p50 = took[s, int((n[s] * 50 + 99) / 100)]
+            p99 = took[s, int((n[s] * 99 + 99) / 100)]
+            printf "%d,%d,%s,%s\n", s + 1, n[s], p50, p99
+        }
+    }
+'
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +93,8 @@ class Workload(workload.Workload):
         every = ["--reply-every", "1", "--full-rtt"]
         # Not --no-rdtsc: sockperf 3.7 then sends slower by the clock rate in GHz.
         to = [*self._tcp(), "-i", SERVER, "-p", PORT]
-        return ["sockperf", "under-load", *to, *load, "-t", str(self.time_s), *every]
+        how = [*to, *load, "-t", str(self.time_s), *every]
+        return ["sh", "-c", SCRIPT, "sockperf", "under-load", *how]
 
     def parse(self, output: Output) -> Iterator[Sample]:
         """See Workload.parse."""
@@ -110,6 +132,30 @@ class Workload(workload.Workload):
         yield Sample(LOSS, 1 - received / sent)
         yield Sample(REORDERED, number(r"# out-of-order messages = (\d+)$", text) / received)
         yield Sample(TOOL_DURATION, duration_s)
+
+    def courses(self, output: Output) -> Iterator[Course]:
+        """See Workload.courses; a message is of the second in which it was sent.
+
+        There are none where one was lost or overtaken: sockperf does not log those.
+        """
+        text = ANSI.sub("", output.stdout)
+        rows = re.findall(r"^(\d+),(\d+),([\d.]*),([\d.]*)\n", text, re.MULTILINE)
+        for fate in ("dropped", "out-of-order"):
+            if number(rf"# {fate} messages = (\d+)", text):
+                raise OutputNotUnderstood(f"times of {fate} messages, which are not logged", text)
+        observed = number(r"^sockperf: Total (\d+) observations;", text)
+        if sum(int(row[1]) for row in rows) != observed:
+            raise OutputNotUnderstood("seconds that agree with the observations", text)
+        whole = [(int(row[0]), *row[1:]) for row in rows[:-1]]
+        for metric, values in (
+            (PERCENTILES["50.000"], {end: p50 for end, _, p50, _ in whole}),
+            # Of fewer than a hundred it would only be the greatest.
+            (PERCENTILES["99.000"], {end: p99 for end, n, _, p99 in whole if int(n) >= 100}),
+            (SENT, {end: n for end, n, _, _ in whole}),
+        ):
+            known = {end: float(value) for end, value in values.items() if value}
+            if known:
+                yield Course(metric=metric, times_s=[*known], values=[*known.values()])
 
     def service(self) -> Service:
         """See Workload.service."""

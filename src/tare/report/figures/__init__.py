@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tare.compare import Summary
-from tare.compare.pairing import History, histories
 from tare.report.courses import gather
 from tare.report.figures.costs import forest, waterfall
 from tare.report.figures.courses import over_time
@@ -48,9 +47,8 @@ def figures(found: Findings) -> Iterator[Figure]:
     courses = families(found)
     for number, family in enumerate(courses[:MAX_FAMILIES], 1):
         yield scaling(found, family, number, len(courses))
-    measurements = histories(found.plan, found.results.trials)
     for number, group in enumerate(groups, 1):
-        yield from _of_group(found, group, number, measurements)
+        yield from _of_group(found, group, number)
     # The last, so that samples are read while Vega draws the others.
     for number, group in enumerate(groups, 1):
         yield from timelines(found, group, number)
@@ -59,9 +57,7 @@ def figures(found: Findings) -> Iterator[Figure]:
         yield from over_time(found, group, number, told)
 
 
-def _of_group(
-    found: Findings, group: Group, number: int, measurements: Mapping[str, History]
-) -> Iterator[Figure]:
+def _of_group(found: Findings, group: Group, number: int) -> Iterator[Figure]:
     medians = [one.values.median for one in _summaries(found, group) if one.values]
     if medians:
         yield points(found, group, number)
@@ -69,7 +65,7 @@ def _of_group(
         yield drift(found, group, number)
         yield distribution(found, group, number)
     if medians and len(rivals(group)) >= FEWEST:
-        yield matrix(found, group, number, measurements)
+        yield matrix(found, group, number)
     if has_life(found, group):
         yield gantt(found, group, number)
 

@@ -203,7 +203,7 @@ def _step(
         "start": span[0],
         "end": span[1],
         "colour": colour,
-        "text": f"{factor} {costs_text(*ends)}",
+        "text": f"{cost_text(cost, *ends)} {costs_text(*ends, cost)}",
         "short": factor,
     }
 
@@ -296,4 +296,5 @@ def _gap(found: Findings, row: Comparison) -> str:
 
 
 def _forest_text(row: Comparison) -> str:
-    return f"{cost_text(row.cost)} {costs_text(row.low, row.high) if row.low is not None else ''}"
+    ends = costs_text(row.low, row.high, row.cost) if row.low is not None else ""
+    return f"{cost_text(row.cost, row.low, row.high)} {ends}"

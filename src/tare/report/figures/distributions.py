@@ -6,14 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tare.model import Better, Cell, Kind, Metric, Status
 from tare.report import theme
-from tare.report.figures.figure import Figure, Spec, within
+from tare.report.figures.figure import Figure, Spec, clipped
 from tare.report.figures.lanes import at, lanes, line_of
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import is_number
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import scale_for
+from tare.stats.signed_rank import Array
 
 MAX_STEPS = 100
 """So many steps are drawn of a longer staircase; each lies on it exactly."""
@@ -35,8 +38,9 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
     colours = theme.colours(found.platforms)
     values = {cell.id: _differences(found, cell, metric) for cell in group.cells}
     low, high = reach(list(values.values()))
+    lost = {cell.id: _lost(found, cell, metric) for cell in group.cells}
     stairs = {
-        cell.id: _stairs(values[cell.id], _lost(found, cell, metric), metric.better, (low, high))
+        cell.id: _stairs(values[cell.id], lost[cell.id], metric.better, (low, high))
         for cell in group.cells
     }
     medians = [found.summaries[cell.id, metric.name].values for cell in group.cells]
@@ -46,7 +50,7 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
         middle = f"median {scale.full(one.median)}, n {one.n}" if one else own_gap(found, cell)
         beyond = sum(not low <= value <= high for value in values[cell.id])
         far = f", {beyond} beyond" if beyond else ""
-        note = f"{middle or 'no value'}{_flawed(found, cell, metric)}{far}"
+        note = f"{middle or 'no value'}{_flawed(found, cell, lost[cell.id])}{far}"
         titles.append((platform_text(cell), note))
         marks += _placed(stairs[cell.id], lane, colours[cell.platform])
     base = next(
@@ -64,7 +68,7 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
         "middle is two humps. The grey one in each plot is the baseline's. "
         f"{'More' if metric.better is Better.HIGHER else 'Less'} is better."
     )
-    if any(_lost(found, cell, metric) for cell in group.cells):
+    if any(lost.values()):
         end = "starts above 0 %" if metric.better is Better.HIGHER else "ends below 100 %"
         caption += (
             " Lost trials have no value and count as worse than all others: the staircase of a "
@@ -104,11 +108,16 @@ def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
     described = found.summaries[cell.id, metric.name].values
     if described is None or described.median <= 0:
         return []
-    return sorted(
-        within(100 * (one.samples[metric.name] / described.median - 1), log=False)
-        for one in found.measured[cell.id]
-        if is_number(one, metric)
-    )
+    differences: list[float] = np.sort(
+        percents(found.values(cell, metric), described.median)
+    ).tolist()
+    return differences
+
+
+def percents(values: Array, median: float) -> Array:
+    """Give values as differences in % from their median."""
+    with np.errstate(over="ignore"):
+        return clipped(100 * (values / median - 1))
 
 
 def reach(some: Sequence[Sequence[float]]) -> tuple[float, float]:
@@ -169,8 +178,7 @@ def _lost(found: Findings, cell: Cell, metric: Metric) -> int:
     )
 
 
-def _flawed(found: Findings, cell: Cell, metric: Metric) -> str:
+def _flawed(found: Findings, cell: Cell, lost: int) -> str:
     suspect = sum(one.status is Status.SUSPECT for one in found.measured[cell.id])
-    lost = _lost(found, cell, metric)
     said = f", {suspect} suspect" if suspect else ""
     return said + (f", {lost} lost" if lost and found.measured[cell.id] else "")

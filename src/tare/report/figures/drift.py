@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
+import numpy as np
+
 from tare.model import Cell, Kind, Status, Trial
 from tare.report import theme
-from tare.report.figures.distributions import reach
-from tare.report.figures.figure import Figure, Spec, facets, sample, within
+from tare.report.figures.distributions import percents, reach
+from tare.report.figures.figure import Figure, Spec, facets, sample
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import NO_VALUE, is_number, point_text, sampled, shape_of
 from tare.report.findings import Findings, Group, platform_text
@@ -21,24 +25,21 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
         for one in [found.summaries[cell.id, metric.name]]
         if one.values and one.values.median > 0
     }
-    trials = [
-        (cell, one)
-        for cell in group.cells
-        if cell.id in medians
-        for one in found.trials[cell.id]
-        if is_number(one, metric) and one.status in (Status.OK, Status.SUSPECT)
-    ]
-
-    def difference(cell: Cell, one: Trial) -> float:
-        return within(100 * (one.samples[metric.name] / medians[cell.id] - 1), log=False)
-
-    differences: dict[str, list[float]] = {}
-    for cell, one in trials:
-        differences.setdefault(cell.id, []).append(difference(cell, one))
-    low, high = reach([sorted(some) for some in differences.values()])
-    beyond = sum(not low <= value <= high for some in differences.values() for value in some)
+    trials: list[tuple[Cell, Trial, float]] = []
+    differences = []
+    for cell in (one for one in group.cells if one.id in medians):
+        own = [
+            one
+            for one in found.trials[cell.id]
+            if one.status in (Status.OK, Status.SUSPECT) and is_number(one, metric)
+        ]
+        values = np.array([one.samples[metric.name] for one in own])
+        differences.append(percents(values, medians[cell.id]))
+        trials += zip(repeat(cell), own, differences[-1].tolist(), strict=False)
+    low, high = reach([np.sort(some).tolist() for some in differences])
+    beyond = sum(int(((some < low) | (some > high)).sum()) for some in differences)
     chosen = sample(trials, found.plan.seed)
-    values = [
+    drawn = [
         {
             "platform": platform_text(cell),
             "block": one.block,
@@ -47,10 +48,9 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
             "colour": colours[cell.platform],
             "text": point_text(cell, one, f"{value:+.2f} %"),
         }
-        for cell, one in chosen
-        for value in [difference(cell, one)]
+        for cell, one, value in chosen
     ]
-    blocks = [one.block for _, one in chosen]
+    blocks = [one.block for _, one, _ in chosen]
     first, last = min(blocks, default=0), max(blocks, default=0)
     caption = (
         f"Each trial's {metric.name} over the blocks, as its difference in % from the platform's "
@@ -107,13 +107,13 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
                     "x": x,
                     "y": y,
                     "color": colour,
-                    "shape": shape_of(values),
+                    "shape": shape_of(drawn),
                     "description": {"field": "text"},
                 },
             }
         )
         return facets(
-            values, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
+            drawn, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
         )
 
     return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)

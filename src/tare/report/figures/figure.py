@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tare.report import theme
+from tare.stats.signed_rank import Array
 
 Spec = dict[str, Any]
 """A Vega-Lite specification, or a part of one."""
@@ -131,6 +134,11 @@ def fitted(labels: Iterable[str], width: float) -> Spec:
 def within(value: float, *, log: bool) -> float:
     """Draw what is absurdly far away at the edge; a chart holds no infinity."""
     return min(max(value, 1 / FARTHEST if log else -FARTHEST), FARTHEST)
+
+
+def clipped(values: Array) -> Array:
+    """Draw what is absurdly far away at the edge of a linear axis, as ``within`` does."""
+    return np.clip(values, -FARTHEST, FARTHEST)
 
 
 def sample(items: list[T], seed: int) -> list[T]:

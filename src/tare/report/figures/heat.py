@@ -77,7 +77,8 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
         why = row.reason or row.why_no_cost or word
         return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, f"{where}: {why}")
     colour, strength = shade(row.cost, end)
-    said = f"{where}: {cost_text(row.cost)} {costs_text(row.low, row.high)}, {row.verdict.value}"
+    size = f"{cost_text(row.cost, row.low, row.high)} {costs_text(row.low, row.high, row.cost)}"
+    said = f"{where}: {size}, {row.verdict.value}"
     mark = f"{MARKS[row.verdict]}{flawed}"
     return Box((cost_text(row.cost), brief(row.cost)), mark, colour, strength, said)
 

@@ -10,7 +10,7 @@ from tare.report.figures.figure import BOLD, NARROW, Figure, Spec, facets, short
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import median_ends
 from tare.report.findings import Findings, Group, platform_text
-from tare.report.numbers import NONE, Scale, plain, scale_for
+from tare.report.numbers import NONE, Scale, middle_texts, plain, scale_for
 
 PHASES = ("create", "boot", "soft_reboot", "hard_reboot", "stop", "start", "delete")
 """The phases that the lifecycle scenario times, in the order in which they are gone through."""
@@ -138,15 +138,15 @@ def _bars(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> l
             continue
         low, high = median_ends(found, cell, metric, scale.factor, log=False)
         end = start + median / scale.factor
-        written = f"{plain(median / scale.factor, 3)} {scale.unit}"
+        middle, interval = middle_texts(median / scale.factor, low, high)
         bars.append(
             {
                 **bar,
                 "end": end,
                 "low": None if low is None else start + low,
                 "high": None if high is None else start + high,
-                "short": written,
-                "text": f"{written}{_interval(low, high)}",
+                "short": f"{plain(median / scale.factor, 3)} {scale.unit}",
+                "text": f"{middle} {scale.unit} {interval}".rstrip(),
             }
         )
         start = end
@@ -156,10 +156,6 @@ def _bars(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> l
 def _title(name: str, whole: str, width: float) -> str:
     """Shorten the name only; it is numbered, so that two short ones are never one."""
     return f"{shortened(name, width - BOLD * len(whole) - 2 * BOLD, BOLD)}: {whole}"
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{plain(low, 3)}, {plain(high, 3)}]"
 
 
 def _whole(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> str:

@@ -53,9 +53,9 @@ def is_flawed(row: Comparison) -> bool:
 
 def own_gap(found: Findings, cell: Cell) -> str:
     """Say in a word why a cell has no numbers at all; empty if it has some."""
-    ended = Counter(one.status for one in found.trials[cell.id] if one.kind is Kind.MEASURED)
-    if ended[Status.OK] or ended[Status.SUSPECT]:
+    if found.measured[cell.id]:
         return ""
+    ended = Counter(one.status for one in found.trials[cell.id] if one.kind is Kind.MEASURED)
     if ended[Status.DNR] or ended[Status.FAILED]:
         return DNR if ended[Status.DNR] > ended[Status.FAILED] else FAILED
     tried = (one.status for one in found.trials[cell.id])

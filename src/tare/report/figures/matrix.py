@@ -13,7 +13,6 @@ from itertools import combinations
 from tare.compare import FAMILYWISE, Comparison
 from tare.compare.comparison import measured
 from tare.compare.control import with_holm
-from tare.compare.pairing import History
 from tare.model import Cell, Design
 from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
@@ -50,13 +49,16 @@ def rivals(group: Group) -> tuple[Cell, ...]:
     return tuple(own[:MAX_COLUMNS])
 
 
-def contests(found: Findings, cells: Sequence[Cell], histories: Mapping[str, History]) -> Contests:
+def contests(found: Findings, cells: Sequence[Cell]) -> Contests:
     """Compare each cell with each, as the plan compares them with the baseline; Holm over all."""
     plan = found.plan
     # The baseline comes first, because in a duet only it has a partner in every pair.
     ordered = sorted(cells, key=lambda cell: cell.platform != plan.baseline)
+    known = {row.cell.id: row for row in found.headline}
     rows = [
-        measured(
+        known[cell.id]
+        if known[cell.id].baseline == reference
+        else measured(
             Comparison(
                 cell=cell,
                 baseline=reference,
@@ -65,7 +67,7 @@ def contests(found: Findings, cells: Sequence[Cell], histories: Mapping[str, His
                 level=level(plan.repetition.max_blocks),
                 variant=plan.repetition.variant,
             ),
-            histories,
+            found.comparisons.histories,
             plan.repetition,
         )
         for reference, cell in combinations(ordered, 2)
@@ -78,10 +80,10 @@ def contests(found: Findings, cells: Sequence[Cell], histories: Mapping[str, His
     return held
 
 
-def matrix(found: Findings, group: Group, number: int, histories: Mapping[str, History]) -> Figure:
+def matrix(found: Findings, group: Group, number: int) -> Figure:
     """Show which platform is shown to be better than which on one workload."""
     cells = rivals(group)
-    held = contests(found, cells, histories)
+    held = contests(found, cells)
     lines = [
         Line(
             f"{place + 1} {platform_text(cell)}",

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tare.model import Better, Cell, Kind, Metric, Status, Trial
 from tare.report import theme
 from tare.report.figures.figure import (
@@ -57,7 +59,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     medians = [one.values.median for one in summaries if one.values]
     scale = scale_for(metric.unit, medians)
     # A logarithmic axis has no place for a zero.
-    least = min([*medians, *(one.samples[metric.name] for _, one in with_value)], default=0.0)
+    ends = [float(found.values(one, metric).min(initial=math.inf)) for one in group.cells]
+    least = min([*medians, *ends], default=0.0)
     log = least > 0 and bool(medians) and max(medians) / min(medians) > 5
     kind = "log" if log else "linear"
     last_block = max((one.block for _, one in [*with_value, *without]), default=0) or 1
@@ -244,11 +247,7 @@ def median_ends(
     found: Findings, cell: Cell, metric: Metric, factor: float, *, log: bool
 ) -> tuple[float | None, float | None]:
     """Give the 95 % interval of a cell's median by order statistics: for any distribution."""
-    values = sorted(
-        one.samples[metric.name]
-        for one in found.measured[cell.id]
-        if math.isfinite(one.samples.get(metric.name, math.nan))
-    )
+    values = np.sort(found.values(cell, metric)).tolist()
     rank = median_rank(len(values))
     if rank is None:
         return None, None

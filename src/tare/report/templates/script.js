@@ -25,11 +25,15 @@ const counted = (number, what) =>
   `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 
 // What has no value stands last, whichever way one sorts.
+const alphabet = new Intl.Collator("en");
 function compared(one, other, descending) {
   if (one === null || other === null) return (one === null) - (other === null);
-  const order = typeof one === "string" ? one.localeCompare(other, "en") : one - other;
+  const order = typeof one === "string" ? alphabet.compare(one, other) : one - other;
   return (descending ? -order : order) || 0;
 }
+
+const inOrder = (all, value, descending) => all.map((one) => [value(one), one])
+  .sort(([one], [other]) => compared(one, other, descending)).map(([, one]) => one);
 
 function numberOf(text) {
   const bare = String(text ?? "").replaceAll(",", "").replace("\u2212", "-").replace("∞", "Infinity");
@@ -87,8 +91,9 @@ function bundlesOf(table) {
   const bundles = [];
   for (const body of table.tBodies) {
     for (const row of body.rows) {
-      if (row.dataset.cost !== undefined) bundles.push({ head: row, rows: [row], body });
-      else if (bundles.at(-1)?.body === body) bundles.at(-1).rows.push(row);
+      if (row.dataset.cost !== undefined) {
+        bundles.push({ head: row, rows: [row], body, group: body.rows[0] });
+      } else if (bundles.at(-1)?.body === body) bundles.at(-1).rows.push(row);
     }
   }
   return bundles;
@@ -112,43 +117,48 @@ function verdicts(table, controls) {
   const sorted = make("tbody");
   const rest = element("rest");
   let limit = STEP;
-  const bodies = [...table.tBodies];
   let ordered = bundles;
+  let some = bundles;
+
+  // Lines that are not shown are no part of the page: the browser would lay them all out again.
+  function place(shown) {
+    const bodies = new Map();
+    for (const { body, group, rows } of shown) {
+      const [into, first] = ordered === bundles ? [body, [group]] : [sorted, []];
+      if (!bodies.has(into)) bodies.set(into, first);
+      bodies.get(into).push(...rows);
+    }
+    for (const body of [...table.tBodies]) body.remove();
+    for (const [body, rows] of bodies) body.replaceChildren(...rows);
+    table.append(...bodies.keys());
+  }
+
+  function show() {
+    place(some.slice(0, limit));
+    rest.hidden = some.length <= limit;
+    rest.textContent = `Show ${Math.min(limit, some.length - limit)} more`;
+  }
 
   function filter() {
     const words = wordsOf(inputs.text);
     const keys = ["verdict", "workload", "platform"].filter((key) => inputs[key].value !== "");
-    let shown = 0;
-    const used = new Set();
-    for (const bundle of ordered) {
-      bundle.text ??= [bundle.body.rows[0], ...bundle.rows]
+    some = ordered.filter((bundle) => {
+      bundle.text ??= [bundle.group, ...bundle.rows]
         .map((row) => row.textContent).join(" ").toLowerCase();
       const { dataset } = bundle.head;
-      const matches = contains(bundle.text, words)
+      return contains(bundle.text, words)
         && keys.every((key) => dataset[key === "verdict" ? "word" : key] === inputs[key].value);
-      const visible = matches && shown < limit;
-      for (const row of bundle.rows) row.hidden = !visible;
-      if (visible) used.add(bundle.body);
-      if (matches) shown += 1;
-    }
-    for (const body of bodies) body.hidden = sorted.isConnected || !used.has(body);
-    element("shown").textContent = shown === bundles.length
-      ? counted(shown, "line") : `${shown.toLocaleString("en")} of ${counted(bundles.length, "line")}`;
-    controls.classList.toggle("filtered", shown !== bundles.length);
-    rest.hidden = shown <= limit;
-    rest.textContent = `Show ${shown - limit} more`;
+    });
+    limit = STEP;
+    show();
+    const isAll = some.length === bundles.length;
+    element("shown").textContent = isAll
+      ? counted(some.length, "line") : `${some.length.toLocaleString("en")} of ${counted(bundles.length, "line")}`;
+    controls.classList.toggle("filtered", !isAll);
   }
 
   function sort(key, descending) {
-    ordered = [...bundles];
-    if (key !== null) {
-      ordered.sort((one, other) => compared(valueOf(one, key), valueOf(other, key), descending));
-      for (const bundle of ordered) sorted.append(...bundle.rows);
-      table.append(sorted);
-    } else {
-      for (const bundle of ordered) bundle.body.append(...bundle.rows);
-      sorted.remove();
-    }
+    ordered = key === null ? bundles : inOrder(bundles, (one) => valueOf(one, key), descending);
     table.classList.toggle("flat", key !== null);
     showOrder(headings, key, descending);
     order.value = key === null ? "" : `${key} ${descending ? "descending" : "ascending"}`;
@@ -175,10 +185,13 @@ function verdicts(table, controls) {
     inputs.text.focus();
   });
   rest.addEventListener("click", () => {
-    limit = Infinity;
-    filter();
+    const next = some[limit];
+    limit *= 2;
+    show();
+    next.head.querySelector("a")?.focus();
   });
-  addEventListener("beforeprint", () => rest.click());
+  addEventListener("beforeprint", () => place(some));
+  addEventListener("afterprint", show);
   controls.hidden = false;
   filter();
 }
@@ -271,8 +284,7 @@ function trialList() {
       && (status.value === "" || state(trial) === status.value));
     const column = columns.find(({ key }) => key === order.key);
     if (column) {
-      some.sort((one, other) =>
-        compared(column.value(one), column.value(other), order.descending));
+      some = inOrder(some, column.value, order.descending);
     }
     rows.replaceChildren();
     addRows();
@@ -488,20 +500,32 @@ function drillDown() {
   }
 }
 
+// ---- what is far from view is neither laid out nor painted, but on paper: pictures are most of a page
+
+function render(visibility) {
+  for (const section of document.querySelectorAll("main > section")) {
+    Object.assign(section.style,
+      { contentVisibility: visibility, containIntrinsicSize: "auto 60rem", overflowClipMargin: "8px" });
+  }
+}
+
 // ---- on paper nothing can be opened, so everything is open
 
 function printing() {
   let opened = [];
   addEventListener("beforeprint", () => {
+    render("visible");
     opened = [...document.querySelectorAll("details:not([open])")];
     for (const one of opened) one.open = true;
   });
   addEventListener("afterprint", () => {
+    render("auto");
     for (const one of opened) one.open = false;
   });
 }
 
+render("auto");
 themes(element("theme"));
+if (element("trials-data")) drillDown(); // of all lines, before some are taken from the page
 if (element("verdict-table")) verdicts(element("verdict-table"), element("verdict-controls"));
-if (element("trials-data")) drillDown();
 printing();

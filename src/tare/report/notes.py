@@ -1,0 +1,23 @@
+"""What is to be known beside the verdicts: each warning once, with all that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tare.report.facts import platform_warnings
+from tare.report.findings import Findings, platform_text
+from tare.report.words import stop_text
+
+
+def notes(found: Findings) -> Mapping[str, Sequence[str]]:
+    """List the warnings of platforms, numbers and trials, each with where it stands."""
+    concerned: dict[str, dict[str, None]] = {}
+    for platform, warnings in platform_warnings(found).items():
+        for warning in warnings:
+            concerned.setdefault(warning, {})[platform] = None
+    for row in found.headline:
+        where = f"{found.group_names[row.cell.id]} on {platform_text(row.cell)}"
+        unmeasured = [stop_text(row)] if row.cost is None else []
+        for note in (*row.flags, *found.notes[row.cell.id], *unmeasured):
+            concerned.setdefault(note, {})[where] = None
+    return {note: list(places) for note, places in concerned.items() if note}

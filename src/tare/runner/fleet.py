@@ -1,0 +1,125 @@
+"""The warm instances of one platform, or why there are none; a pool opens and keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from tare import detection, layer
+from tare.errors import LayerError, LayerTimedOut, TareError, Unavailable
+from tare.limits import readback
+from tare.model import Cell, Limits, Status
+from tare.monitors.reader import Reader
+from tare.runner import conditions
+from tare.stack import Stack
+from tare.study import Platform
+
+Key = tuple[str, bool, Limits, int | None]
+
+
+def key(cell: Cell, cores: int | None = None) -> Key:
+    """Say which set of instances a cell is run on: the control has some of its own.
+
+    A duet has one more on each of the two sets of CPUs, ``cores``.
+    """
+    return cell.platform, cell.control, cell.limits, cores
+
+
+def takes_userland(platform: Platform) -> bool:
+    """Say whether any layer of a platform takes the shared userland."""
+    return any(layer.kind(name).runs_userland for name, _ in platform.layers)
+
+
+def runs_userland(platform: Platform) -> bool:
+    """Say whether what is measured on a platform is the shared userland's."""
+    return takes_userland(platform) and not load_layers(platform)[-1].own_system()
+
+
+def load_layers(platform: Platform) -> list[layer.Layer]:
+    """Make a platform's layers from their settings, from the outside in."""
+    return [layer.load(name, **dict(settings)) for name, settings in platform.layers]
+
+
+@dataclass
+class Member:
+    """One warm instance; ``warmed`` are the cells that had their first trial in it.
+
+    ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is how long it last took to wake;
+    ``reader`` reads in the machine inside, where this has a kernel of its own.
+    """
+
+    label: str
+    stack: Stack
+    warmed: set[str] = field(default_factory=set)
+    reopened: int = 0
+    start_s: float = 0.0
+    number: int = 0
+    resumed_s: float = 0.0
+    reader: Reader | None = None
+
+
+@dataclass
+class Fleet:
+    """The instances of one platform under one set of limits, or why there are none."""
+
+    platform: Platform
+    limits: Limits
+    name: str
+    members: list[Member] = field(default_factory=list)
+    status: Status = Status.OK
+    reason: str = ""
+    warnings: list[str] = field(default_factory=list)
+    inside: readback.Inside | None = None
+    detected: Sequence[detection.Detected] | None = None
+    conditions: conditions.Conditions | None = None
+    probe: Mapping[str, str] = field(default_factory=dict)
+    cores: int | None = None
+    """Which of a duet's two sets of CPUs it is held to."""
+    number: int = 0
+    """The number of these CPUs in Session.cpus."""
+    _lock: Lock = field(default_factory=Lock)
+
+    def admit(self, member: Member) -> None:
+        """Take an instance in, or remove it if the platform was given up while it was started."""
+        with self._lock:
+            if self.status is Status.OK:
+                self.members.append(member)
+                return
+        self.remove(member)
+
+    def close(self, status: Status, reason: str) -> None:
+        """Give the platform up, for the first reason there is; whatever still runs is removed."""
+        with self._lock:
+            if self.status is Status.OK:
+                self.status, self.reason = status, reason
+            members, self.members = self.members, []
+        for member in members:
+            self.remove(member)
+
+    def remove(self, member: Member) -> None:
+        """Remove an instance; what fails stays in the ledger, and the session's end tries again."""
+        if member.reader is not None:
+            member.reader.close()
+        try:
+            member.stack.close()
+        except LayerError as error:
+            self.warnings.append(str(error))
+
+
+@contextmanager
+def running(member: Member) -> Iterator[Stack]:
+    """Let an instance have CPU time for as long as it is measured."""
+    member.stack.resume()
+    try:
+        yield member.stack
+    finally:
+        member.stack.pause()
+
+
+def status_of(error: TareError) -> Status:
+    """Say what a trial, or a whole platform, has come to by an error."""
+    if isinstance(error, Unavailable):
+        return Status.UNAVAILABLE
+    return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED

@@ -1,0 +1,66 @@
+"""Sentences of a report tell cells apart that differ by a parameter alone, as a self-test's do."""
+
+import pytest
+
+from tare.report import describe
+from tare.report.explanations import slower
+from tare.report.exports import markdown
+from tare.report.summary import three_sentences
+from tare.report.words import summary
+from tare.selftest import ARMS
+from tare.store import Results
+from unit.invented import Study, noisy
+from unit.test_selftest import planned, trials
+
+
+@pytest.fixture(scope="module")
+def selftest(tmp_path_factory):
+    plan = planned()
+    made = tuple(trials(plan, load=0.0))
+    folder = tmp_path_factory.mktemp("selftest")
+    return describe(Results(folder, "name: selftest\n", plan, {}, {"stop": "done"}, made))
+
+
+def test_each_arm_of_a_self_test_has_a_sentence_of_its_own(selftest):
+    said = summary(selftest)
+    begins = [one.partition(" is ")[0] for one in said[: len(ARMS)]]
+
+    assert begins == ["host (+0 % work)", "host (+1 % work)", "host (+3 % work)",
+                      "host (+10 % work)"]  # fmt: skip
+    assert said[0].startswith("host (+0 % work) is same within 2 % on injected_work (")
+    assert said[3].startswith("host (+10 % work) is slower on injected_work (+")
+    assert len({*said}) == len(said)
+
+
+def test_the_arm_with_no_more_work_stands_for_the_control(selftest):
+    last = summary(selftest)[-1]
+    assert last.startswith("host (+0 % work) stands for the A/A control: it is the work of host ")
+    assert "measured twice, and is same within 2 % (" in last
+    assert "nobody knows" not in markdown(selftest)
+
+
+def test_what_costs_more_because_it_does_more_is_not_called_the_same_work(selftest):
+    first, *_ = three_sentences(selftest)
+    assert first.startswith("With more work put into some, host (+0 % work) costs least beyond ")
+    assert "; host (+10 % work) most: +" in first
+
+
+def test_of_work_that_was_put_in_nobody_asks_why(selftest):
+    assert [one.row.cell.injected for one in selftest.explanations if one.is_slower] == [
+        0.01,
+        0.03,
+        0.1,
+    ]
+    assert slower(selftest) == []
+
+
+def test_rows_of_one_workload_are_told_apart_by_their_parameters():
+    study = Study(["host", "host/docker"])
+    for size in (4096, 65536):
+        given = (("block_bytes", size), ("depth", 1))
+        study.add("fio", noisy({"host/docker": 1.0 + size / 65536}), params=given)
+    said = summary(study.found())
+
+    assert "fio · block 64 KiB (" in said[0]
+    assert "fio · block 4 KiB (" in said[0]
+    assert "depth" not in said[0]
