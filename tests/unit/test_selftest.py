@@ -82,7 +82,7 @@ def test_every_arm_stands_once_in_each_block_on_the_same_instance():
 def test_a_stage_is_the_beginning_of_the_next():
     stages = [planned(stage) for stage in range(1, STAGES + 1)]
 
-    assert [stage.repetition.max_blocks for stage in stages] == [36, 72, 144, 288]
+    assert [stage.repetition.max_blocks for stage in stages] == [36, 72, 144, 288, 576]
     assert stages[-1].slots == order(declare("host"), seed=1).slots
     for one, following in pairwise(stages):
         assert following.slots[: len(one.slots)] == one.slots

@@ -13,7 +13,7 @@ from tare.study.variant import params_of
 ARMS = (0.0, 0.01, 0.03, 0.10)
 """The injected parts that are compared with the baseline; the first is the A/A."""
 
-STAGES = 4
+STAGES = 5
 """So often is a stack looked at, after twice as many blocks each time, until it is resolved."""
 
 
