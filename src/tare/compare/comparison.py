@@ -297,7 +297,8 @@ def _flags(pairs: Pairs, metric: Metric, repeated: int) -> Iterator[str]:
     if pairs.absent:
         yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
     if repeated:
-        yield f"{repeated} trials were run again; the last good one of a block counts."
+        trials = "1 trial was" if repeated == 1 else f"{repeated} trials were"
+        yield f"{trials} run again; the last good one of a block counts."
 
 
 def _zero_flags(pairs: Pairs, n: int) -> Iterator[str]:

@@ -283,8 +283,8 @@ def _caption(
     """Say what is drawn, and what is not."""
     ways = ", ".join(f"{one.metric.name}: {better(one.metric)}" for one in columns)
     caption = (
-        "What the workload's own tool said of each second of a trial, by its own clock. The strong "
-        f"line is the trial whose {group.metrics[0].name} is the median of its platform, or the "
+        "What the workload's own tool said of every second or so of a trial, by its own clock. The "
+        f"strong line is the trial whose {group.metrics[0].name} is the median of its platform, or the "
         f"next to it; the thin ones are up to {MAX_OTHERS} others, chosen evenly from the least to "
         f"the most. All platforms have one scale; {ways}. Above each plot: which trial the strong "
         "line is, and its value over the whole run."
