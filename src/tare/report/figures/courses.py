@@ -285,9 +285,9 @@ def _caption(
     caption = (
         "What the workload's own tool said of every second or so of a trial, by its own clock. The "
         f"strong line is the trial whose {group.metrics[0].name} is the median of its platform, or "
-        f"the next to it; the thin ones are up to {MAX_OTHERS} others, chosen evenly from the least "
-        f"to the most. All platforms have one scale; {ways}. Above each plot: which trial the "
-        "strong line is, and its value over the whole run."
+        f"the next to it; the thin ones are up to {MAX_OTHERS} others, chosen evenly from the "
+        f"least to the most. All platforms have one scale; {ways}. Above each plot: which trial "
+        "the strong line is, and its value over the whole run."
     )
     if every > 1:
         caption += f" Each point is the mean of {every} values that follow each other."
