@@ -58,9 +58,13 @@ def other(place):
     site.scope.close()
 
 
+NESTS = ("host/qemu-tcg/docker",)
+
+
 def _stack(name, needs, **settings):
     words = [str(value) for given in settings.values() for value in given.values()]
     marks = [pytest.mark.needs(each) for each in needs.split()]
+    marks += [pytest.mark.slow] if name in NESTS else []
     return pytest.param(name, settings, id="-".join([name, *words]), marks=marks)
 
 
@@ -136,7 +140,7 @@ def test_nobody_answers_at_another_address(other):
         pytest.param(
             "host/qemu-tcg/docker", {"docker": {"network": "bridge"}},
             "is reached only from inside host/qemu", id="bridge-in-a-guest",
-            marks=pytest.mark.needs("qemu-tcg"),
+            marks=[pytest.mark.needs("qemu-tcg"), pytest.mark.slow],
         ),
     ],
 )  # fmt: skip

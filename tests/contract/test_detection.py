@@ -8,7 +8,9 @@ from tare.machine import Host
 
 def needing(stack, wrong):
     names = stack.split("/")[1:] or ["root"]
-    return pytest.param(stack, wrong, id=stack, marks=[pytest.mark.needs(name) for name in names])
+    marks = [pytest.mark.needs(name) for name in names]
+    marks += [pytest.mark.slow] if len(names) > 1 else []
+    return pytest.param(stack, wrong, id=stack, marks=marks)
 
 
 def declared(layers):

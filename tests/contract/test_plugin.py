@@ -113,7 +113,9 @@ def own_home(tmp_path):
 
 
 @pytest.mark.needs("host")
-@pytest.mark.parametrize("known", [in_a_folder, by_entry_point])
+@pytest.mark.parametrize(
+    "known", [in_a_folder, pytest.param(by_entry_point, marks=pytest.mark.slow)]
+)
 def test_a_plugin_is_listed_and_measured(own_home, tmp_path, known):
     words, path = known(tmp_path)
     environment = os.environ | {"TARE_HOME": str(own_home), "PYTHONPATH": str(path)}

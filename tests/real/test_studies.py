@@ -106,6 +106,7 @@ def test_every_stack_is_measured_and_nothing_stays(lab, tmp_path):
     assert lab.leftovers(folder) == []
 
 
+@pytest.mark.slow  # what a killed engine leaves is tested one by one in tests/contract
 @pytest.mark.needs("docker")
 def test_trials_of_a_daemon_that_was_killed_fail_and_the_study_completes(lab, tmp_path):
     if answering(Host()) is not None:
