@@ -34,10 +34,12 @@ test-real: setup-layers ## the long tests too
 test-lab: setup  ## what needs hardware virtualization, on a host that emulates it; half an hour
 	.venv/bin/pytest -m lab --require lab tests/lab
 
-bench: setup     ## what Tare adds to a trial, how it scales, storms; prints tables
+bench: setup     ## what Tare adds to a trial, how it scales, pages, storms; prints tables
 	.venv/bin/python benchmarks/harness.py
 	.venv/bin/python benchmarks/contention.py
 	.venv/bin/python benchmarks/report_scale.py
+	.venv/bin/python benchmarks/page.py
+	.venv/bin/python benchmarks/live.py
 	.venv/bin/python benchmarks/storm.py
 
 prove: setup     ## coverage, false alarms, power and time to decide, beside what others do
