@@ -2,16 +2,20 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from tare.errors import ResultsError
 from tare.model import (
     Better,
     HostCost,
@@ -24,7 +28,7 @@ from tare.model import (
     Trial,
     Unit,
 )
-from tare.report import as_json, describe, show, write_report
+from tare.report import as_json, describe, render, show, write_report
 from tare.report.figures import drawn, figures
 from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.trials import median_rank
@@ -659,3 +663,41 @@ def test_show_imports_nothing_that_only_charts_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_that_a_process_that_draws_was_killed_is_told_with_what_to_do(monkeypatch, tmp_path):
+    def doomed(_results):
+        return ProcessPoolExecutor(1, get_context("fork"), os._exit, (9,))
+
+    monkeypatch.setattr(render, "_artists", doomed)
+    with pytest.raises(ResultsError, match=r"was killed.*make memory free, then tare report"):
+        write_report(make_results(), tmp_path)
+
+
+LARGE = """
+import sys
+from pathlib import Path
+from unittest.mock import patch
+from tare.report import render
+from unit.test_report import make_results
+with patch.object(render, "MAX_TRIALS", 0), patch.object(render, "ThreadPoolExecutor", None):
+    render.write(make_results(), Path(sys.argv[1]))
+"""
+
+
+def test_a_large_report_is_drawn_by_processes_and_is_the_same(tmp_path):
+    small, large = tmp_path / "small", tmp_path / "large"
+    write_report(make_results(), small)
+    # Of its own, because processes are made only where nothing was drawn before.
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    argv = [sys.executable, "-c", LARGE, str(large)]
+    subprocess.run(argv, env=environment, check=True, timeout=300)
+    for path in (one for one in small.rglob("*") if one.suffix in (".html", ".csv", ".svg")):
+        assert (large / path.relative_to(small)).read_text() == path.read_text(), path.name
+
+
+def test_where_vega_was_awake_before_no_process_is_made_that_would_wait_for_it(monkeypatch):
+    monkeypatch.setattr(render, "MAX_TRIALS", 0)
+    render.svg({"data": {"values": []}, "mark": "point"})
+    with render._artists(make_results()) as artists:
+        assert isinstance(artists, ThreadPoolExecutor)

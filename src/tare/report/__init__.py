@@ -6,6 +6,7 @@
 
 from pathlib import Path
 
+from tare.errors import ResultsError
 from tare.report.findings import Findings, describe
 from tare.report.tables import as_json
 from tare.report.terminal import show
@@ -17,6 +18,14 @@ __all__ = ["Findings", "as_json", "describe", "show", "write_report"]
 def write_report(results: Results, into: Path) -> list[Path]:
     """Write the page, results.csv, .md and .tex, explanations.csv, and figures/*; list them."""
     # Here, because templates and charts take longer to import than `tare show` has.
+    from concurrent.futures.process import BrokenProcessPool
+
     from tare.report.render import write
 
-    return write(results, into)
+    try:
+        return write(results, into)
+    except BrokenProcessPool as error:
+        raise ResultsError(
+            "a process that draws figures was killed, perhaps for want of memory; the trials are "
+            f"untouched: make memory free, then tare report {results.folder}"
+        ) from error

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import re
+import signal
 from collections.abc import Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 import vl_convert
 
@@ -26,6 +28,8 @@ WIDE, PHONE = 940, 350
 """Widths of a chart in the page in pixels; the wide one is also that of the files."""
 
 _VEGA_LITE = "5.21"
+_awake = Event()
+"""Whether Vega has drawn in this process."""
 _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
 _OURS = re.compile(
     r"(forest|heat|attribution|"
@@ -88,13 +92,16 @@ def write(results: Results, into: Path) -> list[Path]:
 
 
 def _artists(results: Results) -> Executor:
-    """Give who draws: a process beside this one where this one has much to do itself.
+    """Give who draws: processes beside this one where this one has much to do itself.
 
-    Vega draws in a thread of its own, but what is drawn becomes files under Python's lock.
+    Vega draws in a thread of its own, but what is drawn becomes files under Python's lock. Where it
+    is awake already, a process made of this one would wait for that thread, which it does not have.
     """
-    if len(results.trials) <= MAX_TRIALS:
+    if len(results.trials) <= MAX_TRIALS or _awake.is_set():
         return ThreadPoolExecutor(2)
-    return ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
+    # An interrupt is for the command, which ends them.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    return ProcessPoolExecutor(2, multiprocessing.get_context("fork"), signal.signal, ignore)
 
 
 def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list[Path]:
@@ -128,6 +135,7 @@ def _files(path: Path, spec: Spec) -> tuple[str, list[Path]]:
 
 def svg(spec: Spec) -> str:
     """Draw a chart; nothing is fetched."""
+    _awake.set()
     drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
     return drawn
 
