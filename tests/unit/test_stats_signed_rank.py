@@ -147,3 +147,15 @@ def test_one_value_has_no_spread_and_none_has_no_description():
     assert describe([2.5]).sd is None
     assert describe([2.5]).spread is None
     assert describe([]) is None
+
+
+@pytest.mark.parametrize("kind", ["normal", "lognormal", "rounded"])
+def test_what_is_searched_is_what_all_averages_give(kind):
+    rng = np.random.default_rng(5)
+    for n in rng.integers(301, 900, 20):
+        drawn = rng.lognormal(0, 1, n) if kind == "lognormal" else rng.normal(0, 0.04, n)
+        values = np.round(drawn, 2) if kind == "rounded" else drawn
+        first, second = np.triu_indices(n)
+        averages = np.sort((values[first] + values[second]) / 2)
+        middle = averages[(len(averages) - 1) // 2], averages[len(averages) // 2]
+        assert estimate(values) == (middle[0] + middle[1]) / 2

@@ -31,7 +31,7 @@ from tare.stats.signed_rank import Array
 from tare.store import Results
 
 if TYPE_CHECKING:
-    from tare.report.timelines import CoursesTold, Timelines
+    from tare.report.timelines import Texts, Timelines
 
 OVERHEAD_PHASES = ("resume", "settle", "jitter", "setup", "parse", "pause", "store")
 """What Tare itself does around a command, in the order in which it does it."""
@@ -91,7 +91,7 @@ class Findings:
 
     results: Results
     comparisons: Comparisons
-    courses_told: Callable[[], CoursesTold] | None = None
+    read_texts: Callable[[], Texts] | None = None
     """Gives what another process reads of the samples; without one this reads them."""
 
     @property

@@ -65,7 +65,7 @@ def write(results: Results, into: Path) -> list[Path]:
     with _artists(results) as artists:
         told = artists.submit(tell, results.folder)
         artists.submit(svg, _NOTHING)
-        found = replace(describe(results), courses_told=told.result)
+        found = replace(describe(results), read_texts=told.result)
         drawn = [
             (
                 figure,

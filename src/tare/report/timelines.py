@@ -67,7 +67,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class CoursesTold:
+class Texts:
     """A text for each trial that was read, in the order of the files; ``damage`` as below."""
 
     files: Sequence[tuple[Path, Sequence[Identity], Sequence[str]]] = ()
@@ -96,17 +96,17 @@ def identity(trial: Trial) -> Identity:
     return who
 
 
-def tell(folder: Path) -> CoursesTold:
+def tell(folder: Path) -> Texts:
     """Write the texts of all trials of a results directory; one without samples has none."""
     if not (folder / "samples").is_dir():
-        return CoursesTold()
+        return Texts()
     from tare.store import samples  # only here: it takes long to load, and many studies have none
 
     told, damages = [], []
     try:
         files = samples.files(folder)
     except ResultsError as error:
-        return CoursesTold(damage=str(error))
+        return Texts(damage=str(error))
     for path in files:
         try:
             table = samples.table(path)
@@ -119,12 +119,12 @@ def tell(folder: Path) -> CoursesTold:
             texts = _courses(rows)
             told.append((path, [rows.trials[at] for at in there], [texts[at] for at in there]))
     more = f" ({len(damages)} of {len(files)} files are)" if len(damages) > 1 else ""
-    return CoursesTold(told, damages[0] + more if damages else "")
+    return Texts(told, damages[0] + more if damages else "")
 
 
 def gather(found: Findings) -> Timelines:
     """Add to the texts of all trials the readings of the one that stands for each cell."""
-    told = found.courses_told() if found.courses_told else tell(found.results.folder)
+    told = found.read_texts() if found.read_texts else tell(found.results.folder)
     texts = {
         who: text
         for _, whose, some in told.files
