@@ -10,7 +10,7 @@ from tare.compare import compare, other_tests
 from tare.compare.pairing import histories
 from tare.model import Slot, Status
 from tare.report.findings import Findings
-from tare.report.html import page
+from tare.report.html import Pages
 from tare.report.tables import as_json
 from tare.store import Results
 from unit.makers import make_cell, make_plan, make_trial
@@ -94,4 +94,4 @@ def test_the_report_and_its_json_have_them(drifting, tmp_path):
     (row,) = (one for one in as_json(found)["rows"] if one["platform"] == "host/docker")
     assert row["p_student"] > 0.5
     assert row["p_paired_t"] < 1e-6
-    assert "What the tests of older studies say" in page(found, {})
+    assert "What the tests of older studies say" in Pages(found).report({})

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.stats.effect import _rank_sum, cliffs_delta, hodges_lehmann_shift
+from tare.stats.effect import cliffs_delta, hodges_lehmann_shift, rank_sum
 
 # Hollander, Wolfe and Chicken (2014), example 4.1: tritiated water through the chorioamnion.
 AT_TERM = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
@@ -27,7 +27,7 @@ def test_the_shift_of_the_book():
 def test_the_rank_sums_are_those_of_all_choices(n, m):
     sums = [sum(c) - n * (n - 1) // 2 for c in combinations(range(n + m), n)]
     expected = np.cumsum(np.bincount(sums, minlength=n * m + 1)) / math.comb(n + m, n)
-    assert _rank_sum(n, m) == pytest.approx(expected)
+    assert rank_sum(n, m) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (8, 20), (30, 60)])

@@ -4,7 +4,14 @@ import math
 import numpy as np
 import pytest
 
-from tare.stats.eprocess import CLIP, ESTABLISHED, STRENGTHS, e_values, established
+from tare.stats.eprocess import (
+    CLIP,
+    ESTABLISHED,
+    FIRST_SEEN,
+    STRENGTHS,
+    e_values,
+    established,
+)
 
 
 def test_over_all_signs_the_stake_is_1_on_average_at_every_block():
@@ -26,6 +33,19 @@ def test_eight_that_agree_establish_a_difference():
     assert established([-0.01] * 20) == 8
     assert established([0.01] * 20, centre=0.01) is None
     assert established([0.01] * 7) is None
+
+
+@pytest.mark.parametrize("quiet", [0, 30, FIRST_SEEN - 4, FIRST_SEEN * 3, FIRST_SEEN * 5])
+def test_it_is_established_where_the_stake_first_reaches_20(quiet):
+    d = np.tile([0.01, -0.01], quiet)
+    d = np.concatenate([d, np.full(FIRST_SEEN, 0.03)])
+    (reached, *_) = np.flatnonzero(e_values(d) >= ESTABLISHED)
+    assert established(d) == reached + 1
+
+
+def test_what_is_no_number_is_refused_wherever_it_stands():
+    with pytest.raises(ValueError, match="is NaN"):
+        established([0.01] * 500 + [math.nan])
 
 
 def test_a_true_null_is_seldom_established_however_often_one_looks():

@@ -6,10 +6,12 @@ import pytest
 from tare.stats.hierarchy import (
     Components,
     blocks_per_group,
+    can_differ,
     components,
     means,
     nested_interval,
     nested_p,
+    numbered,
     tamed,
 )
 from tare.stats.signed_rank import interval, p_value
@@ -35,6 +37,21 @@ def flat(data):
     """Values, and the number of the group of each."""
     groups = [number for number, part in enumerate(data) for _ in part]
     return np.array([value for part in data for value in part], dtype=float), groups
+
+
+def test_groups_are_numbered_as_they_first_appear():
+    groups = ["c", "a", "c", "b", "a"]
+    places = numbered(groups)
+    assert places.tolist() == [0, 1, 0, 2, 1]
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    assert components(values, places) == components(values, groups)
+    assert means(values, places).tolist() == [2.5, 9.0, 8.0]
+
+
+@pytest.mark.parametrize("groups", ["", "a", "aaa", "abc"])
+def test_without_two_groups_or_two_values_in_one_nothing_can_differ(groups):
+    assert not can_differ(numbered(groups))
+    assert can_differ(numbered("aab"))
 
 
 def split(between, within, *, groups=40, each=10, seed=1):

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tare.stats.change_points import _best, change_points
 from tare.stats.series import kendall_trend, lag1_autocorrelation, slot_effect
@@ -49,6 +50,27 @@ def test_autocorrelation_of_independent_values_is_seldom_significant():
     forth, back = (lag1_autocorrelation(x, seed=1) for x in (YIELDS, YIELDS[::-1]))
     assert back.statistic == pytest.approx(forth.statistic)
     assert lag1_autocorrelation(np.array(YIELDS) * -1e300, seed=1) == pytest.approx(forth)
+
+
+@pytest.mark.parametrize("n", [3, 8, 33, 34, 172, 200])
+@pytest.mark.parametrize("kind", ["none", "trend", "ties", "both", "perfect", "swapped"])
+def test_the_trend_is_that_of_scipy_to_the_last_bit(n, kind):
+    times, values = np.arange(n, dtype=float), normal(n, n)
+    if kind == "trend":
+        values += times / n
+    if kind in ("ties", "both"):
+        values = np.round(values)
+    if kind == "both":
+        times = times // 2
+    if kind in ("perfect", "swapped"):
+        values = -times
+    if kind == "swapped":
+        values[:2] = values[1::-1]
+    found, expected = kendall_trend(times, values), stats.kendalltau(times, values)
+    if found is None:  # all values are the same
+        assert np.ptp(values) == 0
+    else:
+        assert (found.tau, found.p) == (expected.statistic, expected.pvalue)
 
 
 def test_the_trend_of_the_book():

@@ -6,7 +6,15 @@ from scipy import stats
 
 from tare.stats import signed_rank
 from tare.stats.description import describe
-from tare.stats.signed_rank import EXPLICIT_UP_TO, Interval, estimate, interval, p_value
+from tare.stats.signed_rank import (
+    EXPLICIT_UP_TO,
+    Interval,
+    estimate,
+    estimate_and_interval,
+    interval,
+    p_value,
+    p_values,
+)
 
 # Hollander, Wolfe and Chicken, example 3.1: Hamilton depression scale, change under a tranquilizer.
 DEPRESSION = np.array([-0.952, 0.147, -1.022, -0.430, -0.620, -0.590, -0.490, 0.080, -0.010])
@@ -35,6 +43,23 @@ def test_the_normal_p_is_that_of_scipy(n):
     values = draw(n, seed=n)
     expected = stats.wilcoxon(values, method="asymptotic", correction=True).pvalue
     assert p_value(values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [20, 100, EXPLICIT_UP_TO + 1])
+@pytest.mark.parametrize("kind", ["smooth", "tied", "failed"])
+def test_many_looks_at_once_and_both_numbers_at_once_are_as_one_by_one(n, kind):
+    values = draw(n, seed=n)
+    if kind != "smooth":
+        values = np.round(values, 2)  # zeros too, and values that are each other's negative
+    if kind == "failed":
+        values[3::7], values[5::11] = math.inf, -math.inf
+    looks = [1, 8, 11, 15, n]
+    assert p_values(values, looks) == [p_value(values[:look]) for look in looks]
+    assert p_values(values, []) == []
+    for level in (0.05, 1e-9):
+        found = estimate_and_interval(values, level)
+        assert found == (estimate(values), interval(values, level))
+    assert estimate_and_interval(values[:4], 0.01)[1] is None
 
 
 def test_the_normal_is_close_to_exact_where_it_begins():

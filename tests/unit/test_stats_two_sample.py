@@ -115,3 +115,15 @@ def test_one_constant_sample_leaves_a_test_and_two_leave_none():
     assert paired_t([0.02] * 8) is None
     assert paired_t(np.log(np.array([3.0, 7.1, 11.3]) * 1.1) - np.log([3.0, 7.1, 11.3])) is None
     assert mann_whitney([1, 1], [1, 1]) == (2, 1.0)
+
+
+@pytest.mark.parametrize("digits", [1, 9])  # with ties and without
+@pytest.mark.parametrize(("n", "m"), [(2, 3), (8, 30), (40, 40), (41, 5), (60, 90)])
+def test_the_tests_are_those_of_scipy(n, m, digits):
+    a, b = np.round(draw(n, n + 1), digits), np.round(1.1 * draw(m, m + 2), digits)
+    is_tied = len(np.unique(np.concatenate((a, b)))) < n + m
+    method = "asymptotic" if is_tied or max(n, m) > 40 else "exact"
+    assert mann_whitney(a, b) == pytest.approx(tuple(stats.mannwhitneyu(a, b, method=method)))
+    assert student(a, b) == pytest.approx(tuple(stats.ttest_ind(a, b)))
+    assert welch(a, b) == pytest.approx(tuple(stats.ttest_ind(a, b, equal_var=False)))
+    assert paired_t(a[:2] - b[:2]) == pytest.approx(tuple(stats.ttest_rel(a[:2], b[:2])))

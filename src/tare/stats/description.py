@@ -33,7 +33,7 @@ def describe(values: Sequence[float] | NDArray[np.float64]) -> Description | Non
     small = np.ldexp(array, -exponent)
     return Description(
         n=n,
-        median=_enlarged(float(np.median(small)), exponent),
+        median=_enlarged(middle(small), exponent),
         mean=_enlarged(float(small.mean()), exponent),
         sd=_enlarged(float(small.std(ddof=1)), exponent) if n > 1 else None,
         spread=_enlarged(spread(small), exponent) if n > 1 else None,

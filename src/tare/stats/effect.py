@@ -85,15 +85,15 @@ def _cut(n: int, m: int, level: float) -> int:
     from scipy import special
 
     if n * m <= EXACT_PRODUCT:
-        return int(np.searchsorted(_rank_sum(min(n, m), max(n, m)), level / 2, "right")) - 1
+        return int(np.searchsorted(rank_sum(min(n, m), max(n, m)), level / 2, "right")) - 1
     sd = math.sqrt(n * m * (n + m + 1) / 12)
 
     return math.floor(n * m / 2 + sd * float(special.ndtri(level / 2)) - 0.5)
 
 
 @lru_cache(maxsize=128)
-def _rank_sum(n: int, m: int) -> Array:
-    """Give P(U <= u) for u = 0 .. nm without ties (Mann and Whitney's recurrence)."""
+def rank_sum(n: int, m: int) -> Array:
+    """Give P(U <= u) for u = 0 .. nm without ties (Mann and Whitney 1947, their recurrence)."""
     # ways[k, u]: k of the values seen so far are of the first sample, with rank sum above the least
     ways = np.zeros((n + 1, n * m + 1))
     ways[0, 0] = 1.0

@@ -22,12 +22,10 @@ RANKS_FROM = 8
 ENOUGH_GROUPS = 5
 """From so many groups on any sign that they differ is believed; fewer often show none."""
 FEW_GROUPS_P = 0.05
-MANY = 100
-"""Of more groups numbers are sorted, of fewer they are looked up."""
 
 
 Groups = Sequence[Hashable] | NDArray[np.intp]
-"""The group of each value; numbers in an array are sorted sooner than other names."""
+"""The group of each value; in an array they are numbers as those of ``numbered``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +46,21 @@ class Components:
     icc: float
 
 
+def numbered(groups: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Number groups from 0 in the order in which they first appear.
+
+    The first so many of these numbers are those of the first so many groups.
+    """
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(one, len(numbers)) for one in groups], dtype=np.intp)
+
+
+def can_differ(groups: NDArray[np.intp]) -> bool:
+    """Whether there are two groups, and one with two values: else they have no components."""
+    count = int(groups.max(initial=-1)) + 1
+    return 2 <= count < len(groups)
+
+
 def components(values: Array, groups: Groups) -> Components | None:
     """Split the variance of finite values by a one-way random-effects analysis of variance.
 
@@ -57,9 +70,9 @@ def components(values: Array, groups: Groups) -> Components | None:
     """
     n = len(values)
     place, sizes = _grouped(groups)
-    count = len(sizes)
-    if count < 2 or n - count < 1:
+    if not can_differ(place):
         return None
+    count = len(sizes)
     means = np.bincount(place, values, count) / sizes
     least = n * _rounding(values) ** 2
     squares_within = float(((values - means[place]) ** 2).sum())
@@ -132,6 +145,8 @@ def means(values: Array, groups: Groups) -> Array:
     """
     place, sizes = _grouped(groups)
     parts = [values[place == number] for number in range(len(sizes))]
+    if np.isfinite(values).all():
+        return np.array([part.mean() for part in parts], dtype=np.float64)
     return np.array(
         [part.mean() if np.isfinite(part).all() else estimate(part) for part in parts],
         dtype=np.float64,
@@ -147,8 +162,13 @@ def nested_p(values: Array, groups: Groups) -> float:
     in it because with few groups the other is small now and then because the means happen to lie
     close together.
     """
+    return max(p_value(values), means_p(values, groups))
+
+
+def means_p(values: Array, groups: Groups) -> float:
+    """Test centre 0 by the means of the groups alone, as ``nested_p`` does."""
     centres = means(values, groups)
-    return max(p_value(values), _t_p(centres) if len(centres) < RANKS_FROM else p_value(centres))
+    return _t_p(centres) if len(centres) < RANKS_FROM else p_value(centres)
 
 
 def nested_interval(values: Array, groups: Groups, level: float) -> Interval | None:
@@ -213,10 +233,5 @@ def _rounding(values: Array) -> float:
 
 def _grouped(groups: Groups) -> tuple[NDArray[np.intp], Array]:
     """Number the groups in the order in which they first appear: each value's number, the sizes."""
-    if isinstance(groups, np.ndarray) and len(groups) > MANY:
-        _, firsts, place = np.unique(groups, return_index=True, return_inverse=True)
-        order = np.argsort(np.argsort(firsts))
-        return order[place], np.bincount(order[place]).astype(np.float64)
-    numbers: dict[Hashable, int] = {}
-    place = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
-    return place, np.bincount(place, minlength=len(numbers)).astype(np.float64)
+    place = groups if isinstance(groups, np.ndarray) else numbered(groups)
+    return place, np.bincount(place).astype(np.float64)

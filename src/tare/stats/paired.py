@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 from tare.stats.signed_rank import Array
 from tare.stats.values import Tested, averageable, constant, numbers, scaled
@@ -26,12 +25,14 @@ CHUNK = 1 << 21
 
 def paired_t(differences: Sequence[float] | Array) -> Tested | None:
     """Test that the mean is 0 (Student 1908); None if there is no spread or an infinite value."""
+    from scipy import special  # only here: it takes longer to load than most results to compare
+
     d = numbers(differences)
     if not averageable(d) or constant(d):
         return None
     (d,) = scaled(d)
     statistic = float(d.mean() / (d.std(ddof=1) / math.sqrt(len(d))))
-    return Tested(statistic, float(2 * stats.t.sf(abs(statistic), len(d) - 1)))
+    return Tested(statistic, 2 * float(special.stdtr(len(d) - 1, -abs(statistic))))
 
 
 def wilcoxon(differences: Sequence[float] | Array) -> Tested | None:
@@ -42,6 +43,8 @@ def wilcoxon(differences: Sequence[float] | Array) -> Tested | None:
     ``tare.stats.signed_rank``, which counts zeros and ties against rejection instead. None if no
     difference is left.
     """
+    from scipy import stats  # only here, as above
+
     d = numbers(differences)
     d = d[d != 0]
     if not len(d):

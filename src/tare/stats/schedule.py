@@ -8,6 +8,7 @@ together, so the interval of any look may be printed and may end the measuring.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 FIRST_LOOK = 8
 """The fewest pairs of which a distribution-free test can say anything: 2 / 2**8 = 0.0078."""
@@ -21,6 +22,7 @@ P_FACTORS = ((200, 6.2), (400, 8.0))
 """(cap, factor) that makes the smallest p of all looks an honest p; from the same simulation."""
 
 
+@lru_cache(maxsize=64)  # a study asks for one again and again
 def looks(cap: int, minimum: int = FIRST_LOOK) -> tuple[int, ...]:
     """List the numbers of pairs at which a comparison of at most ``cap`` pairs is looked at.
 

@@ -12,13 +12,15 @@ from tare.stats.hierarchy import (
     Components,
     Groups,
     are_replicates,
+    can_differ,
     components,
+    means_p,
     nested_interval,
-    nested_p,
+    numbered,
     tamed,
 )
 from tare.stats.schedule import level, looks, sequential_p
-from tare.stats.signed_rank import Array, Interval, interval, p_value
+from tare.stats.signed_rank import Array, Interval, interval, p_values
 
 INFINITE_FROM = 0.25
 """The share of infinite log ratios from which on a size would be that of the lucky trials only."""
@@ -53,7 +55,8 @@ def has_size(log_ratios: Array) -> bool:
 
     Which side is better can be known without: the test needs only the order of the pairs.
     """
-    return len(log_ratios) > 0 and float(np.isinf(log_ratios).mean()) < INFINITE_FROM
+    n = len(log_ratios)
+    return n > 0 and int(np.count_nonzero(np.isinf(log_ratios))) / n < INFINITE_FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +100,19 @@ class Rule:
         n = len(log_ratios)
         stop, verdict = Stop.NOT_YET, Verdict.UNDECIDED
         decided_at, look, ends = None, None, None
-        p_values = []
         parts, nested = None, False
         schedule = looks(min(n, self.cap) if ended else self.cap, self.minimum)
         taken = [look for look in schedule if look <= n]
-        for look in taken:
-            pairs, members = log_ratios[:look], groups[:look]
-            parts = components(tamed(pairs), members) if len(groups) else None
+        strict, found = level(self.cap), p_values(log_ratios, taken)
+        places = groups if isinstance(groups, np.ndarray) else numbered(groups)
+        for at, look in enumerate(taken):
+            pairs, members = log_ratios[:look], places[:look]
+            parts = components(tamed(pairs), members) if can_differ(members) else None
             nested = nested or (parts is not None and are_replicates(parts))
-            doubted = nested or (parts is not None and parts.groups >= ENOUGH_GROUPS)
-            p_values.append(nested_p(pairs, members) if doubted else p_value(pairs))
+            if nested or (parts is not None and parts.groups >= ENOUGH_GROUPS):
+                found[at] = max(found[at], means_p(pairs, members))
             if verdict is not Verdict.UNDECIDED and look != taken[-1]:
                 continue  # only the last interval is still printed
-            strict = level(self.cap)
             ends = nested_interval(pairs, members, strict) if nested else interval(pairs, strict)
             if verdict is Verdict.UNDECIDED and ends is not None:
                 met, verdict = self._criterion(ends, sized=has_size(log_ratios[:look]))
@@ -117,9 +120,9 @@ class Rule:
                     stop, decided_at = met, look
         if stop is Stop.NOT_YET and ended:
             stop = Stop.MAXIMUM
-        p = sequential_p(p_values, self.cap)
+        p = sequential_p(found, self.cap)
         if nested:  # the factor was found for ranks of pairs; Bonferroni's holds for all tests
-            p = min(1.0, max(p, len(looks(self.cap)) * min(p_values)))
+            p = min(1.0, max(p, len(looks(self.cap)) * min(found)))
         return Judgement(stop, verdict, decided_at, look, ends, p, parts, nested)
 
     def _criterion(self, ends: Interval, *, sized: bool) -> tuple[Stop, Verdict]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tare.stats.kendall import kendall
 from tare.stats.signed_rank import Array
 from tare.stats.values import Tested, averageable, constant, numbers, pairs, scaled
 
@@ -59,18 +60,17 @@ def kendall_trend(times: Values, values: Values) -> Trend | None:
     Exact for few values without ties. Assumes that values do not hang together otherwise: with
     autocorrelation p is too small. None if all times or all values are the same.
     """
-    from scipy import stats  # only here: it takes longer to load than most results to compare
-
     t, x = pairs(times, values)
     if not averageable(t, x) or np.ptp(t) == 0 or np.ptp(x) == 0:
         return None
-    found = stats.kendalltau(t, x)
     first, second = np.triu_indices(len(t), 1)
-    apart = t[first] != t[second]
-    first, second = first[apart], second[apart]
     with np.errstate(over="ignore", under="ignore"):
-        slope = float(np.median((x[second] - x[first]) / (t[second] - t[first])))
-    return Trend(float(found.statistic), float(found.pvalue), slope)
+        later, more = t[second] - t[first], x[second] - x[first]
+        apart = later != 0
+        slope = float(np.median(more[apart] / later[apart]))
+    agreeing = int((np.sign(later) * np.sign(more)).sum())
+    tau, p = kendall(agreeing, *(np.unique(row, return_counts=True)[1] for row in (t, x)))
+    return Trend(tau, p, slope)
 
 
 def slot_effect(slots: Sequence[Hashable], values: Values) -> Tested | None:

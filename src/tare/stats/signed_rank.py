@@ -16,6 +16,7 @@ on both sides: the test stays valid, and p <= level exactly if the interval leav
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -57,31 +58,66 @@ def p_value(values: Array) -> float:
     ordered = np.sort(values)
     at_or_below = _count(ordered, 0.0, "right")
     at_or_above = n * (n + 1) // 2 - _count(ordered, 0.0, "left")
-    statistic = min(at_or_below, at_or_above)
+    return _p(min(at_or_below, at_or_above), n)
+
+
+def p_values(values: Array, looks: Sequence[int]) -> list[float]:
+    """Test the first so many values, for each of some rising numbers of them."""
+    if not looks or looks[-1] > EXPLICIT_UP_TO:
+        return [p_value(values[:look]) for look in looks]
+    some = values[: looks[-1]]
+    mirrored, not_after = -some[:, None], _lower_triangle(len(some))
+    # The averages of each value with itself and those before it are what it adds.
+    at_or_below = np.cumsum(((some <= mirrored) & not_after).sum(axis=1))
+    at_or_above = np.cumsum(((some >= mirrored) & not_after).sum(axis=1))
+    statistics = np.minimum(at_or_below, at_or_above).tolist()
+    return [_p(statistics[look - 1], look) for look in looks]
+
+
+def estimate(values: Array) -> float:
+    """Find the median of the Walsh averages (Hodges-Lehmann); infinite if too many values are."""
+    return _middle(*_walsh(values, *_middle_ranks(len(values))))
+
+
+def interval(values: Array, level: float) -> Interval | None:
+    """Find all centres that the test does not reject at ``level``; None if it can reject none."""
+    ranks = _end_ranks(len(values), level)
+    return Interval(*_walsh(values, *ranks)) if ranks else None
+
+
+def estimate_and_interval(values: Array, level: float) -> tuple[float, Interval | None]:
+    """Find both as ``estimate`` and ``interval`` do, from the same averages."""
+    middle, ends = _middle_ranks(len(values)), _end_ranks(len(values), level)
+    found = _walsh(values, *middle, *ends)
+    return _middle(*found[:2]), Interval(*found[2:]) if ends else None
+
+
+def _middle_ranks(n: int) -> tuple[int, int]:
+    last = n * (n + 1) // 2 - 1
+    return last // 2, (last + 1) // 2
+
+
+def _middle(low: float, high: float) -> float:
+    return low if low == high else (low + high) / 2
+
+
+def _end_ranks(n: int, level: float) -> tuple[int, int] | tuple[()]:
+    """Give the ranks of the two averages that bound the interval; none if nothing is rejected."""
+    if n <= EXACT_UP_TO:
+        cut = int(np.searchsorted(_distribution(n), level / 2, "right")) - 1
+    else:
+        mean, sd = _moments(n)
+        cut = math.floor(NormalDist(mean, sd).inv_cdf(level / 2) - 0.5)
+    return () if cut < 0 else (cut, n * (n + 1) // 2 - 1 - cut)
+
+
+def _p(statistic: int, n: int) -> float:
     if n <= EXACT_UP_TO:
         tail = float(_distribution(n)[statistic])
     else:
         mean, sd = _moments(n)
         tail = NormalDist(mean, sd).cdf(statistic + 0.5)
     return min(1.0, 2 * tail)
-
-
-def estimate(values: Array) -> float:
-    """Find the median of the Walsh averages (Hodges-Lehmann); infinite if too many values are."""
-    last = len(values) * (len(values) + 1) // 2 - 1
-    low, high = _walsh(values, last // 2, (last + 1) // 2)
-    return low if low == high else (low + high) / 2
-
-
-def interval(values: Array, level: float) -> Interval | None:
-    """Find all centres that the test does not reject at ``level``; None if it can reject none."""
-    n = len(values)
-    if n <= EXACT_UP_TO:
-        cut = int(np.searchsorted(_distribution(n), level / 2, "right")) - 1
-    else:
-        mean, sd = _moments(n)
-        cut = math.floor(NormalDist(mean, sd).inv_cdf(level / 2) - 0.5)
-    return None if cut < 0 else Interval(*_walsh(values, cut, n * (n + 1) // 2 - 1 - cut))
 
 
 @lru_cache(maxsize=EXACT_UP_TO + 1)
@@ -107,16 +143,20 @@ def _count(ordered: Array, centre: float, side: Literal["left", "right"]) -> int
     return (pairs + int(np.searchsorted(ordered, centre, side))) // 2
 
 
-def _walsh(values: Array, low: int, high: int) -> tuple[float, float]:
-    """Find the Walsh averages of two ranks, counted from 0."""
-    if len(values) <= EXPLICIT_UP_TO:
-        first, second = _upper_triangle(len(values))
+def _walsh(values: Array, *ranks: int) -> list[float]:
+    """Find the Walsh averages of some ranks, counted from 0."""
+    if len(values) > EXPLICIT_UP_TO:
+        ordered = np.sort(values)
+        return [_search(ordered, rank) for rank in ranks]
+    first, second = _upper_triangle(len(values))
+    if np.isfinite(values).all():
+        sums = values[first] + values[second]
+    else:
         with np.errstate(invalid="ignore"):
-            averages = (values[first] + values[second]) / 2
-        averages[np.isnan(averages)] = 0.0  # +inf with -inf
-        averages.partition((low, high))
-        return float(averages[low]), float(averages[high])
-    return _search(values, low), _search(values, high)
+            sums = values[first] + values[second]
+        sums[np.isnan(sums)] = 0.0  # +inf with -inf
+    sums.partition(ranks)
+    return [float(sums[rank]) / 2 for rank in ranks]
 
 
 @lru_cache(maxsize=32)
@@ -124,15 +164,20 @@ def _upper_triangle(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(n)
 
 
-def _search(values: Array, rank: int) -> float:
-    """Find the Walsh average of a rank in O(n) memory."""
-    finite = np.sort(values[np.isfinite(values)])
-    n, best = len(finite), int(np.isneginf(values).sum())
+@lru_cache(maxsize=32)
+def _lower_triangle(n: int) -> NDArray[np.bool_]:
+    return np.tri(n, dtype=bool)
+
+
+def _search(ordered: Array, rank: int) -> float:
+    """Find the Walsh average of a rank of sorted values in O(n) memory."""
+    finite = ordered[np.isfinite(ordered)]
+    n, best = len(finite), int(np.isneginf(ordered).sum())
     rank -= best * (best + 1) // 2 + best * n
     if rank < 0:
         return -math.inf
     # What is left begins with the finite averages, and among them the zeros of +inf with -inf.
-    negative, zeros = _count(finite, 0.0, "left"), best * (len(values) - n - best)
+    negative, zeros = _count(finite, 0.0, "left"), best * (len(ordered) - n - best)
     if negative <= rank < negative + zeros:
         return 0.0
     rank -= zeros if rank >= negative else 0
