@@ -125,6 +125,16 @@ def test_short_trials_share_a_write(tmp_path):
     assert names(tmp_path) == ["000000.parquet"]
 
 
+def test_of_trials_of_a_second_each_is_written_as_it_ends(tmp_path):
+    clock = Clock()
+    session = Samples(tmp_path, clock)
+
+    for block, now_s in enumerate((1.002, 2.001, 3.0), 1):  # a whole second has not passed
+        clock.now_s = now_s
+        session.add(replace(TRIAL, block=block), [CPU])
+        assert len(samples.read(tmp_path)) == block
+
+
 def test_a_file_is_full_after_so_many_trials(tmp_path):
     session = Samples(tmp_path, Clock())  # which stands still
 

@@ -74,8 +74,10 @@ class Readings:
         shares, reasons = self._shared(variant)
         has_metric = self._has_numbers & is_there
         known = has_metric & ~np.isnan(shares)
-        found, part = samples[known], shares[known]
-        found = found / part if metric.better is Better.HIGHER else found * part
+        found = samples[known]
+        if variant is not Variant.WALL:
+            part = shares[known]
+            found = found / part if metric.better is Better.HIGHER else found * part
         may_be_zero = metric.better is Better.LOWER and metric.unit is not Unit.SECOND
         is_good = (found > 0) & (found < math.inf)
         if may_be_zero:
@@ -101,8 +103,11 @@ class Readings:
         """Give a metric's samples, and which trials have it."""
         if name not in self._samples:
             found = [trial.samples.get(name) for trial in self._trials]
-            is_there = np.array([one is not None for one in found], dtype=bool)
-            self._samples[name] = np.array(found, dtype=np.float64), is_there
+            values = np.array(found, dtype=np.float64)
+            is_there = ~np.isnan(values)
+            for place in np.flatnonzero(~is_there):  # a sample may be NaN itself
+                is_there[place] = found[place] is not None
+            self._samples[name] = values, is_there
         return self._samples[name]
 
     def _shared(self, variant: Variant) -> tuple[Array, Sequence[str]]:
@@ -112,10 +117,25 @@ class Readings:
         if variant not in self._shares:
             found = [share_of_wall(trial, variant) for trial in self._trials]
             reasons = [one if isinstance(one, str) else "" for one in found]
-            numbers = [math.nan if isinstance(one, str) else one for one in found]
-            known = reasons if any(reasons) else ()
-            self._shares[variant] = np.array(numbers, dtype=np.float64), known
+            if any(reasons):
+                numbers = [math.nan if isinstance(one, str) else one for one in found]
+                self._shares[variant] = np.array(numbers, dtype=np.float64), reasons
+            else:
+                self._shares[variant] = np.array(found, dtype=np.float64), ()
         return self._shares[variant]
+
+    @cached_property
+    def instances(self) -> tuple[str, ...]:
+        """The instance of each; a trial that names none has one of its own."""
+        return tuple([trial.instance or f"\0{trial.block}" for trial in self._trials])
+
+    def numbers(self, name: str, *, alone: bool) -> Array:
+        """Give a metric's finite numbers; ``alone``: only of trials that ran beside none."""
+        samples, _ = self._sampled(name)
+        chosen = self._has_numbers & np.isfinite(samples)
+        if alone:
+            chosen &= np.array([not trial.partner for trial in self._trials], dtype=bool)
+        return samples[chosen]
 
     @cached_property
     def _has_numbers(self) -> Flags:
@@ -123,8 +143,9 @@ class Readings:
 
     @cached_property
     def _failed(self) -> Flags:
-        bad = (Status.FAILED, Status.DNR)
-        return np.array([trial.status in bad for trial in self._trials], dtype=bool)
+        failed, late = Status.FAILED, Status.DNR
+        found = [trial.status is failed or trial.status is late for trial in self._trials]
+        return np.array(found, dtype=bool)
 
     @cached_property
     def _sessions(self) -> NDArray[np.str_]:
@@ -145,7 +166,12 @@ class Readings:
 
     @cached_property
     def _suspect(self) -> NDArray[np.int64]:
-        return np.array([why_suspect(trial) for trial in self._trials], dtype=np.int64)
+        found = np.zeros(len(self._trials), dtype=np.int64)
+        suspect = Status.SUSPECT
+        for place, trial in enumerate(self._trials):
+            if trial.status is suspect:
+                found[place] = why_suspect(trial)
+        return found
 
     @cached_property
     def _workers(self) -> NDArray[np.int64]:

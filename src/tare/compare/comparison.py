@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tare.compare.evidence import evidence
+from tare.compare.evidence import DECIDED, evidence
 from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pairing import History, Pairs, pair
 from tare.compare.suspects import suspect_flags
 from tare.model import Better, Cell, Evidence, Metric, Plan, Repetition, Variant
 from tare.stats.description import spread
-from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval
+from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval, numbered
 from tare.stats.power import detectable
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import Judgement, Rule, Stop, Verdict, has_size
-from tare.stats.signed_rank import Interval, estimate, interval
+from tare.stats.signed_rank import Interval, estimate, estimate_and_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +130,11 @@ def measured(
         stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
         return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
     row = _with_numbers(row, pairs, judgement, groups)
-    told = instance_flags(judgement, row.instances, row.pairs, repetition.instances)
-    row = _without_refuted(replace(row, flags=(*row.flags, *told)), repetition.margin)
-    return replace(row, evidence=_evidence(row, pairs, judgement, repetition))
+    told = tuple(instance_flags(judgement, row.instances, row.pairs, repetition.instances))
+    row = replace(row, flags=row.flags + told) if told else row
+    row = _without_refuted(row, repetition.margin)
+    weighed = _evidence(row, pairs, judgement, repetition)
+    return row if weighed is None else replace(row, evidence=weighed)
 
 
 def _evidence(
@@ -142,12 +145,13 @@ def _evidence(
     Where instances differ their means are too few for the e-process. The interval is then that of
     pairs and of means together, which is the stricter rule.
     """
-    weighed = evidence(pairs.log_ratios, row.verdict, math.log1p(repetition.margin))
-    if weighed is None:
+    if row.verdict not in DECIDED:
         return None
     if row.instances is not None and row.instances < min(ENOUGH_GROUPS, row.pairs):
         return Evidence.LIKELY
-    return Evidence.ESTABLISHED if judgement.nested else weighed
+    if judgement.nested:
+        return Evidence.ESTABLISHED
+    return evidence(pairs.log_ratios, row.verdict, math.log1p(repetition.margin))
 
 
 def _without_refuted(row: Comparison, margin: float) -> Comparison:
@@ -193,7 +197,7 @@ def judged(cell: Cell, baseline: Cell, histories: Mapping[str, History], plan: P
 
 def _judge(
     cell: Cell, pairs: Pairs, mine: History, theirs: History, repetition: Repetition
-) -> tuple[Judgement, Sequence[int]]:
+) -> tuple[Judgement, NDArray[np.intp]]:
     """Apply the plan's rule, whose ratios are put on the log scale; gives each pair's group too."""
     precision = repetition.precision
     rule = Rule(
@@ -203,12 +207,12 @@ def _judge(
         precision=None if precision is None else math.log1p(precision),
     )
     ended = len(mine.trials) >= repetition.max_blocks
-    groups = instance_pairs(cell, mine, theirs, pairs.blocks)
-    return rule.judge(pairs.log_ratios, np.array(groups, np.intp), ended=ended), groups
+    groups = numbered(instance_pairs(cell, mine, theirs, pairs.blocks))
+    return rule.judge(pairs.log_ratios, groups, ended=ended), groups
 
 
 def _with_numbers(
-    row: Comparison, pairs: Pairs, judgement: Judgement, groups: Sequence[int]
+    row: Comparison, pairs: Pairs, judgement: Judgement, groups: NDArray[np.intp]
 ) -> Comparison:
     used = pairs.log_ratios[: judgement.look or row.pairs]
     shared = groups[: len(used)]
@@ -221,12 +225,15 @@ def _with_numbers(
     known = replicates[np.isfinite(replicates)]
     luck = spread(known) if noise is not None and len(known) > 1 else None
     low, high = _ends(judgement.interval)
-    fixed = nested_interval(used, shared, 0.05) if judgement.nested else interval(used, 0.05)
+    if judgement.nested:
+        middle, fixed = estimate(replicates), nested_interval(used, shared, 0.05)
+    else:
+        middle, fixed = estimate_and_interval(used, 0.05)
     fixed_low, fixed_high = _ends(fixed)
     return replace(
         row,
         decided_at=judgement.decided_at,
-        cost=ratio(estimate(replicates)) if sized else None,
+        cost=ratio(middle) if sized else None,
         low=low,
         high=high,
         fixed_low=fixed_low,
@@ -235,7 +242,7 @@ def _with_numbers(
         verdict=judgement.verdict,
         spread=noise,
         mde=None if luck is None else ratio(detectable(luck, len(replicates))) - 1,
-        instances=len(set(shared)) or None,
+        instances=int(shared.max(initial=-1)) + 1 or None,
         replicates=len(replicates),
         icc=judgement.parts.icc if judgement.parts else None,
     )

@@ -27,7 +27,11 @@ def beside_conditions(
     rows: Sequence[Comparison], plan: Plan, histories: Mapping[str, History], facts: Facts
 ) -> list[Comparison]:
     """Put to each row what its platform and its baseline were unlike in."""
-    return [replace(row, flags=(*row.flags, *_flags(row, plan, histories, facts))) for row in rows]
+    told = [tuple(_flags(row, plan, histories, facts)) for row in rows]
+    return [
+        replace(row, flags=row.flags + said) if said else row
+        for row, said in zip(rows, told, strict=True)
+    ]
 
 
 def about(facts: Facts, platform: str) -> Mapping[str, object]:

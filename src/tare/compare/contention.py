@@ -46,9 +46,9 @@ def share_of_wall(trial: Trial, variant: Variant) -> float | str:
         lasted_s = trial.samples.get(TOOL_DURATION, trial.duration_s)
         counted_s = trial.host.all_cpu_s
     else:
-        lasted_s = _window_s(trial, trial.host)
         if trial.host.foreign_delay_s is None:
             return _without_delay(trial.host)
+        lasted_s = _window_s(trial, trial.host)
         counted_s = lasted_s - trial.host.foreign_delay_s
     if not lasted_s > 0:
         return "how long it took is not known"

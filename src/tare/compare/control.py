@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tare.compare.comparison import Comparison
-from tare.compare.evidence import within_family
+from tare.compare.evidence import DECIDED, within_family
 from tare.compare.pairing import Group, group
 from tare.model import Variant
 from tare.stats.holm import holm
 from tare.stats.sequential import Verdict
 
-_DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _TOLD_APART = (Variant.WALL, Variant.CORRECTED)
 
 
@@ -26,7 +25,7 @@ def beside_controls(rows: Sequence[Comparison]) -> list[Comparison]:
 def with_queueing(rows: Sequence[Comparison]) -> list[Comparison]:
     """Say of a primary comparison that its verdict changes when foreign delay is left out."""
     decided = {
-        (row.cell.id, row.metric.name, row.variant): row for row in rows if row.verdict in _DECIDED
+        (row.cell.id, row.metric.name, row.variant): row for row in rows if row.verdict in DECIDED
     }
     flagged = []
     for row in rows:
@@ -55,12 +54,17 @@ def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
     """Adjust the p values of the primary comparisons, which are one family; controls are not."""
     family = [i for i, r in enumerate(rows) if r.primary and not r.cell.control and r.p is not None]
     # What is outside the family has no p that allows for the number of tests.
-    adjusted = [replace(r, evidence=within_family(r.evidence, r.verdict, None)) for r in rows]
+    adjusted = [_weighed_again(row) for row in rows]
     for index, p in zip(family, holm([rows[i].p or 0.0 for i in family]), strict=True):
         row = rows[index]
         found = within_family(row.evidence, row.verdict, p)
         adjusted[index] = replace(row, holm_p=p, evidence=found)
     return adjusted
+
+
+def _weighed_again(row: Comparison) -> Comparison:
+    found = within_family(row.evidence, row.verdict, None)
+    return row if found is row.evidence else replace(row, evidence=found)
 
 
 def _like(row: Comparison) -> tuple[Group, str, Variant]:

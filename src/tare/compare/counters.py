@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from statistics import median
 
 import numpy as np
 
-from tare.compare.columns import has_numbers
+from tare.compare.by_name import by_name
+from tare.compare.columns import Flags, has_numbers
 from tare.compare.contention import TOOL_DURATION
 from tare.model import Better, Metric, Trial, Unit
+from tare.stats.description import middle
 from tare.stats.effect import hodges_lehmann_shift
 from tare.stats.hierarchy import (
     ENOUGH_GROUPS,
@@ -26,11 +27,11 @@ from tare.stats.hierarchy import (
 )
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import has_size
-from tare.stats.signed_rank import Array, Interval, estimate, interval
+from tare.stats.signed_rank import Array, Interval, estimate, estimate_and_interval
 from tare.stats.values import constant
 
-PerUnit = Mapping[str, float]
-"""What each counter of a trial, or an instance, comes to for a unit of its work."""
+PerUnit = Mapping[str, Array]
+"""What each counter comes to for a unit of work, of trials or of instances; NaN where unknown."""
 
 LEVEL = 0.05
 
@@ -130,16 +131,21 @@ def work_of(metrics: Sequence[Metric]) -> Work | str:
     return f"its first metric, {first.name}, does not say how much work a trial did"
 
 
-def per_unit(trial: Trial, work: Work) -> dict[str, float]:
-    """Divide a trial's counters by its work. A duet's halves share a host: it counts for both."""
-    amount = work.of(trial) or math.nan
-    return {
-        name: value / amount
-        for name, value in trial.resources.items()
-        if is_total(name)
-        and 0 <= value < math.inf
-        and not (trial.partner and name.startswith("host_"))
-    }
+def per_unit(trials: Sequence[Trial], work: Work) -> PerUnit:
+    """Divide the counters of trials by their work: a column for each that any has, else NaN.
+
+    The halves of a duet share a host: what it counts is of both.
+    """
+    amounts = np.array([work.of(one) or math.nan for one in trials])
+    halves = np.array([bool(one.partner) for one in trials])
+    found = {}
+    for name, column in by_name([one.resources for one in trials]).items():
+        known = (column >= 0) & (column < math.inf)
+        if name.startswith("host_"):
+            known &= ~halves
+        if is_total(name) and known.any():
+            found[name] = np.where(known, column, math.nan) / amounts
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -148,44 +154,50 @@ def is_total(name: str) -> bool:
     return not name.endswith(LEVELS) and not name.startswith("monitor_")
 
 
-def paired(
-    name: str,
-    ours: Sequence[PerUnit],
-    base: Sequence[PerUnit],
-    groups: Sequence[int],
-) -> Movement:
-    """Set a counter of paired trials beside the baseline's; ``groups`` are those of the pairs."""
-    at = [place for place in range(len(ours)) if name in ours[place] and name in base[place]]
-    if not at:
-        own, there = ([one[name] for one in side if name in one] for side in (ours, base))
-        where = "on both in the same block"
-        reason = f"not read {where if own and there else 'on the baseline' if own else 'here'}"
+def paired(name: str, ours: Array | None, base: Array | None, groups: Sequence[int]) -> Movement:
+    """Set a counter of paired trials beside the baseline's; ``groups`` are those of the pairs.
+
+    Either column is None where no trial has it.
+    """
+    at = in_both(ours, base)
+    if not at.any():
+        own, there = _known(ours), _known(base)
+        where = "on both in the same block" if len(own) and len(there) else None
+        reason = f"not read {where or ('on the baseline' if len(own) else 'here')}"
         return Movement(name=name, baseline=_median(there), own=_median(own), reason=reason)
-    own, there = [ours[place][name] for place in at], [base[place][name] for place in at]
-    one = Movement(name=name, baseline=median(there), own=median(own), pairs=len(at))
-    if not any(own) and not any(there):
+    own, there = _known(ours, at), _known(base, at)
+    one = Movement(name=name, baseline=_median(there), own=_median(own), pairs=len(own))
+    if not own.any() and not there.any():
         return replace(one, reason="0 on both sides")
     logs = _logs(own, there)
-    size, ends, replicates = _measured(logs, [groups[place] for place in at] if groups else ())
+    size, ends, replicates = _measured(logs, np.array(groups)[at].tolist() if groups else ())
     reason = "" if size is not None else _NO_RATIO
     low, high = ends or (None, None)
     return replace(one, ratio=size, low=low, high=high, p=_p(replicates), reason=reason)
 
 
-def unpaired(name: str, ours: Sequence[PerUnit], base: Sequence[PerUnit]) -> Movement:
+def in_both(ours: Array | None, base: Array | None) -> Flags:
+    """Say of which pairs both sides have a counter."""
+    if ours is None or base is None:
+        return np.zeros(0, bool)
+    both: Flags = ~(np.isnan(ours) | np.isnan(base))
+    return both
+
+
+def unpaired(name: str, ours: Array | None, base: Array | None) -> Movement:
     """Set a counter beside the baseline's where nothing pairs them, one reading an instance."""
-    own, there = ([one[name] for one in side if name in one] for side in (ours, base))
+    own, there = _known(ours), _known(base)
     one = Movement(name=name, baseline=_median(there), own=_median(own), in_warmups=True)
-    if not own or not there:
-        return replace(one, reason=f"not read {'on the baseline' if own else 'here'}")
-    if not any(own) and not any(there):
+    if not len(own) or not len(there):
+        return replace(one, reason=f"not read {'on the baseline' if len(own) else 'here'}")
+    if not own.any() and not there.any():
         return replace(one, reason="0 on both sides")
-    if all(own) and not any(there):
+    if own.all() and not there.any():
         # Of two sides that are alike the one has all the zeros at most as often as this.
         share = len(there) / (len(own) + len(there))
         p = 2 * share ** len(there) * (1 - share) ** len(own)
         return replace(one, low=math.inf, high=math.inf, p=min(1.0, p), reason=_NO_RATIO)
-    if not all(own) or not all(there):
+    if not own.all() or not there.all():
         return replace(one, p=1.0, reason=_NO_RATIO)  # one of the tests, which finds nothing
     first, second = np.log(own), np.log(there)
     shift = hodges_lehmann_shift(first, second, LEVEL)
@@ -194,15 +206,16 @@ def unpaired(name: str, ours: Sequence[PerUnit], base: Sequence[PerUnit]) -> Mov
     return replace(one, ratio=size, low=low, high=high, p=_welch_p(first, second))
 
 
-def by_instance(trials: Iterable[Trial], work: Work) -> list[dict[str, float]]:
+def by_instance(trials: Iterable[Trial], work: Work) -> PerUnit:
     """Give the counters per unit of work of each instance, medians over its trials."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for trial in trials:
-        if work.of(trial):
-            known = found.setdefault(trial.instance, {})
-            for name, value in per_unit(trial, work).items():
-                known.setdefault(name, []).append(value)
-    return [{name: median(some) for name, some in one.items()} for one in found.values()]
+    good = [one for one in trials if work.of(one)]
+    places: dict[str, list[int]] = {}
+    for place, trial in enumerate(good):
+        places.setdefault(trial.instance, []).append(place)
+    return {
+        name: np.array([_median(_known(column[some])) for some in places.values()], np.float64)
+        for name, column in per_unit(good, work).items()
+    }
 
 
 def amplifications(trials: Sequence[Trial]) -> Iterator[Amplification]:
@@ -226,9 +239,9 @@ def amplifications(trials: Sequence[Trial]) -> Iterator[Amplification]:
                 break
 
 
-def _logs(own: Sequence[float], there: Sequence[float]) -> Array:
+def _logs(own: Sequence[float] | Array, there: Sequence[float] | Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs: Array = np.log(np.array(own)) - np.log(np.array(there))
+        logs: Array = np.log(own) - np.log(there)
     logs[np.isnan(logs)] = 0.0  # both have 0
     return logs
 
@@ -243,8 +256,11 @@ def _measured(logs: Array, groups: Sequence[object]) -> tuple[float | None, Inte
     own = means(logs, list(groups)) if parts is not None else logs
     nested = parts is not None and are_replicates(parts)
     asked = nested or (parts is not None and parts.groups >= ENOUGH_GROUPS)
-    ends = nested_interval(logs, list(groups), LEVEL) if nested else interval(logs, LEVEL)
-    size = ratio(estimate(own if nested else logs)) if has_size(logs) else None
+    if nested:
+        centre, ends = estimate(own), nested_interval(logs, list(groups), LEVEL)
+    else:
+        centre, ends = estimate_and_interval(logs, LEVEL)
+    size = ratio(centre) if has_size(logs) else None
     return size, ratios(ends) if ends else None, own if asked else logs
 
 
@@ -277,5 +293,13 @@ def _welch_p(first: Array, second: Array) -> float:
     return t_p(apart / error, fewest - 1)
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return median(values) if values else None
+def _known(column: Array | None, at: Flags | None = None) -> Array:
+    """Give what is known of a column, or what stands in some places of it."""
+    if column is None:
+        return np.zeros(0)
+    known: Array = column[~np.isnan(column) if at is None else at]
+    return known
+
+
+def _median(values: Array) -> float | None:
+    return middle(values) if len(values) else None

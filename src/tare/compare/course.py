@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.stats.change_points import change_points
+from tare.stats.description import middle
 from tare.stats.series import kendall_trend, lag1_autocorrelation
 from tare.stats.signed_rank import Array
 from tare.stats.unimodality import dip
@@ -111,7 +112,7 @@ def alike(values: Array) -> Tested | None:
 def modes(values: Array, least: float) -> Modes | None:
     """Find whether values lie around two levels."""
     lower, upper = _halves(np.sort(values))
-    gap = float(np.median(upper) - np.median(lower))
+    gap = middle(upper) - middle(lower)
     within = math.sqrt((float(lower.var()) + float(upper.var())) / 2)
     if gap < least or float(upper.mean() - lower.mean()) < APART * within:
         return None
@@ -136,8 +137,8 @@ def place_effect(series: Sequence[Series], least: float) -> PlaceEffect | None:
     residuals = logs - np.median(logs, axis=0)
     places = slots.argsort(axis=0).argsort(axis=0)
     for own, place in zip(residuals, places, strict=True):
-        own -= np.mean([np.median(own[place == one]) for one in np.unique(place)])
-    medians = [float(np.median(residuals[places == place])) for place in range(len(series))]
+        own -= np.mean([middle(own[place == one]) for one in np.unique(place)])
+    medians = [middle(residuals[places == place]) for place in range(len(series))]
     worst, best = int(np.argmax(medians)), int(np.argmin(medians))
     gap = medians[worst] - medians[best]
     if gap < least:
@@ -165,7 +166,7 @@ def _place_p(residuals: Array, places: NDArray[np.intp]) -> float:
 
 def _drift(series: Series, least: float) -> Drift | None:
     third = len(series.values) // 3
-    change = float(np.median(series.values[-third:]) - np.median(series.values[:third]))
+    change = middle(series.values[-third:]) - middle(series.values[:third])
     if abs(change) < least:
         return None
     trend = kendall_trend(series.times, series.values)

@@ -13,6 +13,9 @@ from tare.stats.eprocess import established
 from tare.stats.sequential import Verdict
 from tare.stats.signed_rank import Array
 
+DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
+"""The verdicts that evidence is weighed of."""
+
 FAMILYWISE = 0.05
 """The chance that a study of equal platforms calls any difference established."""
 

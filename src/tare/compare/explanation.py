@@ -51,6 +51,7 @@ from tare.compare.counters import (
     Work,
     amplifications,
     by_instance,
+    in_both,
     paired,
     per_unit,
     unpaired,
@@ -78,6 +79,10 @@ SAME = {
     "timeslices": "context_switches",
 }
 """Kinds that move together, of which one is named."""
+
+_Baselines = dict[tuple[str, str, tuple[int, ...]], tuple[PerUnit, float]]
+"""What trials of baselines took, and how much a typical one did; by cell, what it was beside in a
+duet, and blocks: the platforms of a workload are compared with the same ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +125,9 @@ def explanations(
     for trial in trials:
         if trial.kind is Kind.WARMUP:
             warm.setdefault(trial.cell, []).append(trial)
+    baselines: _Baselines = {}
     return tuple(
-        _explanation(row, plan, compared.histories, warm)
+        _explanation(row, plan, compared.histories, warm, baselines)
         for row in compared.comparisons
         if row.primary and not row.cell.control and row.baseline is not None
     )
@@ -132,6 +138,7 @@ def _explanation(
     plan: Plan,
     known: Mapping[str, History],
     warm: Mapping[str, Sequence[Trial]],
+    baselines: _Baselines,
 ) -> Explanation:
     work = work_of(plan.metrics[row.cell.workload])
     if isinstance(work, str) or row.baseline is None:
@@ -144,9 +151,15 @@ def _explanation(
     ]
     if not blocks:
         return Explanation(row=row, work=work, reason="no two trials of a block say what they did")
+    whose = row.baseline.id, "" if theirs is known[row.baseline.id] else row.cell.id, tuple(blocks)
+    if whose not in baselines:
+        trials = [theirs.trials[block] for block in blocks]
+        typical = median(work.of(trial) or 0.0 for trial in trials)
+        baselines[whose] = per_unit(trials, work), typical
+    base, typical = baselines[whose]
     found = _movements(
-        [per_unit(mine.trials[block], work) for block in blocks],
-        [per_unit(theirs.trials[block], work) for block in blocks],
+        per_unit([mine.trials[block] for block in blocks], work),
+        base,
         instance_pairs(row.cell, mine, theirs, blocks),
         by_instance(warm.get(row.cell.id, ()), work),
         by_instance(warm.get(row.baseline.id, ()), work),
@@ -156,7 +169,7 @@ def _explanation(
     return Explanation(
         row=row,
         work=work,
-        typical=median(work.of(theirs.trials[block]) or 0.0 for block in blocks),
+        typical=typical,
         movements=tuple(_ranked(found, row, plan.repetition.margin)),
         inside=tuple(amplifications([mine.trials[block] for block in blocks])),
     )
@@ -171,26 +184,18 @@ def _drawn(blocks: Sequence[int]) -> list[int]:
 
 
 def _movements(
-    ours: Sequence[PerUnit],
-    base: Sequence[PerUnit],
-    groups: Sequence[int],
-    warm_ours: Sequence[PerUnit],
-    warm_base: Sequence[PerUnit],
+    ours: PerUnit, base: PerUnit, groups: Sequence[int], warm_ours: PerUnit, warm_base: PerUnit
 ) -> list[Movement]:
     """Pair what a block of measured trials has on both sides; else warm-ups may have it on both."""
-    measured = _names(*ours, *base)
-    in_pairs = set[str]().union(*(a.keys() & b.keys() for a, b in zip(ours, base, strict=True)))
-    in_warmups = _names(*warm_ours).keys() & _names(*warm_base).keys()
+    measured = dict.fromkeys((*ours, *base))
+    in_warmups = warm_ours.keys() & warm_base.keys()
     return [
-        unpaired(name, warm_ours, warm_base)
-        if name not in in_pairs and (name in in_warmups or name not in measured)
-        else paired(name, ours, base, groups)
-        for name in measured | _names(*warm_ours, *warm_base)
+        unpaired(name, warm_ours.get(name), warm_base.get(name))
+        if not in_both(ours.get(name), base.get(name)).any()
+        and (name in in_warmups or name not in measured)
+        else paired(name, ours.get(name), base.get(name), groups)
+        for name in dict.fromkeys((*measured, *warm_ours, *warm_base))
     ]
-
-
-def _names(*some: PerUnit) -> dict[str, None]:
-    return dict.fromkeys(name for one in some for name in one)
 
 
 def _ranked(found: Sequence[Movement], row: Comparison, margin: float) -> list[Movement]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from tare.compare.pairing import History
-from tare.model import Cell, Trial
+from tare.model import Cell
 from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import Judgement
 
@@ -28,10 +28,7 @@ def instance_pairs(
     """
     if cell.workload == MAKES_ITS_OWN:
         return ()
-    return _linked(
-        tuple(_instance(mine.trials[block]) for block in blocks),
-        tuple(_instance(theirs.trials[block]) for block in blocks),
-    )
+    return _linked(mine.instances(blocks), theirs.instances(blocks))
 
 
 @lru_cache(maxsize=8)  # the metrics and variants of a cell follow each other
@@ -51,15 +48,6 @@ def _linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
     for place, own in enumerate(mine):
         first.setdefault(roots[own], place)
     return tuple(first[roots[own]] for own in mine)
-
-
-def _instance(trial: Trial) -> str:
-    """Name an instance; in a duet two have one label, each on CPUs of its own.
-
-    They are one group: a difference between the sets of CPUs is no luck of instances. It is
-    balanced within the group, while between two groups it would be taken for such luck.
-    """
-    return trial.instance or f"\0{trial.block}"
 
 
 def instance_flags(

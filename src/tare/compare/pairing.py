@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.compare.columns import Columns, Readings, has_numbers
 from tare.compare.suspects import Why
@@ -59,9 +60,31 @@ class History:
 
     def columns(self, metric: Metric, variant: Variant) -> Columns:
         """Give the trials as columns; they are made once, so trials may not be added later."""
+        return self._read.columns(metric, variant)
+
+    def numbers(self, name: str) -> Array:
+        """Give a metric's finite numbers, of all trials that count."""
+        if not self.partners:
+            return self._read.numbers(name, alone=False)
+        apart = [one.numbers(name) for one in self.partners.values()]
+        return np.concatenate([self._read.numbers(name, alone=True), *apart])
+
+    def instances(self, blocks: Sequence[int]) -> tuple[str, ...]:
+        """Name the instance of each of some blocks, which are in order.
+
+        In a duet two have one label, each on CPUs of its own. They are one group: a difference
+        between the sets of CPUs is no luck of instances. It is balanced within the group, while
+        between two groups it would be taken for such luck.
+        """
+        if len(blocks) == len(self.trials):
+            return self._read.instances
+        return tuple([self.trials[block].instance or f"\0{block}" for block in blocks])
+
+    @property
+    def _read(self) -> Readings:
         if self._readings is None:
             self._readings = Readings(self.trials)
-        return self._readings.columns(metric, variant)
+        return self._readings
 
     def beside(self, cell: str) -> History:
         """Give the trials that a cell is compared with: in a duet those at the same moment."""
@@ -70,6 +93,8 @@ class History:
     @property
     def counted(self) -> list[Trial]:
         """All trials that count, beside whatever they were measured."""
+        if not self.partners:
+            return list(self.trials.values())
         apart = [trial for one in self.partners.values() for trial in one.trials.values()]
         return [*(trial for trial in self.trials.values() if not trial.partner), *apart]
 
@@ -168,51 +193,66 @@ class Pairs:
 def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Variant.WALL) -> Pairs:
     """Set a cell's trials beside those of the baseline in the same blocks."""
     here, there = mine.columns(metric, variant), theirs.columns(metric, variant)
-    blocks, at, other = np.intersect1d(
-        here.blocks, there.blocks, assume_unique=True, return_indices=True
-    )
+    blocks, at, other, alone = _meet(here.blocks, there.blocks)
     together = here.sessions[at] == there.sessions[other]
     blocks, at, other = blocks[together], at[together], other[together]
-    alone = np.setdiff1d(here.blocks, there.blocks, assume_unique=True)
 
     unknown: Counter[str] = Counter()
     if here.unknown or there.unknown:
-        alone_at = np.flatnonzero(np.isin(here.blocks, alone))
-        unknown.update(here.unknown[place] for place in (*at, *alone_at) if here.unknown)
+        unknown.update(here.unknown[place] for place in (*at, *alone) if here.unknown)
         unknown.update(there.unknown[place] for place in other if there.unknown)
         del unknown[""]
 
-    has_base = ~np.isnan(there.values[other])
-    has_own = ~np.isnan(here.values[at])
+    own, base = here.values[at], there.values[other]
+    has_own, has_base = ~np.isnan(own), ~np.isnan(base)
     read = has_base & has_own
-    own, base = here.values[at][read], there.values[other][read]
-    no_ratio = int(here.no_ratio[at][read].sum() + there.no_ratio[other][read].sum())
-    kept = ~(np.isinf(own) & np.isinf(base))
-    blocks, at, other = blocks[read][kept], at[read][kept], other[read][kept]
-    own, base = own[kept], base[kept]
+    no_ratio = _count(here.no_ratio[at] & read) + _count(there.no_ratio[other] & read)
+    both_failed = np.isinf(own) & np.isinf(base)
+    kept = read & ~both_failed
+    if not kept.all():
+        blocks, at, other, own, base = (one[kept] for one in (blocks, at, other, own, base))
     # What failed is infinitely worse, whichever way the metric improves; 0 is infinitely better.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(own) - np.log(base)
-    both_zero = (own == 0) & (base == 0)
+    no_own, no_base = own == 0, base == 0
+    both_zero = no_own & no_base
     ratios[both_zero] = 0.0
     worse = -1.0 if metric.better is Better.HIGHER else 1.0
     own_failed, base_failed = np.isinf(own), np.isinf(base)
     suspect = here.suspect[at] | there.suspect[other]
+    suspect = suspect[suspect != 0]
     return Pairs(
         np.where(np.isinf(ratios), ratios, worse * ratios),
-        failed=int(own_failed.sum()),
-        baseline_failed=int(base_failed.sum()),
-        zeros=int(((own == 0) & ~both_zero & ~base_failed).sum()),
-        baseline_zeros=int(((base == 0) & ~both_zero & ~own_failed).sum()),
-        both_zero=int(both_zero.sum()),
-        suspect=int((suspect != 0).sum()),
-        why_suspect={why: int((suspect & why != 0).sum()) for why in Why},
-        both_failed=int((~kept).sum()),
-        baseline_missing=len(alone) + int((~has_base).sum()),
-        absent=int((has_base & ~has_own).sum()),
+        failed=_count(own_failed),
+        baseline_failed=_count(base_failed),
+        zeros=_count(no_own & ~both_zero & ~base_failed),
+        baseline_zeros=_count(no_base & ~both_zero & ~own_failed),
+        both_zero=_count(both_zero),
+        suspect=len(suspect),
+        why_suspect={why: _count(suspect & int(why)) for why in Why},
+        both_failed=_count(both_failed),
+        baseline_missing=len(alone) + _count(~has_base),
+        absent=_count(has_base & ~has_own),
         no_ratio=no_ratio,
         unknown=unknown,
         workers=int(max(here.workers[at].max(initial=0), there.workers[other].max(initial=0))),
         blocks=tuple(blocks.tolist()),
-        apart=int((~together).sum()),
+        apart=_count(~together),
     )
+
+
+Blocks = NDArray[np.int64]
+Places = NDArray[np.intp]
+
+
+def _meet(here: Blocks, there: Blocks) -> tuple[Blocks, Places, Places, Places]:
+    """Give the blocks of both, where each has them, and the places of those that only here are."""
+    if np.array_equal(here, there):  # nearly always
+        every = np.arange(len(here))
+        return here, every, every, every[:0]
+    blocks, at, other = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+    return blocks, at, other, np.flatnonzero(~np.isin(here, there))
+
+
+def _count(flags: NDArray[np.generic]) -> int:
+    return int(np.count_nonzero(flags))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tare.compare.attribution import Attribution, attributions
 from tare.compare.comparison import Comparison, is_done, measured
@@ -15,7 +15,7 @@ from tare.compare.plausibility import beside_causes
 from tare.compare.stability import beside_series
 from tare.compare.summary import Summary, summarize
 from tare.compare.warmup import beside_warmup
-from tare.model import Cell, Evidence, Plan, Trial, Variant
+from tare.model import Cell, Evidence, Metric, Plan, Trial, Variant
 from tare.stats.schedule import level
 
 
@@ -53,12 +53,7 @@ def compare(
             is_first = metric == plan.metrics[cell.workload][0]
             variants = _variants(plan, measurements[cell.id]) if is_first else [Variant.WALL]
             for variant in variants if cell is not baseline else ():
-                row = replace(
-                    _row(plan, cell, baseline),
-                    metric=metric,
-                    primary=is_first and variant is plan.repetition.variant,
-                    variant=variant,
-                )
+                row = _row(plan, cell, baseline, metric, variant)
                 rows.append(measured(row, measurements, plan.repetition))
     rows = with_queueing(with_holm(beside_controls(rows)))
     rows = beside_causes(rows, plan, measurements, facts or {})
@@ -121,20 +116,33 @@ def _only_likely(
     if plan.repetition.evidence is Evidence.LIKELY:
         return set()
     rows = [
-        measured(_row(plan, cell, references.get(group(cell))), measurements, plan.repetition)
+        measured(
+            _row(
+                plan,
+                cell,
+                references.get(group(cell)),
+                plan.metrics[cell.workload][0],
+                plan.repetition.variant,
+            ),
+            measurements,
+            plan.repetition,
+        )
         for cell in plan.cells
         if cell is not references.get(group(cell))
     ]
     return {row.cell.id for row in with_holm(rows) if row.evidence is Evidence.LIKELY}
 
 
-def _row(plan: Plan, cell: Cell, baseline: Cell | None) -> Comparison:
-    """Begin the row of a cell's primary comparison."""
+def _row(
+    plan: Plan, cell: Cell, baseline: Cell | None, metric: Metric, variant: Variant
+) -> Comparison:
+    """Begin a row of a cell."""
+    is_first = metric == plan.metrics[cell.workload][0]
     return Comparison(
         cell=cell,
         baseline=baseline,
-        metric=plan.metrics[cell.workload][0],
-        primary=True,
+        metric=metric,
+        primary=is_first and variant is plan.repetition.variant,
         level=level(plan.repetition.max_blocks),
-        variant=plan.repetition.variant,
+        variant=variant,
     )

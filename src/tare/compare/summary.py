@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from tare.compare.columns import has_numbers
 from tare.compare.pairing import History
 from tare.model import Cell, Metric, Status
 from tare.stats.description import Description, describe
@@ -33,15 +29,12 @@ class Summary:
 
 def summarize(cell: Cell, metrics: Sequence[Metric], history: History) -> Iterator[Summary]:
     """Describe the trials of a cell that count, by each of its metrics."""
-    counted = history.counted
-    counts = Counter(trial.status for trial in counted)
-    samples = [trial.samples for trial in counted if has_numbers(trial)]
+    counts = Counter([trial.status for trial in history.counted])
     for metric in metrics:
-        found = np.array([one.get(metric.name, math.nan) for one in samples], np.float64)
         yield Summary(
             cell=cell,
             metric=metric,
-            values=describe(found[np.isfinite(found)]),
+            values=describe(history.numbers(metric.name)),
             counts=counts,
             repeated=history.repeated,
         )

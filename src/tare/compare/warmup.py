@@ -14,10 +14,15 @@ from tare.compare.contention import value
 from tare.compare.pairing import Group, group
 from tare.model import Better, Cell, Kind, Plan, Trial
 from tare.stats.signed_rank import Array
-from tare.stats.warmup import step
+from tare.stats.warmup import LEAST_SERIES, step
 
 SURE = 0.01
 """Largest p at which a step is believed; beside that it must be half the margin high."""
+
+_Label = tuple[str, ...]
+"""An instance and the CPUs it had."""
+_Instance = tuple[int, Cell, Sequence[Trial]]
+"""How many warm-ups it had, of which cell, and all its trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +50,23 @@ def unsteady(plan: Plan, trials: Iterable[Trial]) -> dict[Group, Unsteady]:
     blocks, so their mean is one series. Only instances with the fewest warm-ups are asked: after a
     count was raised, the later ones cannot say what the earlier ones needed.
     """
-    by_group: dict[Group, dict[str, list[tuple[int, Array]]]] = {}
-    for (of, label), some in _by_instance(trials).items():
+    by_group: dict[Group, dict[_Label, list[_Instance]]] = {}
+    for (of, *label), some in _by_instance(trials).items():
         cell = plan.cells_by_id.get(of)
         if cell is None:
             continue
         warm = sum(trial.kind is Kind.WARMUP for trial in some)
-        series = _series(plan, cell, some)
-        by_group.setdefault(group(cell), {}).setdefault(label, []).append((warm, series))
+        labels = by_group.setdefault(group(cell), {})
+        labels.setdefault(tuple(label), []).append((warm, cell, some))
     found = {}
     for key, labels in by_group.items():
-        declared = min(warm for some in labels.values() for warm, _ in some)
-        pooled = [_pooled([s for warm, s in some if warm == declared]) for some in labels.values()]
+        if len(labels) < LEAST_SERIES:
+            continue
+        declared = min(warm for some in labels.values() for warm, _, _ in some)
+        pooled = [
+            _pooled([_series(plan, cell, one) for warm, cell, one in some if warm == declared])
+            for some in labels.values()
+        ]
         seen = step([series for series in pooled if series is not None])
         if seen is None or seen.p >= SURE:
             continue
@@ -92,13 +102,12 @@ def _flag(found: Unsteady, plan: Plan) -> str:
     )
 
 
-def _by_instance(trials: Iterable[Trial]) -> dict[tuple[str, str], list[Trial]]:
-    """Sort trials by the cell's id and instance, in the order in which they ended."""
-    found: dict[tuple[str, str], list[Trial]] = {}
+def _by_instance(trials: Iterable[Trial]) -> dict[tuple[str, str, str], list[Trial]]:
+    """Sort trials by the cell's id, instance and CPUs, in the order in which they ended."""
+    found: dict[tuple[str, str, str], list[Trial]] = {}
     for trial in trials:
         if trial.instance:
-            label = f"{trial.instance} {trial.cpuset}"
-            found.setdefault((trial.cell, label), []).append(trial)
+            found.setdefault((trial.cell, trial.instance, trial.cpuset), []).append(trial)
     return found
 
 

@@ -27,8 +27,12 @@ FOLDER = "samples"
 TRIALS_A_FILE = 256
 VALUES_A_FILE = 500_000
 """A file is full with either: it is written again with every trial, and held in memory."""
-WRITE_EVERY_S = 1.0
-"""Short trials share a write, and with it the wait for the disk."""
+WRITE_EVERY_S = 0.9
+"""Short trials share a write, and with it the wait for the disk.
+
+Less than a second: of trials that take a second each, every one is written as it ends, where a
+whole second would just miss every other one, and a live page would show it two seconds late.
+"""
 
 READINGS = pa.list_(pa.field("element", pa.float64()))  # as Parquet calls what is in a list
 SCHEMA = pa.schema(
@@ -58,6 +62,14 @@ The first six columns are the trial's identity.
 
 IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
 TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
+CODED = pa.schema(
+    [
+        field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.name in TEXTS else field
+        for field in SCHEMA
+    ],
+    metadata=SCHEMA.metadata,
+)
+"""``SCHEMA`` where texts are coded as dictionaries."""
 BROKEN = (OSError, ValueError, pa.ArrowException)
 """What reading a damaged file raises."""
 FIGURE = ("source", "name", "device", "is_counter", "reason", "times_s", "values")
@@ -152,7 +164,7 @@ class Samples:
             self._trials, self._values, self._number = [], 0, self._number + 1
 
     def settle(self) -> None:
-        """Write what waits for more than a second: the next trial may take long."""
+        """Write what has waited for so long: the next trial may take long."""
         if self._clock() - self._written_s >= WRITE_EVERY_S:
             self.close()
 
@@ -194,20 +206,19 @@ def files(folder: Path) -> list[Path]:
     return _files(below)
 
 
-def table(path: Path, *, having: str | None = None) -> Any:  # noqa: ANN401
+def table(path: Path) -> Any:  # noqa: ANN401
     """Read a file as an Arrow table with the columns of ``SCHEMA``, texts coded as dictionaries.
 
     The rows of a trial stand together; a hundred thousand trials are read so without an object for
-    each row. None if the file has nothing of the source ``having``. Raises ResultsError where it is
-    damaged.
+    each row. Raises ResultsError where it is damaged.
     """
     try:
-        with pq.ParquetFile(path, read_dictionary=TEXTS, page_checksum_verification=True) as file:
-            _check(path, file.schema_arrow)
-            sources = file.read(["source"])["source"] if having is not None else None
-            if sources is not None and having not in sources.unique().to_pylist():
-                return None
-            found = file.read().unify_dictionaries()
+        with pq.ParquetFile(
+            path, read_dictionary=TEXTS, pre_buffer=False, page_checksum_verification=True
+        ) as file:
+            _check(path, file.schema_arrow, CODED)
+            # No threads: a report reads beside processes that keep all CPUs busy.
+            found = file.read(use_threads=False).unify_dictionaries()
     except KeyError as error:  # a column that is to be coded is not there
         raise _other_format(path) from error
     except BROKEN as error:
@@ -269,17 +280,13 @@ def _table(path: Path, chosen: pc.Expression | None) -> Any:  # noqa: ANN401
         )
     except BROKEN as error:
         raise _damaged(path, error) from error
-    _check(path, found.schema)
+    _check(path, found.schema, SCHEMA)
     return found
 
 
-def _check(path: Path, schema: pa.Schema) -> None:
-    """Raise ResultsError where the columns are not those of ``SCHEMA``, coded or not."""
-    plain = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in schema
-    ]
-    if not pa.schema(plain, schema.metadata).equals(SCHEMA, check_metadata=True):
+def _check(path: Path, schema: pa.Schema, expected: pa.Schema) -> None:
+    """Raise ResultsError where the columns are not those that are expected."""
+    if not schema.equals(expected, check_metadata=True):
         raise _other_format(path)
 
 
