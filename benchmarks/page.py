@@ -225,7 +225,7 @@ def main() -> int:
             slots = report_scale.make(folder, count, blocks)
             if len(slots) <= SAMPLED:
                 report_scale.make_samples(folder, slots)
-            argv = [sys.executable, report_scale.__file__, "report", name]
+            argv = [sys.executable, "-m", "tare.cli", "report", name]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
             print(f"{len(slots):,} trials of {count} cells in {blocks} blocks")
             with chromium() as browser:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tare.report import describe
-from tare.report.html import pages
+from tare.report.html import Pages
 from tare.store.writer import raw_name
 from unit.conftest import lab  # noqa: F401 - a fixture
 
@@ -58,7 +58,8 @@ def visit(chromium):
 
 def write(results, into):
     """Write a report's pages without its pictures, which take longer than all else."""
-    for name, text in pages(describe(results), {}, into):
+    pages = Pages(describe(results), into)
+    for name, text in (*pages.of_trials(), ("report.html", pages.report({}))):
         path = into / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -13,12 +13,13 @@ from tare.machine import Completed
 from tare.model import Better, Kind, Metric, Status, Unit
 from tare.monitors.series import Series
 from tare.report import describe
-from tare.report.courses import MAX_OTHERS, chosen
+from tare.report.courses import MAX_OTHERS, chosen, gather
 from tare.report.figures import figures
 from tare.report.figures.courses import FIGURE_SPACE, MAX_IN_LINE
 from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.lanes import at
 from tare.report.render import PHONE, WIDE, svg
+from tare.report.sampled_rows import identity
 from tare.report.theme import BAD
 from tare.store import load, samples
 from tare.workloads.sysbench_cpu import Workload as Primes
@@ -277,6 +278,24 @@ def test_the_chosen_are_the_median_and_both_ends(tmp_path, count):
     assert values[:1] == ([float((count - 1) // 2)] if count else [])
     assert {0.0, float(count - 1)} <= set(values) or count < 3
     assert len(values) == count or count > MAX_OTHERS
+
+
+def test_only_files_are_read_again_in_which_a_tool_told_of_a_trial_that_may_be_drawn(tmp_path):
+    other = Series("host", "load", (0.0,), (1.0,))
+    found = stored(tmp_path, {"host": [(1.0, [line(1.0), other])]})
+    (trial,) = found.results.trials
+    store_samples(tmp_path, (make_trial(found.plan.cells[0], 1), [other]))
+    store_samples(tmp_path, (make_trial(found.plan.cells[0], 2), [line(7.0)]))
+    _, second, third = samples.files(tmp_path)
+
+    courses = found.timelines.courses
+    for path in (second, third):
+        path.write_bytes(b"PAR1 torn")
+    told = gather(found, found.groups)
+
+    assert [path.name for path, _ in courses] == ["000000.parquet", "000002.parquet"]
+    assert list(told) == [identity(trial)]
+    assert set(told[identity(trial)].points) == {"throughput"}
 
 
 def test_warm_ups_are_not_drawn(tmp_path):

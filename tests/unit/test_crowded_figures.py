@@ -28,7 +28,7 @@ def labels(spec):
         yield from (text for name, text in unescaped(written).items() if name in ALIKE)
     for layer in spec.get("layer", ()):
         for one in layer["data"]["values"] if layer["mark"]["type"] == "text" else ():
-            if re.match(r"(\d\. )?host/qemu", one.get("text", "")):
+            if re.match(r"host/q", one.get("text", "")):
                 yield one["text"]
 
 
@@ -49,13 +49,31 @@ def unavailable(platform, block):
     return (Status.DNR, "late") if platform == "host/odd" else None
 
 
-def test_texts_that_would_be_the_same_are_numbered():
+def test_texts_that_would_be_the_same_show_what_differs():
     short = shortened_apart([*ALIKE, "host"], 150)
-    assert len(set(short.values())) == 4
     assert short["host"] == "host"
-    assert [short[name][:3] for name in ALIKE] == ["1. ", "2. ", "3. "]
+    assert [re.search(r" ([ABC]) ", short[name])[1] for name in ALIKE] == ["A", "B", "C"]
     assert max(map(len, short.values())) <= 150 / 6.9 + 1
     assert shortened_apart(ALIKE, 1000) == {name: name for name in ALIKE}
+
+
+@pytest.mark.parametrize("width", [60, 130, 180, 250, 380])
+def test_a_name_is_shortened_alike_whoever_else_is_there(width):
+    """A number would be another one in a chart without the baseline, or without who failed."""
+    long = [f"host/qemu-tcg/docker, 2 cpus, cache none, disk {one} of virtio, image 20260101"
+            for one in "abcdef"]  # fmt: skip
+    every = shortened_apart(["host", *long], width)
+    some = shortened_apart(long[1:4], width)
+    assert len(set(every.values())) == 7
+    assert some == {name: every[name] for name in long[1:4]}
+    assert all(len(text) <= max(5, width / 6.9) + 1 for text in every.values())
+
+
+def test_texts_that_differ_in_two_places_are_numbered():
+    texts = [f"{'a' * 40}{one}{'b' * 40}{two}{'c' * 40}" for one in "xy" for two in "xy"]
+    short = shortened_apart(texts, 100)
+    assert len(set(short.values())) == 4
+    assert [text[:3] for text in short.values()] == ["1. ", "2. ", "3. ", "4. "]
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
@@ -224,6 +242,17 @@ def test_on_a_phone_the_title_of_a_life_has_a_line_for_its_numbers():
     study = Study(["host", "host/docker"]).add("lifecycle", lives, metrics=LIFE)
     picture = svg(chart(study.found(), "lifecycle-01").draw(PHONE))
     assert re.search(r">2\. host/docker</tspan><tspan [^>]*>5\.\d+ s less 1 phase, n 11<", picture)
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_the_title_of_a_life_shows_in_what_a_name_differs(width):
+    names = [f"host/qemu-tcg/docker, 2 cpus, cache none, disk {one} of virtio with an iothread and "
+             "io_uring, image 20260101" for one in "abc"]  # fmt: skip
+    lives = life(dict.fromkeys(("host", *names), 1.0))
+    study = Study(["host", *names]).add("lifecycle", lives, metrics=LIFE)
+    picture = svg(chart(study.found(), "lifecycle-01").draw(width))
+    for place, one in enumerate("abc", 2):
+        assert re.search(rf">{place}\. host/[^<]*k {one} of", picture)
 
 
 @pytest.mark.parametrize(("count", "axes"), [(3, 1), (12, 6)])

@@ -20,7 +20,7 @@ from tare.report import as_json, describe, show
 from tare.report.counter_words import WORDS, amounts_text, counter_text, unit_of
 from tare.report.explanations import sentences, write_explanations
 from tare.report.exports import latex, markdown
-from tare.report.html import page
+from tare.report.html import Pages
 from tare.store import Results
 from unit.makers import make_cell, make_plan, make_trial
 
@@ -79,7 +79,9 @@ def text_of(markup):
 
 def why(made):
     """What the page says under the heading."""
-    (section,) = re.findall(r'<h2 id="why">.*?</section>', page(describe(made), {}), re.DOTALL)
+    (section,) = re.findall(
+        r'<h2 id="why">.*?</section>', Pages(describe(made)).report({}), re.DOTALL
+    )
     return section
 
 

@@ -2,12 +2,15 @@
 
 import json
 import math
+import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from tare.model import Status
 from tare.report.figures import figures
+from tare.report.figures.cost_axis import cost_axis
 from tare.report.figures.families import families
 from tare.report.figures.figure import shortened
 from tare.report.figures.grid import STRENGTH, Box, Line, grid
@@ -16,7 +19,7 @@ from tare.report.figures.knee import knee
 from tare.report.figures.matrix import contests, rivals
 from tare.report.render import PHONE, WIDE, svg
 from unit.drawing import assert_drawable
-from unit.invented import HOSTILE, LIFE, Study, full, noisy
+from unit.invented import HOSTILE, LIFE, Study, full, names, noisy
 
 
 def chart(found, name):
@@ -392,3 +395,109 @@ def test_a_long_text_loses_its_middle():
 def test_a_grid_without_columns_or_lines_can_be_drawn():
     assert svg(grid(WIDE, [], []))
     assert svg(grid(PHONE, ["a"], [Line("b", [Box(("1", "1"), "", WORSE, 0.5, "")])]))
+
+
+def axis_labels(picture):
+    """The labels of a chart's axes of costs, without their sign, each once."""
+    return list(
+        dict.fromkeys(re.findall(r">([\d.,e\N{MINUS SIGN}]+)\N{MULTIPLICATION SIGN}<", picture))
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "width", "labels"),
+    [
+        (0.96, 1.04, 150, ["0.97", "1", "1.03"]),
+        (0.998, 1.003, 600, ["0.998", "0.999", "1", "1.001", "1.002"]),
+        (0.1, 12, 640, ["0.1", "0.2", "0.333", "0.667", "1", "1.5", "3", "5", "10"]),
+        (1e-7, 1e10, 640, ["1e\N{MINUS SIGN}6", "0.0001", "0.01", "1", "100", "10,000", "1e6",
+                           "1e8", "1e10"]),
+    ],
+)  # fmt: skip
+def test_an_axis_of_costs_has_round_labels_over_its_whole_length(low, high, width, labels):
+    axis = cost_axis(low, high, width)
+    places = [width * math.log(one / low) / math.log(high / low) for one in axis["values"]]
+    assert all(later - place >= 42 - 1e-9 for place, later in pairwise(places))
+    assert places[0] <= 0.3 * width
+    assert places[-1] >= 0.6 * width
+    scale = {"type": "log", "domain": [low, high], "nice": False}
+    x = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
+    spec = {"data": {"values": [{"x": 1}]}, "mark": "point", "width": width, "encoding": {"x": x}}
+    assert axis_labels(svg(spec)) == labels
+
+
+def test_an_interval_without_an_end_is_drawn_from_where_it_begins():
+    """Its cost is not known, but all of the interval would lie beyond an axis of the others'."""
+
+    def value(platform, block):
+        if platform != "host/odd":
+            return noise(platform, block)
+        return (Status.FAILED, "exited with 1") if block % 3 == 0 else noise(platform, block)
+
+    noise = noisy({"host/odd": 4.0})
+    study = Study(["host", "host/docker", "host/odd"], 15).add("cpu", value)
+    found = study.found()
+    (odd,) = [one for one in found.headline if one.cell.platform == "host/odd"]
+    assert odd.cost is None
+    assert odd.high > 1e9
+    figure = chart(found, "forest")
+    spec = figure.draw(WIDE)
+    (row,) = [one for one in spec["data"]["values"] if one["platform"] == "host/odd"]
+    assert row["low"] == odd.low < row["beyond"]
+    assert "Where there is only slower, too many pairs have no ratio." in figure.caption
+
+
+def test_a_word_in_a_narrow_cell_is_whole():
+    def value(platform, block):
+        if platform == "host/gvisor":
+            return Status.DNR, "late"
+        return (Status.FAILED, "bad") if platform == "host/kvm" else noise(platform, block)
+
+    noise = noisy({})
+    platforms = names(12)
+    study = Study(platforms).add("sysbench_cpu", value)
+    spec = chart(study.found(), "heat").draw(PHONE)
+    said = words_of(spec)
+    assert {"dnr", "fail"} <= said
+    assert not {"d", "f"} & said
+
+
+def words_of(spec):
+    return {
+        one["text"]
+        for layer in spec["layer"]
+        if layer["mark"]["type"] == "text"
+        for one in layer["data"]["values"]
+    }
+
+
+def test_drift_counts_the_trials_that_have_no_point():
+    noise = noisy({})
+    study = Study(["host", "host/docker"]).add(
+        "cpu",
+        lambda p, b: (Status.FAILED, "bad") if p != "host" and b < 3 else noise(p, b),
+    )
+    caption = chart(study.found(), "drift-01").caption
+    assert "Trials without a value (3) have no point." in caption
+
+
+def test_the_blocks_of_a_long_study_are_labelled_by_round_numbers():
+    study = Study(["host", "host/docker"], 330).add("cpu", noisy({}))
+    spec = chart(study.found(), "drift-01").draw(PHONE)
+    ticks = spec["spec"]["layer"][0]["encoding"]["x"]["axis"]["values"]
+    assert ticks == [0, 50, 100, 150, 200, 250, 300]
+
+
+def test_an_axis_that_does_not_begin_at_zero_says_so():
+    some = Study(["host", "host/docker"]).add("cpu", noisy({"host/docker": 1.1})).found()
+    far = Study(["host", "host/docker"]).add("cpu", noisy({"host/docker": 11.0})).found()
+    assert "need not begin at 0" in chart(some, "points-01").caption
+    assert "need not begin at 0" not in chart(far, "points-01").caption
+
+
+def test_far_values_are_labelled_briefly():
+    study = Study(["host", "host/far"]).add("cpu", noisy({"host/far": 1e-12}))
+    picture = svg(chart(study.found(), "points-01").draw(WIDE))
+    assert ">1e14<" in picture
+    assert ">1,000,000<" in picture
+    assert ",000,000,000<" not in picture

@@ -14,6 +14,10 @@ from tare.report.numbers import (
     middle_texts,
     percent_text,
     percents_text,
+    plain,
+    plains,
+    share_text,
+    share_texts,
     size_text,
 )
 from tare.report.render import WIDE
@@ -40,7 +44,7 @@ def plainly(text):
         (0.0, 0.5, 1.5, "0.500x [0.000, 1.500]"),
         # What differs by less than any digit shows does not fill the line.
         (1.1 - 1e-12, 1.1, 1.1 + 1e-12, "1.100x [1.100, 1.100]"),
-        (5e-324, 5.0, 1e308, "5.000x [0.000, 1e+308]"),
+        (5e-324, 5.0, 1e308, "5.000x [5e-324, 1e+308]"),
     ],
 )
 def test_a_cost_and_its_ends_have_the_same_digits(low, cost, high, text):
@@ -67,7 +71,7 @@ def test_a_degradation_and_its_ends_have_the_same_digits(low, cost, high, text):
 def test_the_larger_end_says_how_many_digits_if_they_tell_both_from_1():
     assert costs_text(1.0, 1.04) == "[1.000, 1.040]"
     assert costs_text(9.0, 150.0) == "[9, 150]"
-    assert costs_text(0.95, 150.0) == "[0.9, 150.0]"
+    assert costs_text(0.95, 150.0) == "[0.950, 150]"
     assert percents_text(1.005, 1.5) == "[+0.5, +50.0] %"
 
 
@@ -118,3 +122,27 @@ def test_the_ends_of_a_phase_of_a_life_have_the_same_digits():
     picture = gantt(found, found.groups[0], 1).draw(WIDE)
 
     assert "1.02 s [1.00, 1.06]" in {one.get("text") for one in picture["data"]["values"]}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "costs", "percents"),
+    [
+        (1e-6, 1001882.6788, "[0.0000010, 1,001,883]", f"[{MINUS}100.0, +100,188,168] %"),
+        (0.02, 900.4, "[0.020, 900]", f"[{MINUS}98.0, +89,940] %"),
+        (0.5, 900.4, "[0.500, 900]", f"[{MINUS}50.0, +89,940] %"),
+        (0.5, 45.04, "[0.5, 45.0]", f"[{MINUS}50, +4,404] %"),
+    ],
+)
+def test_ends_that_are_powers_of_ten_apart_have_digits_of_their_own(low, high, costs, percents):
+    assert costs_text(low, high) == costs
+    assert percents_text(low, high) == percents
+
+
+@pytest.mark.parametrize("digits", [2, 4, 6])
+def test_many_numbers_are_written_as_each_is(digits):
+    sizes = [
+        mantissa * 10.0**power for power in range(-12, 16) for mantissa in (1, 1.2345678, 9.99996)
+    ]
+    values = [*sizes, *(-one for one in sizes), 0.0, 999.0, 999.9996, math.inf, -math.inf]
+    assert plains(values, digits) == [plain(one, digits) for one in values]
+    assert share_texts(values) == [share_text(one) for one in values]

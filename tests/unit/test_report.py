@@ -28,15 +28,24 @@ from tare.model import (
     Trial,
     Unit,
 )
-from tare.report import as_json, describe, render, show, write_report
+from tare.report import (
+    as_json,
+    describe,
+    read_and_report,
+    render,
+    show,
+    theme,
+    vega,
+    write_report,
+)
 from tare.report.figures import drawn, figures
 from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.trials import median_rank
-from tare.report.findings import OVERHEAD_PHASES
+from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scale_for
 from tare.store import Results
 from unit.drawing import assert_dark
-from unit.makers import make_cell
+from unit.makers import make_cell, store
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 BANDWIDTH = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -666,38 +675,56 @@ def test_show_imports_nothing_that_only_charts_need():
 
 
 def test_that_a_process_that_draws_was_killed_is_told_with_what_to_do(monkeypatch, tmp_path):
-    def doomed(_results):
+    def doomed(_folder):
         return ProcessPoolExecutor(1, get_context("fork"), os._exit, (9,))
 
     monkeypatch.setattr(render, "_artists", doomed)
     with pytest.raises(ResultsError, match=r"was killed.*make memory free, then tare report"):
-        write_report(make_results(), tmp_path)
+        read_and_report(store(make_results(), tmp_path), tmp_path)
 
 
 LARGE = """
 import sys
 from pathlib import Path
 from unittest.mock import patch
-from tare.report import render
-from unit.test_report import make_results
-with patch.object(render, "MAX_TRIALS", 0), patch.object(render, "ThreadPoolExecutor", None):
-    render.write(make_results(), Path(sys.argv[1]))
+from tare.report import read_and_report, render
+with patch.object(render, "LARGE_BYTES", 0), patch.object(render, "ThreadPoolExecutor", None):
+    read_and_report(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
 def test_a_large_report_is_drawn_by_processes_and_is_the_same(tmp_path):
+    folder = store(make_results(), tmp_path / "results")
     small, large = tmp_path / "small", tmp_path / "large"
-    write_report(make_results(), small)
+    read_and_report(folder, small)
     # Of its own, because processes are made only where nothing was drawn before.
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    argv = [sys.executable, "-c", LARGE, str(large)]
-    subprocess.run(argv, env=environment, check=True, timeout=300)
+    argv = [sys.executable, "-c", LARGE, str(folder), str(large)]
+    subprocess.run(argv, check=True, timeout=300)
     for path in (one for one in small.rglob("*") if one.suffix in (".html", ".csv", ".svg")):
         assert (large / path.relative_to(small)).read_text() == path.read_text(), path.name
 
 
-def test_where_vega_was_awake_before_no_process_is_made_that_would_wait_for_it(monkeypatch):
-    monkeypatch.setattr(render, "MAX_TRIALS", 0)
-    render.svg({"data": {"values": []}, "mark": "point"})
-    with render._artists(make_results()) as artists:
+def test_where_vega_was_awake_before_no_process_is_made_that_would_wait_for_it(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(render, "LARGE_BYTES", 0)
+    vega.svg({"data": {"values": []}, "mark": "point"})
+    with render._artists(store(make_results(), tmp_path)) as artists:
         assert isinstance(artists, ThreadPoolExecutor)
+
+
+TEXT = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20">
+<text y="15" font-family="{}">Layers</text></svg>"""
+
+
+def test_charts_have_the_fonts_that_vega_brings_and_none_of_the_host(monkeypatch, tmp_path):
+    monkeypatch.setenv("FONTCONFIG_FILE", "the host's")
+    vega.svg({"data": {"values": []}, "mark": "point"})
+    assert os.environ["FONTCONFIG_FILE"] == "the host's"
+    drawn = {}
+    for family in (theme.FONT, "DejaVu Sans", "no such font"):
+        files = vega.write_figure(TEXT.format(family), tmp_path / "v1.2")
+        assert [one.name for one in files] == ["v1.2.svg", "v1.2.png", "v1.2.pdf"]
+        drawn[family] = files[1].read_bytes()
+    # Debian's usual font is on most hosts; text in a font that is not known is left out.
+    assert drawn["DejaVu Sans"] == drawn["no such font"] != drawn[theme.FONT]

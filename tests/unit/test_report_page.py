@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -11,7 +12,7 @@ import pytest
 
 from tare.model import Status
 from tare.report import describe
-from tare.report.html import page, pages
+from tare.report.html import Pages
 from tare.report.render import write
 from tare.report.summary import three_sentences
 from tare.report.threats import threats
@@ -35,13 +36,24 @@ def small(folder, change=lambda one: one):
 
 
 def stored(text):
-    """The trials in a page, by the names of their fields."""
+    """The trials in a page, by the names of their fields, as its script reads them."""
     data = json.loads(re.search(r'id="trials-data">(.*?)</script>', text, re.DOTALL)[1])
-    trials = []
-    for one in data["trials"]:
-        trial = dict(zip(data["fields"], one, strict=True))
+    rows, trials = Counter(), []
+
+    def value(column, row):
+        if isinstance(column, str) and data["parted"] in column:
+            column = column.split(data["parted"])
+        return column[row] if isinstance(column, list) else column
+
+    for which in data["order"]:
+        cell, row = data["cells"][which], rows[which]
+        rows[which] += 1
+        columns = zip(data["fields"], cell["columns"], strict=True)
+        trial = {name: value(column, row) for name, column in columns}
         trial |= {name: data["texts"][trial[name]] for name in data["shared"]}
-        trials.append(trial)
+        trial |= {"cell": which, "samples": [value(one, row) for one in cell["samples"]]}
+        read = ((data["texts"][said], value(one, row)) for said, one in cell["readings"])
+        trials.append(trial | {"readings": {said: text for said, text in read if text}})
     return data, trials
 
 
@@ -98,25 +110,28 @@ def test_a_control_that_differs_is_the_first_threat():
 def test_a_trial_in_the_page_has_what_was_stored_of_it(tmp_path):
     def disturbed(one):
         noise = {"steal": 0.125, "psi_io_some": 0.0, "frequency_hz": 2.5e9, "disk_read_bytes": 4096}
-        return replace(one, noise=noise, status=Status.SUSPECT, reason="stolen", cpuset="1")
+        return replace(
+            one, noise=noise, status=Status.SUSPECT, reason="stolen", cpuset="1", instance="i #%;?"
+        )
 
     results = small(tmp_path, disturbed)
     raw = tmp_path / "raw" / raw_name(results.trials[3])
     raw.mkdir(parents=True)
     (raw / "stdout").touch()
     (raw / "command.json").write_text('{"argv": ["fio", "a b"]}')
-    data, trials = stored(page(describe(results), {}))
+    data, trials = stored(Pages(describe(results)).report({}))
     trial = trials[3]
     assert len(trials) == len(results.trials)
     assert (trial["status"], trial["reason"], trial["cpus"]) == ("suspect", "stolen", "1")
-    noise = {data["texts"][place]: text for place, text in trial["noise"]}
-    assert noise == {
+    assert trial["readings"].pop("waited for a CPU").endswith(" s")
+    assert {said: text for said, text in trial["readings"].items() if "CPU" not in said} == {
         "stolen": "12 %",
         "clock rate after the trial": "2.50 GHz",
         "disk read bytes": "4 KiB",
     }
     assert trial["files"] == ["command.json", "stdout"]
     assert trial["command"] == "fio 'a b'"
+    assert unquote(trial["raw"]) == raw_name(results.trials[3])
     assert trials[0]["files"] == []
     unit = data["cells"][trial["cell"]]["metrics"][0]
     assert unit == ["throughput", "MiB/s"]
@@ -124,19 +139,58 @@ def test_a_trial_in_the_page_has_what_was_stored_of_it(tmp_path):
     assert rate == pytest.approx(results.trials[3].samples["throughput"] / 2**20, rel=1e-5)
 
 
-@pytest.mark.parametrize("damaged", ["", "{", "[]", '{"argv": 1}', "\xff"])
+def test_what_a_trial_does_not_have_is_not_taken_from_another(tmp_path):
+    results = small(tmp_path)
+
+    def told(number, one):
+        noise = [{"load": 1.5}, {"steal": 0.5, "load": 0.0}, {}][number % 3]
+        samples = {} if number % 2 else {"throughput": 1000.0 + number}
+        status = Status.DNR if number % 2 else Status.OK
+        return replace(one, noise=noise, samples=samples, status=status, host=None)
+
+    results = replace(
+        results, trials=tuple(told(number, one) for number, one in enumerate(results.trials))
+    )
+    data, trials = stored(Pages(describe(results)).report({}))
+    assert len(trials) > 3
+    for number, (trial, one) in enumerate(zip(results.trials, trials, strict=True)):
+        assert data["cells"][one["cell"]]["id"] == trial.cell
+        assert (one["block"], one["slot"]) == (trial.block, trial.slot)
+        assert one["status"] == trial.status
+        assert one["samples"][0] == ("" if number % 2 else f"{1000 + number:,}")
+        assert one["readings"] == [{"load": "1.50"}, {"stolen": "50 %"}, {}][number % 3]
+
+
+def test_a_text_with_what_parts_texts_stays_whole(tmp_path):
+    begun = iter("a;b" if number % 2 else f"c{number};;" for number in range(99))
+    expected = []
+
+    def change(one):
+        expected.append(next(begun))
+        return replace(one, started_at=expected[-1], reason="x;y", instance=";")
+
+    _, trials = stored(Pages(describe(small(tmp_path, change))).report({}))
+    assert [one["started"] for one in trials] == expected
+    assert {(one["reason"], one["instance"]) for one in trials} == {("x;y", ";")}
+    _, trials = stored(
+        Pages(describe(small(tmp_path, lambda one: replace(one, started_at="a;b")))).report({})
+    )
+    assert {one["started"] for one in trials} == {"a;b"}
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]", '{"argv": 1}', "\xff", '{"argv": ["\\udc80"]}'])
 def test_a_damaged_command_is_no_command(tmp_path, damaged):
     results = small(tmp_path)
     raw = tmp_path / "raw" / raw_name(results.trials[0])
     raw.mkdir(parents=True)
     (raw / "command.json").write_bytes(damaged.encode("latin-1"))
-    _, trials = stored(page(describe(results), {}))
+    _, trials = stored(Pages(describe(results)).report({}))
     assert trials[0]["command"] == ""
 
 
 def test_no_text_of_a_trial_leaves_its_json(tmp_path):
     change = {"reason": EVIL, "instance": EVIL, "warnings": (EVIL,), "cpuset": EVIL}
-    text = page(describe(small(tmp_path, lambda one: replace(one, **change))), {})
+    text = Pages(describe(small(tmp_path, lambda one: replace(one, **change)))).report({})
     _, trials = stored(text)
     assert {one["reason"] for one in trials} == {EVIL}
     assert text.count("<script") == 2
@@ -150,10 +204,10 @@ def test_a_name_of_an_instance_leads_nowhere_else(tmp_path):
     secret.mkdir()
     (secret / "stdout").touch()
     results = small(tmp_path / "results", lambda one: replace(one, instance="/../../../secret"))
-    text = page(describe(results), {})
+    text = Pages(describe(results)).report({})
     _, trials = stored(text)
     assert all(one["files"] == [] for one in trials)
-    assert not any("/" in one["raw"] for one in trials)
+    assert all(one["raw"] == "" for one in trials)
     assert not re.search(r'href="[^"]*secret', text)
 
 
@@ -162,7 +216,7 @@ def test_a_value_beyond_all_bounds_and_a_long_text_are_written(tmp_path):
         tmp_path,
         lambda one: replace(one, samples={"throughput": float("inf")}, reason="x" * 9999),
     )
-    _, trials = stored(page(describe(results), {}))
+    _, trials = stored(Pages(describe(results)).report({}))
     assert trials[0]["samples"][0] == "∞"
     assert trials[0]["samples"][1] == ""
     assert trials[0]["reason"] == f"{'x' * MAX_TEXT} […]"
@@ -173,8 +227,9 @@ def test_links_lead_from_where_the_report_is_written_to_the_results(tmp_path):
     assert way(found, None) == ""
     assert way(found, tmp_path / "some results") == ""
     assert way(found, tmp_path / "reports" / "one") == "../../some%20results/"
-    (name, text), *rest = pages(found, {}, tmp_path)
-    assert (name, rest) == ("report.html", [])
+    pages = Pages(found, tmp_path)
+    assert list(pages.of_trials()) == []
+    text = pages.report({})
     assert 'href="some%20results/trials.jsonl"' in text
 
 
@@ -182,7 +237,8 @@ def test_links_lead_from_where_the_report_is_written_to_the_results(tmp_path):
 def test_what_is_too_much_for_one_file_is_beside_it(tmp_path, monkeypatch, bound):
     monkeypatch.setattr(f"tare.report.trials_page.{bound}", 5)
     found = describe(small(tmp_path))
-    (_, text), *beside = pages(found, {})
+    pages = Pages(found)
+    beside, text = list(pages.of_trials()), pages.report({})
     cells = [one.id for one in found.plan.cells]
     assert [name for name, _ in beside] == [f"report-trials/{one}.html" for one in cells]
     assert 'id="trials-data"' not in text
@@ -223,10 +279,20 @@ def test_every_file_beside_the_page_is_linked_and_every_link_leads_to_one(tmp_pa
 
 
 def test_the_page_allows_its_own_script_and_no_other(tmp_path):
-    text = page(describe(small(tmp_path)), {})
+    text = Pages(describe(small(tmp_path))).report({})
     script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}';" in text
     assert "default-src 'none'" in text
     assert "innerHTML" not in script
     assert not re.search(r"fetch\(|XMLHttp|localStorage|eval\(|document\.cookie|import\(", script)
+
+
+def test_output_that_was_stored_after_the_others_was_read_is_found(tmp_path):
+    results = small(tmp_path)
+    raw = tmp_path / "raw" / raw_name(results.trials[0])
+    raw.mkdir(parents=True)
+    (raw / "command.json").write_text('{"argv": ["fio", "a b"]}')
+    _, trials = stored(Pages(replace(describe(results), read_raw=dict)).report({}))
+    assert (trials[0]["files"], trials[0]["command"]) == (["command.json"], "fio 'a b'")
+    assert not trials[1]["files"]

@@ -1,7 +1,5 @@
 """What samples say over a trial's time: in charts, in the page, and where something is missing."""
 
-import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,7 @@ from tare.model import Kind, Status
 from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.figures import figures
-from tare.report.figures.lanes import at
+from tare.report.figures.lanes import at, share_of
 from tare.report.figures.stacks import (
     ALL,
     FILES,
@@ -29,10 +27,12 @@ from tare.report.figures.stacks import (
     cpu_stack,
     memory_stack,
 )
-from tare.report.html import page, pages
+from tare.report.html import Pages
 from tare.report.render import WIDE, Drawing
+from tare.report.sampled_rows import NAMES, Readings, identity
 from tare.report.threats import threats
-from tare.report.timelines import MAX_STEPS, NAMES, Readings, identity
+from tare.report.timeline_texts import MAX_STEPS, bounding
+from tare.report.timelines import tell
 from tare.report.trials_page import MAX_BYTES, MAX_TRIALS
 from tare.stats.spans import LEAST_SPAN_S, spans, steps
 from tare.store import load, samples
@@ -40,6 +40,7 @@ from tare.store.samples import SCHEMA
 from unit.drawing import assert_drawable
 from unit.invented import HOSTILE, names
 from unit.makers import make_cell, make_plan, make_trial, store, store_samples
+from unit.test_report_page import stored
 
 MIB = 2**20
 
@@ -155,13 +156,11 @@ def test_of_many_readings_no_more_steps_are_made_than_asked_for(count):
 # ---- the reader
 
 
-def test_a_file_is_read_by_columns_where_it_has_what_is_asked_for(tmp_path):
+def test_a_file_is_read_by_columns(tmp_path):
     study(tmp_path, blocks=1)
     (path,) = samples.files(tmp_path)
     rows = samples.table(path).to_pylist()
     assert rows == pq.read_table(path).to_pylist()
-    assert samples.table(path, having="layer").to_pylist() == rows
-    assert samples.table(path, having="work") is None
 
 
 def test_a_damaged_file_is_an_error_by_columns_too(tmp_path):
@@ -300,7 +299,7 @@ def test_damaged_samples_are_one_threat_and_no_crash(tmp_path):
     assert drawn(found) == {}
     (said,) = [one for one in threats(found) if "imeline" in one]
     assert said.startswith(f"Timelines are not drawn of all trials: {path} is damaged")
-    assert "Timelines are not drawn of all trials" in page(found, {})
+    assert "Timelines are not drawn of all trials" in Pages(found).report({})
 
 
 def test_one_damaged_file_takes_no_timeline_of_the_others_away(tmp_path):
@@ -312,6 +311,56 @@ def test_one_damaged_file_takes_no_timeline_of_the_others_away(tmp_path):
     found = describe(results).timelines
     assert (found.texts, found.typical.keys()) == (whole.texts, whole.typical.keys())
     assert f"{path} is damaged" in found.damage
+
+
+def test_every_text_is_of_its_own_trial_over_many_files(tmp_path, monkeypatch):
+    cell = make_cell("host")
+    blocks = range(7)
+    told = [
+        (make_trial(cell, block, samples={"time": 1.0}), busy((0.0, 1.0 + block, 2.0 + block)))
+        for block in blocks
+    ]
+    results = results_of(tmp_path, told[:1], make_plan(cell))
+    for one in told[1:]:
+        store_samples(tmp_path, one)  # a file each, as that of a session of its own
+    (tmp_path / "samples/000003.parquet").write_bytes(b"PAR1 torn")
+    monkeypatch.setattr("tare.report.timelines._READINGS", 2 * 3 * 5)  # two files at once
+    found = tell(results.folder)
+    assert [path.name[5] for path, _ in found.files] == list("012456")
+    assert [who[1] for _, whose in found.files for who in whose] == [0, 1, 2, 4, 5, 6]
+    assert [int(text.split("|")[0]) for text in found.texts] == [2000, 3000, 4000, 6000, 7000, 8000]
+    assert found.courses == []
+    assert "000003.parquet is damaged" in found.damage
+
+
+def test_steps_of_many_trials_at_once_are_those_of_each():
+    rng = np.random.default_rng(5)
+    some = [
+        np.cumsum(rng.choice([0.0, 0.02, 0.05, 0.050000001, 0.3, 2.0], count))
+        for count in (1, 2, 3, 3, 30, 31, 32, 61, 1000, 2, 1)
+        for _ in range(20)
+    ]
+    ends = np.cumsum([len(one) for one in some])
+    begins = ends - [len(one) for one in some]
+    expected = [
+        begin + at
+        for begin, one in zip(begins, some, strict=True)
+        for at in steps(one.tolist(), MAX_STEPS)
+    ]
+    assert bounding(np.concatenate(some), begins, ends).tolist() == expected
+
+
+def test_a_typical_trial_is_read_when_it_is_asked_for(tmp_path):
+    results = study(tmp_path)
+    found = describe(results).timelines
+    (path,) = samples.files(tmp_path)
+    cells = [one.id for one in results.plan.cells]
+    assert list(found.typical) == cells
+    assert len(found.typical) == len(cells)
+    path.write_bytes(b"PAR1 torn")
+    assert cells[0] in found.typical
+    with pytest.raises(ResultsError, match="is damaged"):
+        found.typical[cells[0]]
 
 
 # ---- what is stacked
@@ -428,7 +477,7 @@ def test_a_platform_without_numbers_or_without_samples_says_so(tmp_path):
     found = describe(results_of(tmp_path, told, make_plan(*cells)))
     assert notes(drawn(found)["cpu-01"]) == [
         "block 0, slot 0, 2 s",
-        "block 2, slot 0, 1 min 0 s, dnr",
+        "dnr: block 2, slot 0, 1 min 0 s",
         "unavailable: no samples",
         "no samples of its trials",
         "not run: no samples",
@@ -448,7 +497,7 @@ def test_what_a_host_does_not_tell_is_in_the_caption(tmp_path):
     both = drawn(found)
     assert both["cpu-01"].caption.endswith("Not told: stolen time (not here: /proc/stat).")
     assert f"on host/docker: what of it is of files ({HOSTILE})" in both["memory-01"].caption
-    text = page(found, {name: Drawing(one, "", "") for name, one in both.items()})
+    text = Pages(found).report({name: Drawing(one, "", "") for name, one in both.items()})
     assert HOSTILE not in text
     assert "CPU time over a trial" in text
 
@@ -464,20 +513,56 @@ def test_timelines_can_be_drawn_at_both_widths_in_colours_that_have_a_dark_one(t
 # ---- the page
 
 
-def stored(text):
-    data = json.loads(re.search(r'id="trials-data">(.*?)</script>', text, re.DOTALL)[1])
-    return [dict(zip(data["fields"], one, strict=True))["timeline"] for one in data["trials"]]
+def timelines(text):
+    _, trials = stored(text)
+    return [one["timeline"] for one in trials]
 
 
 def test_every_trial_of_the_page_has_its_timeline(tmp_path):
     results = study(tmp_path)
     expected = ["2000|0,500,1000|50,100|100,125|2048|500,1000,500"] * len(results.trials)
-    assert stored(page(describe(results), {})) == expected
+    assert timelines(Pages(describe(results)).report({})) == expected
 
 
 def test_pages_beside_the_page_have_them_too(tmp_path, monkeypatch):
     monkeypatch.setattr("tare.report.trials_page.MAX_TRIALS", 3)
-    (_, _), *beside = pages(describe(study(tmp_path)), {})
+    beside = list(Pages(describe(study(tmp_path))).of_trials())
     assert len(beside) == 2
     for _, text in beside:
-        assert stored(text) == ["2000|0,500,1000|50,100|100,125|2048|500,1000,500"] * 3
+        assert timelines(text) == ["2000|0,500,1000|50,100|100,125|2048|500,1000,500"] * 3
+
+
+def inside(figure):
+    """The line of the machine inside in the last lane: when and how high, of a lane's height."""
+    layers = [
+        one for one in figure.draw(WIDE)["layer"] if one.get("mark", {}).get("type") == "line"
+    ]
+    return [(one["x"], one["y"]) for layer in layers for one in layer["data"]["values"]]
+
+
+def test_what_a_machine_says_of_itself_is_a_line_over_what_its_layer_took(tmp_path):
+    machine = {
+        "machine_cpu_user_s": (5.0, 5.0, 6.0),
+        "machine_cpu_system_s": (1.0, 1.0, 1.5),
+        "machine_cpu_guest_s": (0.0, 0.0, 0.0),
+        "machine_memory_used_bytes": (MIB, MIB, 2 * MIB),
+    }
+    found = describe(study(tmp_path, platforms=("host",), some=lambda: busy(**machine)))
+    cpu, memory = drawn(found).values()
+    foot, top = (at(0, share_of(value, [0, 1, 2], log=False)) for value in (0.0, 1.5))
+    assert inside(cpu) == [(0.0, foot), (1.0, top), (2.0, top)]  # idle is a line too, at 0
+    assert inside(memory)[-1][1] < inside(memory)[0][1]
+    assert all("machine inside" in one.caption for one in (cpu, memory))
+
+
+def test_a_stack_without_a_kernel_of_its_own_has_no_line_and_lacks_none(tmp_path):
+    cpu, memory = drawn(describe(study(tmp_path))).values()
+    assert not inside(cpu) + inside(memory)
+    assert "inside" not in cpu.caption + memory.caption
+
+
+def test_why_a_machine_does_not_tell_is_in_the_caption(tmp_path):
+    gone = {f"machine_{name}": "it has no perl" for name in ("cpu_user_s", "memory_used_bytes")}
+    cpu, memory = drawn(describe(study(tmp_path, some=lambda: busy(**gone)))).values()
+    assert "the kernel inside (it has no perl)" in cpu.caption
+    assert "the kernel inside (it has no perl)" in memory.caption

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -14,8 +13,9 @@ from tare.published.beside import Ours
 from tare.published.rows import source
 from tare.redrawn import figures, undrawn
 from tare.report.figures.figure import Figure
-from tare.report.render import PHONE, WIDE, inline, svg
+from tare.report.render import PHONE, WIDE, inline
 from tare.report.theme import dark_rules, page_colours
+from tare.report.vega import svg, write_figure
 
 
 def write(study: str, into: Path, ours: Ours | None) -> list[Path]:
@@ -31,22 +31,13 @@ def write(study: str, into: Path, ours: Ours | None) -> list[Path]:
                 for one in drawn
             ]
             for figure, (wide, phone) in sheets:
-                files += _files(into / figure.name, wide.result())
+                files += write_figure(wide.result(), into / figure.name)
                 charts.append(_chart(figure, wide.result(), phone.result()))
         page = into / f"{study}.html"
         page.write_text(_page(study, charts, ours), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{into}: the figures cannot be written: {error}") from error
     return [page, *files]
-
-
-def _files(path: Path, drawn: str) -> list[Path]:
-    # Not by with_suffix, for a name may have a full stop in it.
-    files = [path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png", "pdf")]
-    files[0].write_text(drawn, encoding="utf-8")
-    files[1].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
-    files[2].write_bytes(vl_convert.svg_to_pdf(drawn))
-    return files
 
 
 def _chart(figure: Figure, wide: str, phone: str) -> dict[str, str]:

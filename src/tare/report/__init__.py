@@ -12,20 +12,30 @@ from tare.report.tables import as_json
 from tare.report.terminal import show
 from tare.store import Results
 
-__all__ = ["Findings", "as_json", "describe", "show", "write_report"]
+__all__ = ["Findings", "as_json", "describe", "read_and_report", "show", "write_report"]
 
 
 def write_report(results: Results, into: Path) -> list[Path]:
     """Write the page, results.csv, .md and .tex, explanations.csv, and figures/*; list them."""
     # Here, because templates and charts take longer to import than `tare show` has.
-    from concurrent.futures.process import BrokenProcessPool
-
     from tare.report.render import write
 
+    return write(results, into)
+
+
+def read_and_report(folder: Path, into: Path) -> list[Path]:
+    """Read results and write their report; of many trials in much less time than apart.
+
+    ResultsError where they cannot be read, or a process that draws is killed.
+    """
+    from concurrent.futures.process import BrokenProcessPool
+
+    from tare.report.render import read_and_write
+
     try:
-        return write(results, into)
+        return read_and_write(folder, into)
     except BrokenProcessPool as error:
         raise ResultsError(
             "a process that draws figures was killed, perhaps for want of memory; the trials are "
-            f"untouched: make memory free, then tare report {results.folder}"
+            f"untouched: make memory free, then tare report {folder}"
         ) from error

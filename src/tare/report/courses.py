@@ -12,15 +12,11 @@ from typing import Any
 from tare.errors import ResultsError
 from tare.model import Cell, Trial
 from tare.report.findings import Findings, Group
-from tare.report.timelines import Identity, identity
+from tare.report.sampled_rows import Identity, identity
+from tare.report.timelines import rows_of
 
-WORK = "work"
-"""The source of samples that were in the output of a workload's tool."""
 MAX_OTHERS = 5
 """So many trials of a platform are drawn beside that of its median."""
-
-IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")
-"""The columns that say whose a row is, as in tare.report.timelines.Identity."""
 
 Points = Sequence[tuple[float, float]]
 """Seconds since the tool began to measure, each with the value of the time before it."""
@@ -39,49 +35,31 @@ def gather(found: Findings, groups: Sequence[Group]) -> Mapping[Identity, Told]:
 
     Nor of those in damaged files, which the report says with its timelines.
     """
-    folder = found.results.folder
+    files = found.timelines.courses
+    if not files:
+        return {}
     cells = [cell for group in groups for cell in group.cells]
     wanted = {identity(one) for cell in cells for one in chosen(found, cell)}
-    if not wanted or not (folder / "samples").is_dir():
-        return {}
     points: dict[Identity, dict[str, Points]] = {}
     reasons: dict[Identity, str] = {}
-    for whose, row in _rows(folder, wanted):
-        both = zip(row["time_s"], row["value"], strict=True)
-        known = [one for one in both if all(map(math.isfinite, one))]
-        points.setdefault(whose, {}).update({row["name"]: known} if known else {})
-        reasons[whose] = reasons.get(whose) or row["reason"]
-    return {whose: Told(some, reasons[whose]) for whose, some in points.items()}
+    for path, whose in files:
+        if wanted.isdisjoint(whose):
+            continue
+        for who, row in _rows(path, wanted):
+            both = zip(row["time_s"], row["value"], strict=True)
+            known = [one for one in both if all(map(math.isfinite, one))]
+            points.setdefault(who, {}).update({row["name"]: known} if known else {})
+            reasons[who] = reasons.get(who) or row["reason"]
+    return {who: Told(some, reasons[who]) for who, some in points.items()}
 
 
-def _rows(
-    folder: Path, wanted: Collection[Identity]
-) -> Iterator[tuple[Identity, Mapping[str, Any]]]:
-    """Read what the tools of some trials told, and whose it is."""
-    import pyarrow.compute as pc  # only here: it takes long, and many studies have no samples
-
-    for table in _tables(folder):
-        told = table.filter(pc.equal(table["source"], WORK))
-        whose = list(zip(*(told[name].to_pylist() for name in IDENTITY), strict=True))
-        places = [place for place, one in enumerate(whose) if one in wanted]
-        if places:
-            for place, row in zip(places, told.take(places).to_pylist(), strict=True):
-                yield whose[place], row
-
-
-def _tables(folder: Path) -> Iterator[Any]:
-    """Read the files in which any tool told anything."""
-    from tare.store import samples
-
-    try:
-        files = samples.files(folder)
-    except ResultsError:
-        return
-    for path in files:
-        with suppress(ResultsError):
-            table = samples.table(path, having=WORK)
-            if table is not None:
-                yield table
+def _rows(path: Path, wanted: Collection[Identity]) -> Iterator[tuple[Identity, Mapping[str, Any]]]:
+    """Read what the tools of some trials told in a file, and whose it is."""
+    with suppress(ResultsError):
+        rows = rows_of(path)
+        here = [place for place, who in enumerate(rows.trials) if who in wanted]
+        for place, row in rows.courses(here):
+            yield rows.trials[place], row
 
 
 def chosen(found: Findings, cell: Cell) -> list[Trial]:

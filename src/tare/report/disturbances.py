@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING
 
-from tare.model import Kind, Status
+import numpy as np
+
+from tare.model import Kind, Status, Trial
 from tare.report.numbers import NONE, plain, share_text
+from tare.stats.signed_rank import Array
 
 if TYPE_CHECKING:
     from tare.report.findings import Findings
@@ -45,25 +47,24 @@ class Disturbances:
 def disturbances(found: Findings) -> Disturbances | None:
     """Gather what was read during the measured trials; None if nothing was."""
     platforms = {cell.id: cell.platform for cell in found.plan.cells}
-    # Of what this host cannot run nothing was measured that could have been disturbed.
-    trials = [
-        one
-        for one in found.results.trials
-        if one.kind is Kind.MEASURED and one.status is not Status.UNAVAILABLE
-    ]
-    seen = {name for one in trials for name in one.noise}
+    trials = [one for one in found.results.trials if _was_measured(one)]
+    seen = set[str]().union(*(one.noise for one in trials))
     suspect = [one for one in trials if one.status is Status.SUSPECT]
     if not seen and not suspect:
         return None
     told = [name for name in COLUMNS if name in seen]
+    of_each: dict[str, list[int]] = {platform: [] for platform in found.platforms}
+    for at, one in enumerate(found.results.trials):
+        if one.cell in platforms and _was_measured(one):
+            of_each[platforms[one.cell]].append(at)
     rows = []
-    for platform in found.platforms:
-        own = [one for one in trials if platforms.get(one.cell) == platform]
-        if own:
+    for platform, places in of_each.items():
+        if places:
+            own = [found.results.trials[at] for at in places]
             bad = sum(one.status is Status.SUSPECT for one in own)
             again = sum(one.repeat > 0 for one in own)
-            spread = [_spread(name, [one.noise for one in own]) for name in told]
             counted = (f"{len(own):,}", share_text(bad / len(own)), f"{again:,}")
+            spread = [_spread(name, found.noise[name][places]) for name in told]
             rows.append((platform, *counted, *spread))
     reasons = merged(why for one in suspect for why in one.reason.split("; "))
     return Disturbances(
@@ -96,11 +97,16 @@ def _range(numbers: Sequence[str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _spread(name: str, noise: Sequence[Mapping[str, float]]) -> str:
+def _was_measured(trial: Trial) -> bool:
+    """Whether a trial could have been disturbed; what this host cannot run could not."""
+    return trial.kind is Kind.MEASURED and trial.status is not Status.UNAVAILABLE
+
+
+def _spread(name: str, column: Array) -> str:
     """Give the median, and what is farthest from undisturbed: for the clock rate that is least."""
-    known = [one[name] for one in noise if name in one]
-    if not known:
+    told = column[~np.isnan(column)]
+    if not len(told):
         return NONE
-    far = min(known) if name == "frequency_ratio" else max(known)
-    middle, farthest = (f"{plain(100 * share, 2)}" for share in (median(known), far))
+    far = told.min() if name == "frequency_ratio" else told.max()
+    middle, farthest = (f"{plain(100 * float(share), 2)}" for share in (np.median(told), far))
     return f"{middle} | {farthest} %"

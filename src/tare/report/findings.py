@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, median
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,19 +22,20 @@ from tare.compare import (
     explanations,
     other_tests,
 )
+from tare.compare.by_name import by_name
+from tare.compare.columns import has_numbers
 from tare.compare.pairing import group
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, Unit
 from tare.report.disturbances import merged
+from tare.report.host_use import DiskUse, Usage, disk_use, overhead, usage
 from tare.report.numbers import bytes_text, plain
+from tare.report.raw_output import RawOutput, read_raw
 from tare.stats.sequential import Verdict
 from tare.stats.signed_rank import Array
 from tare.store import Results
 
 if TYPE_CHECKING:
     from tare.report.timelines import Texts, Timelines
-
-OVERHEAD_PHASES = ("resume", "settle", "jitter", "setup", "parse", "pause", "store")
-"""What Tare itself does around a command, in the order in which it does it."""
 
 LOST = {"loss": "lost", "failed": "failed"}
 """Metrics that say what part of a workload's traffic did not come to its end, and the word."""
@@ -61,38 +62,14 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Usage:
-    """What a cell's trials cost on the host: medians over its measured trials with numbers.
-
-    ``run_delay_share`` is the part of the time in which a thread wanted a CPU and had none.
-    """
-
-    cpu_s: float
-    run_delay_share: float
-    coverage: float
-
-
-@dataclass(frozen=True)
-class DiskUse:
-    """What the host saw of its disks during a cell's trials: medians over those with numbers.
-
-    ``busy_share`` is the part of the time in which the busiest disk had a request in hand, for
-    whomever; ``pressure`` that in which some task of the host waited for I/O (``psi_io_some``).
-    Either is None if no trial has it; disks are read for work on files only.
-    """
-
-    busy_share: float | None
-    pressure: float | None
-
-
-@dataclass(frozen=True)
 class Findings:
     """A study's results with everything that was computed from them."""
 
     results: Results
     comparisons: Comparisons
     read_texts: Callable[[], Texts] | None = None
-    """Gives what another process reads of the samples; without one this reads them."""
+    read_raw: Callable[[], Mapping[str, RawOutput]] | None = None
+    """Either gives what another process reads meanwhile; without one this reads it."""
 
     @property
     def plan(self) -> Plan:
@@ -133,11 +110,17 @@ class Findings:
     @cached_property
     def measured(self) -> Mapping[str, Sequence[Trial]]:
         """Those trials of each cell that have numbers that count."""
-        numbers = (Status.OK, Status.SUSPECT)
-        return {
-            cell: [one for one in trials if one.kind is Kind.MEASURED and one.status in numbers]
-            for cell, trials in self.trials.items()
-        }
+        trials = self.results.trials
+        return {cell: [trials[at] for at in places] for cell, places in self._measured_at.items()}
+
+    @cached_property
+    def _measured_at(self) -> Mapping[str, Sequence[int]]:
+        """Where among all trials they are."""
+        places: dict[str, list[int]] = {cell.id: [] for cell in self.plan.cells}
+        for at, trial in enumerate(self.results.trials):
+            if trial.kind is Kind.MEASURED and has_numbers(trial):
+                places.get(trial.cell, []).append(at)
+        return places
 
     def values(self, cell: Cell, metric: Metric) -> Array:
         """Give the finite values of a metric of a cell's measured trials, in their order."""
@@ -193,27 +176,18 @@ class Findings:
     @cached_property
     def usage(self) -> Mapping[str, Usage]:
         """What the cells cost on the host, by their ids, where it was read."""
-        found = {}
-        for cell, trials in self.measured.items():
-            costs = [one.host for one in trials if one.host is not None]
-            if costs:
-                wanted = [(one.run_delay_s, one.cpu_s + one.run_delay_s) for one in costs]
-                found[cell] = Usage(
-                    median(one.all_cpu_s for one in costs),
-                    median(delay / total if total > 0 else 0.0 for delay, total in wanted),
-                    median(one.coverage for one in costs),
-                )
-        return found
+        found = {cell: usage(trials) for cell, trials in self.measured.items()}
+        return {cell: one for cell, one in found.items() if one is not None}
 
     @cached_property
     def disk_use(self) -> Mapping[str, DiskUse]:
         """How busy the host's disks were with each cell, by its id."""
-        return {
-            cell: DiskUse(
-                _median_noise("disk_busy_share", trials), _median_noise("psi_io_some", trials)
-            )
-            for cell, trials in self.measured.items()
-        }
+        return {cell: disk_use(self.noise, at) for cell, at in self._measured_at.items()}
+
+    @cached_property
+    def noise(self) -> Mapping[str, Array]:
+        """What else the host did, by name: a number for each trial, NaN where it was not read."""
+        return by_name([one.noise for one in self.results.trials])
 
     @cached_property
     def lost(self) -> Mapping[str, Mapping[str, float]]:
@@ -248,6 +222,11 @@ class Findings:
         return gather(self)
 
     @cached_property
+    def raw(self) -> Mapping[str, RawOutput]:
+        """What is stored of each trial's raw output, by the name of its folder."""
+        return self.read_raw() if self.read_raw else read_raw(self.results.folder)
+
+    @cached_property
     def notes(self) -> Mapping[str, tuple[str, ...]]:
         """What trials of a cell warn of, by the cell's id; each kind once, with its number."""
         notes = {}
@@ -279,11 +258,17 @@ class Findings:
     @cached_property
     def overhead_s(self) -> Mapping[str, Mapping[str, float]]:
         """Tare's own time around a trial by platform: median of each phase, and of their sum."""
-        by_platform: dict[str, list[Trial]] = {}
+        trials = self.results.trials
+        told = by_name([one.phases_s for one in trials])
+        by_platform: dict[str, list[int]] = {}
         for cell in self.plan.cells:
-            trials = [one for one in self.measured[cell.id] if one.phases_s]
-            by_platform.setdefault(cell.platform, []).extend(trials)
-        return {name: _overhead(trials) for name, trials in by_platform.items() if trials}
+            places = [at for at in self._measured_at[cell.id] if trials[at].phases_s]
+            by_platform.setdefault(cell.platform, []).extend(places)
+        return {
+            name: overhead({phase: column[places] for phase, column in told.items()})
+            for name, places in by_platform.items()
+            if places
+        }
 
 
 def describe(results: Results) -> Findings:
@@ -323,11 +308,6 @@ def _value(name: str, value: object) -> str:
     return str(value)
 
 
-def _median_noise(name: str, trials: Sequence[Trial]) -> float | None:
-    known = [one.noise[name] for one in trials if name in one.noise]
-    return median(known) if known else None
-
-
 def _names(keys: Sequence[tuple[str, Params, Limits]]) -> list[str]:
     """Name each group by its workload and by what differs among the groups of that workload."""
     many_limits = len({limits for _, _, limits in keys}) > 1
@@ -342,13 +322,3 @@ def _names(keys: Sequence[tuple[str, Params, Limits]]) -> list[str]:
         parts += [limits_text(limits)] if many_limits else []
         names.append(" · ".join([workload, *parts]))
     return names
-
-
-def _overhead(trials: Sequence[Trial]) -> Mapping[str, float]:
-    present = [name for name in OVERHEAD_PHASES if any(name in one.phases_s for one in trials)]
-    medians = {
-        name: median(one.phases_s[name] for one in trials if name in one.phases_s)
-        for name in present
-    }
-    sums = [sum(one.phases_s.values()) - one.phases_s.get("command", 0.0) for one in trials]
-    return {**medians, "all": median(sums), "trials": len(trials)}

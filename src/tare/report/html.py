@@ -23,7 +23,8 @@ from tare.report.disturbances import disturbances
 from tare.report.explanations import CAUTION, explained, has_counters, slower
 from tare.report.facts import facts, limit_rows, mismatch_rows, noise, selftest, version
 from tare.report.figures import drawn
-from tare.report.findings import OVERHEAD_PHASES, Findings, Group, platform_text
+from tare.report.findings import Findings, Group, platform_text
+from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.numbers import NONE
 from tare.report.summary import three_sentences
 from tare.report.theme import dark_rules, page_colours
@@ -50,33 +51,35 @@ _CHARTS_OF_A_WORKLOAD = {
 """Charts that are opened on demand, by the beginning of their names, and what that says."""
 
 
-def pages(
-    found: Findings, drawings: Mapping[str, Drawing], into: Path | None = None
-) -> Iterator[tuple[str, str]]:
-    """Make the page and, for a large study, those of each cell's trials beside it.
+class Pages:
+    """The pages of a study: that of the report, and of a large study those of each cell's trials.
 
-    Gives each page's path below the folder that it is written to, and its text. ``into`` is that
-    folder, if it is not that of the results: links lead from there to the raw output.
+    ``into`` is the folder that they are written to, if it is not that of the results: links lead
+    from there to the raw output.
     """
-    drill = drill_down(found, into)
-    yield "report.html", _report(found, drawings, drill)
-    if drill.embedded is not None:
-        return
-    template, frame = _environment().get_template("trials.html"), _frame()
-    for cell, data in cell_pages(found, drill.results):
-        about = {
-            "study": found.plan.study,
-            "platform": platform_text(cell),
-            "workload": found.group_names[cell.id],
-            "results": f"../{drill.results}",
-            "data": Markup(data),  # noqa: S704 - escaped by its maker
-        }
-        yield f"{FOLDER}/{cell.id}.html", template.render(frame, **about)
 
+    def __init__(self, found: Findings, into: Path | None = None) -> None:
+        self._found = found
+        self._drill = drill_down(found, into)
 
-def page(found: Findings, drawings: Mapping[str, Drawing], into: Path | None = None) -> str:
-    """Make the page alone; it loads nothing."""
-    return _report(found, drawings, drill_down(found, into))
+    def of_trials(self) -> Iterator[tuple[str, str]]:
+        """Make those beside the report, each with its path below the folder."""
+        if self._drill.embedded is not None:
+            return
+        template, frame = _environment().get_template("trials.html"), _frame()
+        for cell, data in cell_pages(self._found, self._drill.results):
+            about = {
+                "study": self._found.plan.study,
+                "platform": platform_text(cell),
+                "workload": self._found.group_names[cell.id],
+                "results": f"../{self._drill.results}",
+                "data": Markup(data),  # noqa: S704 - escaped by its maker
+            }
+            yield f"{FOLDER}/{cell.id}.html", template.render(frame, **about)
+
+    def report(self, drawings: Mapping[str, Drawing]) -> str:
+        """Make that of the report; it loads nothing."""
+        return _report(self._found, drawings, self._drill)
 
 
 def _environment() -> Environment:

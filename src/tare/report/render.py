@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import signal
-from collections.abc import Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event
-
-import vl_convert
 
 from tare.report.explanations import write_explanations
 from tare.report.exports import write_latex, write_markdown
 from tare.report.figures import Figure, figures
 from tare.report.figures.figure import Spec
 from tare.report.findings import Findings, describe
-from tare.report.html import pages
+from tare.report.html import Pages
+from tare.report.raw_output import read_raw
 from tare.report.tables import write_csv
 from tare.report.timelines import tell
-from tare.report.trials_page import FOLDER, MAX_TRIALS
-from tare.store import Results
+from tare.report.trials_page import FOLDER
+from tare.report.vega import is_awake, svg, write_figure
+from tare.store import Results, load
 
 WIDE, PHONE = 940, 350
 """Widths of a chart in the page in pixels; the wide one is also that of the files."""
+LARGE_BYTES = 10_000_000
+"""Trials that take more are drawn by processes; so large are those of ten thousand or fewer."""
 
-_VEGA_LITE = "5.21"
-_awake = Event()
-"""Whether Vega has drawn in this process."""
 _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
 _OURS = re.compile(
     r"(forest|heat|attribution|"
@@ -55,30 +54,53 @@ class Drawing:
 
 
 def write(results: Results, into: Path) -> list[Path]:
-    """Write all files, those of the charts over those of an earlier report."""
-    folder = into / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        if _OURS.fullmatch(old.name):
-            old.unlink()
-    # Vega takes half a second to wake up.
-    with _artists(results) as artists:
-        told = artists.submit(tell, results.folder)
-        artists.submit(svg, _NOTHING)
-        found = replace(describe(results), read_texts=told.result)
-        drawn = [
-            (
-                figure,
-                artists.submit(_files, folder / figure.name, figure.draw(WIDE)),
-                artists.submit(svg, figure.draw(PHONE)),
-            )
-            for figure in figures(found)
-        ]
+    """Write all files, those of the charts over those of an earlier report; threads draw."""
+    return _write(ThreadPoolExecutor(2), results.folder, lambda: results, into)
+
+
+def read_and_write(folder: Path, into: Path) -> list[Path]:
+    """Read results and write all files; processes draw what is large.
+
+    They are made of this process before it has much memory, and none has to copy it.
+    """
+    return _write(_artists(folder), folder, lambda: load(folder), into)
+
+
+def _artists(folder: Path) -> Executor:
+    """Give who draws: processes beside this one where this one has much to do itself.
+
+    Vega draws in a thread of its own, but what is drawn becomes files under Python's lock. Where it
+    is awake already, a process made of this one would wait for that thread, which it does not have.
+    """
+    trials = folder / "trials.jsonl"
+    if is_awake() or not trials.is_file() or trials.stat().st_size <= LARGE_BYTES:
+        return ThreadPoolExecutor(2)
+    return ProcessPoolExecutor(2, multiprocessing.get_context("fork"), _begin_to_draw)
+
+
+def _begin_to_draw() -> None:
+    """Leave interrupts to the command, which ends its artists, and the CPUs where it needs one.
+
+    It has the longest way to go; what is drawn is needed at its end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(5)
+
+
+def _write(artists: Executor, folder: Path, read: Callable[[], Results], into: Path) -> list[Path]:
+    with artists:
+        told = artists.submit(tell, folder)
+        stored = artists.submit(read_raw, folder)
+        artists.submit(svg, _NOTHING)  # Vega takes half a second to wake up
+        found = replace(describe(read()), read_texts=told.result, read_raw=stored.result)
+        drawn = _drawn(artists, found, into / "figures")
         written: list[Path] = []
         for name, export in _EXPORTS.items():
             export(found, into / name)
             written.append(into / name)
         written += write_explanations(found, into / "explanations.csv")
+        pages = Pages(found, into)
+        written += _write_beside(pages, into)
         drawings = {}
         for figure, wide, phone in drawn:
             text, paths = wide.result()
@@ -88,29 +110,36 @@ def write(results: Results, into: Path) -> list[Path]:
                 inline(text, figure, "wide"),
                 inline(phone.result(), figure, "phone"),
             )
-    return [*_pages(found, drawings, into), *written]
+    report = into / "report.html"
+    report.write_text(pages.report(drawings), encoding="utf-8")
+    return [report, *written]
 
 
-def _artists(results: Results) -> Executor:
-    """Give who draws: processes beside this one where this one has much to do itself.
+def _drawn(
+    artists: Executor, found: Findings, folder: Path
+) -> Sequence[tuple[Figure, Future[tuple[str, list[Path]]], Future[str]]]:
+    """Have all charts drawn; those of an earlier report go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if _OURS.fullmatch(old.name):
+            old.unlink()
+    return [
+        (
+            figure,
+            artists.submit(_files, folder / figure.name, figure.draw(WIDE)),
+            artists.submit(svg, figure.draw(PHONE)),
+        )
+        for figure in figures(found)
+    ]
 
-    Vega draws in a thread of its own, but what is drawn becomes files under Python's lock. Where it
-    is awake already, a process made of this one would wait for that thread, which it does not have.
-    """
-    if len(results.trials) <= MAX_TRIALS or _awake.is_set():
-        return ThreadPoolExecutor(2)
-    # An interrupt is for the command, which ends them.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    return ProcessPoolExecutor(2, multiprocessing.get_context("fork"), signal.signal, ignore)
 
-
-def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list[Path]:
-    """Write the page, and in a large study those of its trials beside it.
+def _write_beside(pages: Pages, into: Path) -> list[Path]:
+    """Write the pages of trials beside that of the report.
 
     Those that an earlier report wrote of other cells, or of more trials, do not stay.
     """
     paths = []
-    for name, text in pages(found, drawings, into):
+    for name, text in pages.of_trials():
         path = into / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -126,18 +155,7 @@ def _pages(found: Findings, drawings: Mapping[str, Drawing], into: Path) -> list
 def _files(path: Path, spec: Spec) -> tuple[str, list[Path]]:
     """Draw a chart and write it in every form; give the SVG, and what was written."""
     drawn = svg(spec)
-    files = [path.with_suffix(suffix) for suffix in (".svg", ".png", ".pdf")]
-    files[0].write_text(drawn, encoding="utf-8")
-    files[1].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
-    files[2].write_bytes(vl_convert.svg_to_pdf(drawn))
-    return drawn, files
-
-
-def svg(spec: Spec) -> str:
-    """Draw a chart; nothing is fetched."""
-    _awake.set()
-    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
-    return drawn
+    return drawn, write_figure(drawn, path)
 
 
 def inline(drawn: str, figure: Figure, variant: str) -> str:

@@ -1,17 +1,15 @@
-"""Trials as short lists of texts, which the page's script shows on demand.
+"""Trials as columns of texts, from which the page's script makes what is shown.
 
-Numbers are scaled and rounded here, so that the script only places texts. Lists stand for objects
-and equal texts are written once, so that ten thousand trials are a few megabytes.
+Numbers are scaled and rounded here, so that the script only places texts. What the trials of a
+cell have is written by columns, which are far fewer than trials, and equal texts are written once.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +19,8 @@ from tare.report.disturbances import COLUMNS
 from tare.report.facts import limit_rows
 from tare.report.findings import Findings, limits_text, params_text, platform_text
 from tare.report.numbers import Scale
-from tare.report.timelines import identity
+from tare.report.raw_output import raw_of
+from tare.report.sampled_rows import Identity
 from tare.store.writer import raw_name
 
 MAX_TEXT = 2_000
@@ -30,14 +29,16 @@ MAX_LIST = 100
 """So many warnings, or raw files, of one trial are listed."""
 
 FIELDS = (
-    *("cell", "block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings"),
-    *("started", "duration", "samples", "host", "noise", "cpus", "partner", "raw", "files"),
-    *("command", "timeline"),
+    *("block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings"),
+    *("started", "duration", "cpus", "partner", "raw", "files", "command", "timeline"),
 )
-"""What the places of a trial's list mean. ``cell`` is a place in the list of cells; those of
-``SHARED`` are places in the list of texts; ``noise`` is pairs of such a place and a text; what is
-in ``timeline`` says ``tare.report.timelines.Timelines``."""
+"""What the places of a cell's list of columns mean. A column is a list with a value for each trial,
+a text that has those of all between ``PARTED``, or anything else, which is the value of all.
+Values of ``SHARED`` are places in the list of texts; what is in ``timeline`` says
+``tare.report.timelines.Timelines``. A cell has more columns: one for each metric in ``samples``,
+and in ``readings`` pairs of the place of a text, which says what was read, and a column."""
 SHARED = ("kind", "status", "instance", "reason", "warnings", "cpus", "partner", "files", "command")
+PARTED = ";"
 
 _DIGITS = 6
 _NOISE = {
@@ -58,6 +59,13 @@ _HOST = {
     "foreign_cpu_s": "CPU time of other work on its CPUs",
     "foreign_delay_s": "delay by other work",
 }
+_cost = attrgetter(*_HOST)
+_READ = (
+    *("block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings", "partner"),
+    *("started_at", "duration_s", "samples", "host", "noise", "cpuset"),
+)
+_read = attrgetter(*_READ)
+_Write = Callable[[Sequence[float]], Sequence[str]]
 
 
 class Source:
@@ -65,48 +73,38 @@ class Source:
 
     def __init__(self, found: Findings) -> None:
         self.found = found
-        self.raw = found.results.folder / "raw"
-        self.stored = frozenset(_names(self.raw))
+        self.raw = found.raw
         self.timelines = found.timelines.texts
         self.scales = _scales(found)
         self.platforms = {str(row["platform"]): _platform(row) for row in limit_rows(found)}
 
     def content(self, cells: Sequence[Cell]) -> Mapping[str, object]:
-        """Gather the trials of some cells, in the order in which they ended."""
+        """Gather the trials of some cells; ``order`` says whose was the next that ended."""
         records = _Records(self)
         places = {cell.id: place for place, cell in enumerate(cells)}
         known = self.found.trials[cells[0].id] if len(cells) == 1 else self.found.results.trials
-        trials = [trial for trial in known if trial.cell in places]
-        numbers_of: list[list[int]] = [[] for _ in cells]
-        for number, trial in enumerate(trials):
-            numbers_of[places[trial.cell]].append(number)
-        rows: list[Sequence[object]] = [()] * len(trials)
-        for place, (cell, own) in enumerate(zip(cells, numbers_of, strict=True)):
-            made = records.trials(cell, place, [trials[number] for number in own])
-            for number, row in zip(own, made, strict=True):
-                rows[number] = row
         return {
             "fields": FIELDS,
             "shared": SHARED,
-            "cells": [records.cell(cell) for cell in cells],
+            "parted": PARTED,
+            "cells": [records.cell(cell, self.found.trials[cell.id]) for cell in cells],
+            "order": [places[trial.cell] for trial in known if trial.cell in places],
             "platforms": {cell.platform: self.platforms[cell.platform] for cell in cells},
-            "trials": rows,
             "texts": records.texts,
         }
 
 
 class _Records:
-    """Makes records of trials that share texts; by columns, for there are many."""
+    """Makes columns of trials that share texts."""
 
     def __init__(self, source: Source) -> None:
         self.found = source.found
         self.texts: list[object] = []
         self._places: dict[str | tuple[str, ...], int] = {}
-        self._raw, self._stored, self._scales = source.raw, source.stored, source.scales
-        self._timelines = source.timelines
+        self._raw, self._scales, self._timelines = source.raw, source.scales, source.timelines
 
-    def cell(self, cell: Cell) -> Mapping[str, object]:
-        """Say what all trials of a cell have in common."""
+    def cell(self, cell: Cell, trials: Sequence[Trial]) -> Mapping[str, object]:
+        """Write a cell: what its trials have in common, and their columns."""
         units = self._scales[cell.id]
         return {
             "id": cell.id,
@@ -120,76 +118,83 @@ class _Records:
                 ("workload", f"{cell.workload}: {params_text(cell.params)}"),
                 ("limits", limits_text(cell.limits)),
             ],
+            **(self._trials(cell, trials) if trials else {}),
         }
 
-    def trials(self, cell: Cell, place: int, trials: Sequence[Trial]) -> Iterator[Sequence[object]]:
-        """Write the trials of a cell, each in the order of ``FIELDS``."""
+    def _trials(self, cell: Cell, trials: Sequence[Trial]) -> Mapping[str, object]:
+        """Write the columns of a cell's trials, as said at ``FIELDS``."""
+        read = dict(zip(_READ, zip(*map(_read, trials), strict=True), strict=True))
+        whose = (read[field] for field in ("block", "slot", "kind", "instance", "repeat"))
+        who: Iterator[Identity] = zip(repeat(cell.id), *whose)
         names = [raw_name(trial) for trial in trials]
-        files = [tuple(_names(self._raw / one)) if one in self._stored else () for one in names]
-        columns: dict[str, Sequence[Any]] = {
-            "cell": [place] * len(trials),
-            "block": [trial.block for trial in trials],
-            "slot": [trial.slot for trial in trials],
-            "repeat": [trial.repeat for trial in trials],
-            "kind": [trial.kind.value for trial in trials],
-            "status": [trial.status.value for trial in trials],
-            "instance": [trial.instance for trial in trials],
-            "reason": [trial.reason for trial in trials],
-            "warnings": [trial.warnings for trial in trials],
-            "started": [trial.started_at for trial in trials],
-            "duration": numbers.plains([trial.duration_s for trial in trials], _DIGITS),
-            "samples": self._samples(cell, trials),
-            "host": self._hosts([trial.host for trial in trials]),
-            "noise": self._noises([trial.noise for trial in trials]),
-            "cpus": [trial.cpuset for trial in trials],
-            "partner": [self._partner(trial) for trial in trials],
-            "raw": [quote(one, safe="", errors="replace") for one in names],
-            "files": files,
-            "command": [
-                _command(self._raw / one) if "command.json" in some else ""
-                for one, some in zip(names, files, strict=True)
+        # Of a study that runs the last trials came after the others' output was read.
+        folder = self.found.results.folder
+        stored = [self._raw.get(name) or raw_of(folder, name) for name in names]
+        columns = {
+            **read,
+            "started": read["started_at"],
+            "duration": numbers.plains(read["duration_s"], _DIGITS),
+            "cpus": read["cpuset"],
+            "raw": [
+                quote(name, safe="", errors="replace") if files else ""
+                for name, (files, _) in zip(names, stored, strict=True)
             ],
-            "timeline": [self._timelines.get(identity(trial), "") for trial in trials],
+            "files": [files for files, _ in stored],
+            "command": [command for _, command in stored],
+            "timeline": [self._timelines.get(one, "") for one in who],
         }
-        for field in SHARED:
-            places = {value: self._place(value) for value in dict.fromkeys(columns[field])}
-            columns[field] = [places[value] for value in columns[field]]
-        return zip(*(columns[field] for field in FIELDS), strict=True)
+        columns |= {field: self._coded(field, columns[field]) for field in SHARED}
+        return {
+            "columns": [_column(columns[field]) for field in FIELDS],
+            "samples": list(self._samples(cell, read["samples"])),
+            "readings": [*self._costs(read["host"]), *self._noises(read["noise"])],
+        }
 
-    def _samples(self, cell: Cell, trials: Sequence[Trial]) -> Sequence[Sequence[str]]:
-        """Write the metrics of each trial; what a trial does not have is empty."""
+    def _coded(self, field: str, values: Sequence[Any]) -> list[int]:
+        """Write values as places in the list of texts."""
+        said = self._partner if field == "partner" else lambda one: one
+        places = {value: self._place(said(value)) for value in dict.fromkeys(values)}
+        return [places[value] for value in values]
+
+    def _samples(self, cell: Cell, samples: Sequence[Mapping[str, float]]) -> Iterator[object]:
+        """Write the columns of the cell's metrics."""
         scales = self._scales[cell.id]
-        columns = []
         for metric in self._metrics(cell):
-            values = [trial.samples.get(metric.name) for trial in trials]
             factor = scales[metric.name].factor
-            known = [value / factor for value in values if value is not None]
-            texts = iter(numbers.plains(known, _DIGITS))
-            columns.append(["" if value is None else next(texts) for value in values])
-        return list(zip(*columns, strict=True)) if columns else [()] * len(trials)
+            values = [one.get(metric.name) for one in samples]
+            scaled = [None if value is None else value / factor for value in values]
+            yield _numbers(scaled, partial(numbers.plains, digits=_DIGITS))
 
-    def _hosts(self, costs: Sequence[HostCost | None]) -> list[list[tuple[int, str]]]:
+    def _costs(self, costs: Sequence[HostCost | None]) -> Iterator[tuple[int, object]]:
         """Write what the host saw of each trial; what is zero or not known is left out."""
-        written = _Pairs(len(costs))
-        for name, said in _HOST.items():
-            values = [getattr(cost, name) if cost else None for cost in costs]
-            written.add(values, said, self._place, _seconds)
-        return written.of_each
+        rows = [_cost(cost) if cost else (None,) * len(_HOST) for cost in costs]
+        for said, values in zip(_HOST.values(), zip(*rows, strict=True), strict=True):
+            yield from self._told(said, values, _seconds)
 
-    def _noises(self, noises: Sequence[Mapping[str, float]]) -> list[list[tuple[int, str]]]:
+    def _noises(self, noises: Sequence[Mapping[str, float]]) -> Iterator[tuple[int, object]]:
         """Write what else the host did in each; what is zero did not happen and is left out."""
-        written = _Pairs(len(noises))
-        for name in dict.fromkeys(name for noise in noises for name in noise):
-            values = [noise.get(name) for noise in noises]
+        shapes = dict.fromkeys(map(tuple, noises))
+        names = list(dict.fromkeys(chain.from_iterable(shapes)))
+        rows: Iterable[Iterable[float | None]] = (noise.values() for noise in noises)
+        if len(shapes) > 1:
+            rows = ([noise.get(name) for name in names] for noise in noises)
+        for name, values in zip(names, zip(*rows, strict=True), strict=True):
             said = _NOISE.get(name, name.replace("_", " "))
-            written.add(values, said, self._place, partial(_readings, name))
-        return written.of_each
+            yield from self._told(said, values, partial(_readings, name))
+
+    def _told(
+        self, said: str, values: Sequence[float | None], write: _Write
+    ) -> Iterator[tuple[int, object]]:
+        """Write a column of numbers, if any is not zero, with what they are called."""
+        if any(values):
+            known = values if all(values) else [value or None for value in values]
+            yield self._place(said), _numbers(known, write)
 
     def _metrics(self, cell: Cell) -> Sequence[Metric]:
         return self.found.plan.metrics[cell.workload]
 
-    def _partner(self, trial: Trial) -> str:
-        other = self.found.plan.cells_by_id.get(trial.partner)
+    def _partner(self, cell: str) -> str:
+        other = self.found.plan.cells_by_id.get(cell)
         return platform_text(other) if other else ""
 
     def _place(self, value: Any) -> int:  # noqa: ANN401
@@ -200,25 +205,27 @@ class _Records:
         return place
 
 
-class _Pairs:
-    """For each of some trials pairs of a shared text's place and a number."""
+def _column(values: Sequence[Any]) -> object:
+    """Write a value of each trial: one if it is that of all, and texts as one text if they can be.
 
-    def __init__(self, count: int) -> None:
-        self.of_each: list[list[tuple[int, str]]] = [[] for _ in range(count)]
+    One text is faster written and read than many; a text that has ``PARTED`` in it stays apart.
+    """
+    first = values[0]
+    same = values.count(first) == len(values)
+    if not isinstance(first, str):
+        return first if same else values
+    text = first if same else PARTED.join(values)
+    return text if text.count(PARTED) == (0 if same else len(values) - 1) else values
 
-    def add(
-        self,
-        values: Sequence[float | None],
-        said: str,
-        place: Callable[[str], int],
-        texts: Callable[[Sequence[float]], Sequence[str]],
-    ) -> None:
-        """Write one more number of each trial; what is zero or not known is left out."""
-        there = [(number, value) for number, value in enumerate(values) if value]
-        if there:
-            at = place(said)
-            for (number, _), text in zip(there, texts([one for _, one in there]), strict=True):
-                self.of_each[number].append((at, text))
+
+def _numbers(values: Sequence[float | None], write: _Write) -> object:
+    """Write a number of each trial; what is not known is empty."""
+    known = [value for value in values if value is not None]
+    texts = write(known)
+    if len(known) < len(values):
+        rest = iter(texts)
+        texts = ["" if value is None else next(rest) for value in values]
+    return _column(texts)
 
 
 def _scales(found: Findings) -> Mapping[str, Mapping[str, Scale]]:
@@ -245,7 +252,7 @@ def _seconds(values: Sequence[float]) -> list[str]:
 def _readings(name: str, values: Sequence[float]) -> list[str]:
     """Write numbers of the host's noise by what their name says they are."""
     if name in _SHARES or name.endswith("_share") or name.startswith("outside_"):
-        return [numbers.share_text(value) for value in values]
+        return numbers.share_texts(values)
     if name.endswith("_bytes"):
         return [numbers.scale_for(Unit.BYTE, [value]).full(value) for value in values]
     if name.endswith("_hz"):
@@ -257,25 +264,6 @@ def _platform(row: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     """Say what is known of a platform, as it was found."""
     told = [("read back inside", row["inside"]), *row["known"]]
     return [*told, *(("to be known", warning) for warning in row["warnings"])]
-
-
-def _command(folder: Path) -> str:
-    """Write the command as one types it in a shell; exactly what it was is in command.json."""
-    try:
-        stored = json.loads((folder / "command.json").read_bytes())
-    except (OSError, ValueError):
-        return ""
-    argv = stored.get("argv") if isinstance(stored, dict) else None
-    return shlex.join(map(str, argv)) if isinstance(argv, list) else ""
-
-
-def _names(folder: Path) -> list[str]:
-    """List what is in a folder that may be gone, as far as a link can name it."""
-    try:
-        found = os.listdir(folder)  # noqa: PTH208 - a hundred thousand of these
-    except OSError:
-        return []
-    return sorted(name for name in found if name.isprintable())
 
 
 def _cut(value: str | tuple[str, ...]) -> str | list[str]:

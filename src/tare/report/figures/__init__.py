@@ -20,11 +20,14 @@ from tare.report.figures.scaling import MAX_FAMILIES, scaling
 from tare.report.figures.timelines import timelines
 from tare.report.figures.trials import points
 from tare.report.findings import Findings, Group
+from tare.report.trials_page import MAX_TRIALS
 
 __all__ = ["Figure", "drawn", "figures"]
 
 MAX_GROUPS = 6
-"""So many workloads are drawn; of more, those with the largest costs."""
+"""So many workloads are drawn one by one; of more, those with the largest costs."""
+MAX_GROUPS_OF_LARGE = 4
+"""So many are where trials have pages of their own: such a report has enough to do."""
 
 MAX_STACKS = 12
 """So many stacks are taken apart in one chart."""
@@ -72,14 +75,15 @@ def _of_group(found: Findings, group: Group, number: int) -> Iterator[Figure]:
 
 def drawn(found: Findings) -> tuple[Group, ...]:
     """Choose the groups that are drawn, in the order of the plan."""
-    if len(found.groups) <= MAX_GROUPS:
+    most = MAX_GROUPS_OF_LARGE if len(found.results.trials) > MAX_TRIALS else MAX_GROUPS
+    if len(found.groups) <= most:
         return found.groups
     sizes = {group.name: 0.0 for group in found.groups}
     for row in found.headline:
         if row.cost is not None and not row.cell.control:
             name = found.group_names[row.cell.id]
             sizes[name] = max(sizes[name], abs(math.log(row.cost)))
-    largest = set(sorted(sizes, key=lambda name: -sizes[name])[:MAX_GROUPS])
+    largest = set(sorted(sizes, key=lambda name: -sizes[name])[:most])
     return tuple(group for group in found.groups if group.name in largest)
 
 

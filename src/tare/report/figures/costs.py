@@ -8,6 +8,7 @@ from typing import Any
 
 from tare.compare import Attribution, Comparison
 from tare.report import theme
+from tare.report.figures.cost_axis import cost_axis
 from tare.report.figures.figure import (
     BESIDE,
     NARROW,
@@ -20,11 +21,12 @@ from tare.report.figures.figure import (
 )
 from tare.report.figures.marks import SHORT, explained, gap
 from tare.report.findings import Findings, Group, platform_text
-from tare.report.numbers import TIMES, cost_text, costs_text, share_text
+from tare.report.numbers import cost_text, costs_text, share_text
 from tare.stats.sequential import Verdict
 
 TALL = 24
 """Of more lines than this each plot has an axis of its own: one foot is not seen with all."""
+_VERDICTS = {verdict.value for verdict in Verdict}
 
 
 def forest(found: Findings, groups: Sequence[Group]) -> Figure:
@@ -62,6 +64,8 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     )
     if any(one["beyond"] is not None or one["below"] is not None for one in values):
         caption += " An interval that ends in a triangle goes on beyond the axis."
+    if verdicts := sorted(_VERDICTS.intersection(words.values())):
+        caption += f" Where there is only {' or '.join(verdicts)}, too many pairs have no ratio."
     if len(groups) < len(found.groups):
         caption += (
             f" The {len(groups)} of {len(found.groups)} workloads with the largest costs are drawn."
@@ -219,7 +223,7 @@ def _across(field: str, low: float, high: float, plot: int) -> Spec:
         "field": field,
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": _cost_axis(low, high, plot),
+        "axis": cost_axis(low, high, plot),
     }
 
 
@@ -250,37 +254,15 @@ def _line_at_one(x: Spec) -> Spec:
     }
 
 
-def _cost_axis(low: float, high: float, width: int) -> Spec:
-    """Label round multiples only: those that fit, always 1 among them."""
-    steps = [1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 1e4, 1e5]
-    wanted = [1.0]
-    pixels = width / math.log(high / low)
-    for side in (1, -1):
-        at = 0.0
-        for step in steps:
-            here = side * math.log(step)
-            inside = math.log(low) <= here <= math.log(high)
-            if inside and abs(here - at) * pixels >= 42:
-                wanted.append(step if side > 0 else 1 / step)
-                at = here
-    return {
-        "title": f"cost, {TIMES} baseline",
-        "values": sorted(wanted),
-        "labelExpr": f"format(datum.value, '.3~r') + '{TIMES}'",
-        "labelOverlap": False,
-        "gridOpacity": 0.8,
-    }
-
-
 def _domain(rows: Sequence[Comparison], margin: float) -> tuple[float, float]:
     """Hold all costs, and intervals as far as they are not absurdly wide."""
     costs = [row.cost for row in rows if row.cost is not None and math.isfinite(row.cost)] or [1.0]
     costs = [within(cost, log=True) for cost in costs]
     low, high = min(1.0, *costs, 1.0), max(1.0, *costs, 1.0)
-    lows = [row.low for row in rows if row.low is not None and row.low > low / 10]
-    highs = [row.high for row in rows if row.high is not None and row.high < high * 10]
-    low = min(low, 1 / (1 + 2 * margin), *lows, 1.0)
-    high = max(high, 1 + 2 * margin, *highs, 1.0)
+    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
+    near = [end for end in ends if low / 10 < end < high * 10]
+    low = min(low, 1 / (1 + 2 * margin), *near)
+    high = max(high, 1 + 2 * margin, *near)
     room = (high / low) ** 0.04
     return low / room, high * room
 

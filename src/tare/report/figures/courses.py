@@ -29,7 +29,7 @@ from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import better
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import Scale, plain, scale_for
-from tare.report.timelines import Identity, identity
+from tare.report.sampled_rows import Identity, identity
 
 MAX_COLUMNS = 3
 """So many metrics are drawn; a workload gives those first that tell most."""

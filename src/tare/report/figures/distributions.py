@@ -47,7 +47,7 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
     scale = scale_for(metric.unit, (one.median for one in medians if one))
     titles, marks = [], []
     for lane, (cell, one) in enumerate(zip(group.cells, medians, strict=True)):
-        middle = f"median {scale.full(one.median)}, n {one.n}" if one else own_gap(found, cell)
+        middle = f"median {scale.full(one.median)}, n {one.n:,}" if one else own_gap(found, cell)
         beyond = sum(not low <= value <= high for value in values[cell.id])
         far = f", {beyond} beyond" if beyond else ""
         note = f"{middle or 'no value'}{_flawed(found, cell, lost[cell.id])}{far}"

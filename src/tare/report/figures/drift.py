@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import repeat
 
 import numpy as np
@@ -27,12 +28,14 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
     }
     trials: list[tuple[Cell, Trial, float]] = []
     differences = []
+    lost = 0
     for cell in (one for one in group.cells if one.id in medians):
         own = [
             one
             for one in found.trials[cell.id]
             if one.status in (Status.OK, Status.SUSPECT) and is_number(one, metric)
         ]
+        lost += _measured(found.trials[cell.id]) - _measured(own)
         values = np.array([one.samples[metric.name] for one in own])
         differences.append(percents(values, medians[cell.id]))
         trials += zip(repeat(cell), own, differences[-1].tolist(), strict=False)
@@ -59,6 +62,8 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
     )
     if beyond:
         caption += f" {beyond:,} so far away that the others would be flat: drawn at the edge."
+    if lost:
+        caption += f" Trials without a value ({lost:,}) have no point."
     gaps = [
         f"{platform_text(cell)} ({own_gap(found, cell) or NO_VALUE})"
         for cell in group.cells
@@ -71,8 +76,10 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
     def draw(width: int) -> Spec:
         plot = max(60, width - 62)
         # Of its own choice Vega also labels halves of blocks.
-        step = max(1, -(-(last - first) * 40 // plot))
-        ticks = list(range(first, last + 1, step))
+        fewest = max(1, -(-(last - first) * 40 // plot))
+        power = 10 ** (len(str(fewest)) - 1)
+        step = next(one * power for one in (1, 2, 5, 10) if one * power >= fewest)
+        ticks = list(range(-(-first // step) * step, last + 1, step))
         x = {
             "field": "block",
             "type": "quantitative",
@@ -117,3 +124,7 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
         )
 
     return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
+
+
+def _measured(trials: Sequence[Trial]) -> int:
+    return sum(one.kind is Kind.MEASURED for one in trials)

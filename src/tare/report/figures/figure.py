@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from random import Random
 from typing import Any, TypeVar
 
@@ -114,9 +115,18 @@ def shortened(text: str, width: float, character: float = _CHARACTER) -> str:
 def shortened_apart(
     texts: Iterable[str], width: float, character: float = _CHARACTER
 ) -> dict[str, str]:
-    """Shorten each text of a chart; those that would be the same then are numbered."""
+    """Shorten each text of a chart; of those that would be the same then it shows what differs.
+
+    Only where that is still the same are they numbered: a number is not the same in all charts.
+    """
     every = list(dict.fromkeys(texts))
     short = {text: shortened(text, width, character) for text in every}
+    for one in set(short.values()):
+        same = [text for text in every if short[text] == one]
+        if len(same) > 1:
+            letters = enumerate(zip_longest(*same))
+            begin = next(place for place, some in letters if len(set(some)) > 1)
+            short |= {text: _around(text, begin, int(width / character)) for text in same}
     alike = Counter(short.values())
     for place, text in enumerate(every, 1):
         if alike[short[text]] > 1:
@@ -126,9 +136,28 @@ def shortened_apart(
     return short
 
 
+def _around(text: str, place: int, room: int) -> str:
+    """Shorten a text to so many characters, those at a place and what is before it among them."""
+    head = max(1, room // 3)
+    begin = max(head, place - max(2, room // 6))
+    rest = max(3, room - head - 1)
+    if begin + rest >= len(text):
+        return f"{text[:head]}…{text[-rest:]}"
+    return f"{text[:head]}…{text[begin : begin + rest - 1].rstrip()}…"
+
+
 def fitted(labels: Iterable[str], width: float) -> Spec:
     """Give what makes an axis write its labels in so many pixels, each still its own."""
     return {"labelExpr": f"{json.dumps(shortened_apart(labels, width))}[datum.value]"}
+
+
+# Of its own choice Vega writes a million millions with all its zeros, over its neighbours.
+LARGE_TOO = (
+    "datum.value && (abs(datum.value) >= 1e7 || abs(datum.value) < 1e-4)"
+    " ? replace(replace(format(datum.value, '.3~e'), '+', ''), '-', '\u2212')"
+    " : format(datum.value, ',~r')"
+)
+"""How an axis labels numbers of any size: far ones as 1e9."""
 
 
 def within(value: float, *, log: bool) -> float:

@@ -19,6 +19,8 @@ STRENGTH = 0.55
 _WIDEST = 130
 _LINE = 15
 _MAX_HEADER = 190
+_LEAST = 20
+"""Of a narrower column a word of four letters, as stands in an empty cell, would run out."""
 _GAP = 1
 
 
@@ -76,7 +78,8 @@ def grid(
 ) -> Spec:
     """Lay out a grid in so many pixels; names that do not fit beside it stand above their row."""
     names = [line.name for line in lines]
-    beside = label_width(names) <= 0.36 * width
+    room = (width - label_width(names) - 4) / max(1, len(columns))
+    beside = label_width(names) <= 0.36 * width and room >= min(_LEAST, width / (len(columns) + 1))
     left = label_width(names) if beside else 2
     column = min(_WIDEST, (width - left - 4) / max(1, len(columns)))
     wrapped = [
@@ -132,7 +135,7 @@ def _written(x: float, y: float, box: Box, form: _Form) -> Iterator[dict[str, An
         yield _text(x, y, both, _CENTRE, form.size)
     elif form.size == 0:
         # A word stays: it is all there is to say of an empty cell.
-        yield _text(x, y, box.mark or number[:1], _CENTRE, 11)
+        yield _text(x, y, box.mark or number, _CENTRE, 11 if box.mark or len(number) == 1 else 8)
     elif box.mark:
         yield _text(x, y - 7, number, _CENTRE, form.size)
         yield _text(x, y + 8, box.mark, _CENTRE, 11)

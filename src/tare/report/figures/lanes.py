@@ -136,7 +136,8 @@ def line_of(values: Sequence[Any], mark: Spec, **encoding: Spec) -> Spec:
     """Make a layer of lines, one in each lane."""
     return {
         "data": {"values": list(values)},
-        "mark": {"type": "line", "aria": False, **mark},
+        # A pointed corner would reach beyond the value that it stands for.
+        "mark": {"type": "line", "strokeJoin": "round", "aria": False, **mark},
         "encoding": {
             "detail": {"field": "lane", "type": "nominal"},
             "order": {"field": "place", "type": "quantitative"},

@@ -6,7 +6,7 @@ from typing import Any
 
 from tare.model import Cell, Metric, Status, Unit
 from tare.report import theme
-from tare.report.figures.figure import BOLD, NARROW, Figure, Spec, facets, shortened
+from tare.report.figures.figure import BOLD, NARROW, Figure, Spec, facets, shortened_apart
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import median_ends
 from tare.report.findings import Findings, Group, platform_text
@@ -38,7 +38,8 @@ def gantt(found: Findings, group: Group, number: int) -> Figure:
     values = [
         {
             "colour": colours[cell.platform],
-            "name": f"{place}. {platform_text(cell)}",
+            "place": place,
+            "platform": platform_text(cell),
             "whole": _whole(found, cell, metrics, scale),
             **bar,
         }
@@ -57,11 +58,15 @@ def gantt(found: Findings, group: Group, number: int) -> Figure:
         narrow = width < NARROW
         left, right = 92, 60 if narrow else 150
         plot = max(60, width - left - right)
-        notes = {one["name"]: one["whole"] for one in values} if narrow else None
+        beside = 0 if narrow else 2 + max((len(one["whole"]) for one in values), default=0)
+        room = plot + 52 - BOLD * (beside + len("12. "))
+        short = shortened_apart([one["platform"] for one in values], room, BOLD)
         titled = [
-            one if narrow else {**one, "name": _title(one["name"], one["whole"], plot + 52)}
+            {**one, "name": name if narrow else f"{name}: {one['whole']}"}
             for one in values
+            for name in [f"{one['place']}. {short[one['platform']]}"]
         ]
+        notes = {one["name"]: one["whole"] for one in titled} if narrow else None
         x: Spec = {
             "field": "start",
             "type": "quantitative",
@@ -151,11 +156,6 @@ def _bars(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> l
         )
         start = end
     return bars
-
-
-def _title(name: str, whole: str, width: float) -> str:
-    """Shorten the name only; it is numbered, so that two short ones are never one."""
-    return f"{shortened(name, width - BOLD * len(whole) - 2 * BOLD, BOLD)}: {whole}"
 
 
 def _whole(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from tare.report.timelines import (
+from tare.report.figures.lanes import at, share_of
+from tare.report.sampled_rows import (
     HOST,
     HOST_BUSY,
     LAYER,
     LAYER_CPU,
     LAYER_MEMORY,
+    MACHINE_BUSY,
+    MACHINE_MEMORY,
     Name,
     Numbers,
     Readings,
@@ -27,6 +31,7 @@ USER, SYSTEM = "layer, user", "layer, kernel"
 UNDIVIDED, REST, ALL = "layer", "rest of the host", "host, layer among it"
 WAIT, STOLEN = "I/O wait", "stolen"
 FILES, OTHER = "layer, of files", "layer, other"
+INSIDE = "inside, by its own kernel"
 SPLIT: Mapping[str, Name] = {USER: (LAYER, "cpu_user_s"), SYSTEM: (LAYER, "cpu_system_s")}
 IDLE: Mapping[str, Name] = {WAIT: (HOST, "cpu_iowait_s"), STOLEN: (HOST, "cpu_steal_s")}
 CACHED, USED = (LAYER, "memory_cached_bytes"), (HOST, "memory_used_bytes")
@@ -48,6 +53,33 @@ class Stack:
     def most(self) -> float:
         """How high it gets."""
         return max(map(sum, zip(*self.heights.values(), strict=True)), default=0.0)
+
+
+def cpu_inside(readings: Mapping[Name, Readings]) -> Stack | None:
+    """Give how many CPUs a machine's own kernel says were busy between readings, if it tells.
+
+    They are its virtual CPUs: it does not know what of the host's they were.
+    """
+    known = usable(readings, MACHINE_BUSY, fewest=2)
+    if len(known) < len(MACHINE_BUSY):
+        return None
+    count = min(len(one.values) for one in known.values())
+    times_s = known[MACHINE_BUSY[0]].times_s[:count].tolist()
+    marks = steps(times_s, MAX_STEPS)
+    if len(marks) < 2:
+        return None
+    busy = np.sum([_rates(one, marks) for one in known.values()], axis=0)
+    return Stack([times_s[mark] for mark in marks], {INSIDE: busy.tolist()}, holds=True)
+
+
+def memory_inside(readings: Mapping[Name, Readings]) -> Stack | None:
+    """Give what of its own memory a machine uses, by its own kernel, without pages of files."""
+    one = usable(readings, [MACHINE_MEMORY], fewest=2).get(MACHINE_MEMORY)
+    if one is None:
+        return None
+    places = _places(one.times_s, one.values)
+    times_s, held = one.times_s[places].tolist(), one.values[places].tolist()
+    return Stack(times_s, {INSIDE: held}, holds=False)
 
 
 def cpu_stack(readings: Mapping[Name, Readings]) -> Stack | None:
@@ -91,11 +123,7 @@ def memory_stack(readings: Mapping[Name, Readings]) -> Stack | None:
         return None
     count = min(len(one.values) for one in known.values())
     times_s, held = known[LAYER_MEMORY].times_s[:count], known[LAYER_MEMORY].values[:count]
-    places = list(range(count))
-    if count > MAX_STEPS:
-        marks = steps(times_s.tolist(), MAX_STEPS)
-        most = [one + 1 + int(held[one + 1 : two + 1].argmax()) for one, two in pairwise(marks)]
-        places = sorted({0, *most, count - 1})
+    places = _places(times_s, held)
     if CACHED in known:  # two files, read one after the other: a part is never more than the whole
         cached = np.minimum(held, known[CACHED].values[:count])
         heights = {OTHER: held - cached, FILES: cached}
@@ -103,6 +131,41 @@ def memory_stack(readings: Mapping[Name, Readings]) -> Stack | None:
         heights = {UNDIVIDED: held}
     listed = {kind: some[places].tolist() for kind, some in heights.items()}
     return Stack(times_s[places].tolist(), listed, holds=False)
+
+
+def areas_of(
+    stack: Stack, lane: int, ticks: Sequence[float], factor: float
+) -> Iterator[dict[str, Any]]:
+    """Give the corners of each kind's area in a lane; one that is nowhere has none."""
+    foot = [0.0] * len(stack.times_s)
+    for kind, some in stack.heights.items():
+        heights = [*some, some[-1]] if stack.holds else some
+        top = [low + height for low, height in zip(foot, heights, strict=True)]
+        if any(heights):
+            for time_s, low, high in zip(stack.times_s, foot, top, strict=True):
+                y, y2 = (at(lane, share_of(one / factor, ticks, log=False)) for one in (high, low))
+                yield {"lane": lane, "kind": kind, "x": round(time_s, 4), "y": y, "y2": y2}
+        foot = top
+
+
+def line_points(
+    stack: Stack, lane: int, ticks: Sequence[float], factor: float
+) -> Iterator[dict[str, Any]]:
+    """Give the points of a line in a lane."""
+    for kind, some in stack.heights.items():
+        heights = [*some, some[-1]] if stack.holds else some
+        for place, (time_s, height) in enumerate(zip(stack.times_s, heights, strict=True)):
+            y = at(lane, share_of(height / factor, ticks, log=False))
+            yield {"lane": lane, "kind": kind, "place": place, "x": round(time_s, 4), "y": y}
+
+
+def _places(times_s: Numbers, held: Numbers) -> list[int]:
+    """Choose the readings that are drawn: of each step the one with the most, and both ends."""
+    if len(held) <= MAX_STEPS:
+        return list(range(len(held)))
+    marks = steps(times_s.tolist(), MAX_STEPS)
+    most = [one + 1 + int(held[one + 1 : two + 1].argmax()) for one, two in pairwise(marks)]
+    return sorted({0, *most, len(held) - 1})
 
 
 def usable(

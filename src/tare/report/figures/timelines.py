@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tare.model import Cell, Status, Unit
 from tare.report import theme
 from tare.report.figures.figure import NARROW, Figure, Spec, shortened, within
-from tare.report.figures.lanes import at, lanes, round_ticks, share_of
+from tare.report.figures.lanes import lanes, line_of, round_ticks, share_of
 from tare.report.figures.marks import own_gap
 from tare.report.figures.stacks import (
     ALL,
     CACHED,
     FILES,
     IDLE,
+    INSIDE,
     OTHER,
     REST,
     SPLIT,
@@ -26,13 +26,27 @@ from tare.report.figures.stacks import (
     USER,
     WAIT,
     Stack,
+    areas_of,
+    cpu_inside,
     cpu_stack,
+    line_points,
+    memory_inside,
     memory_stack,
     usable,
 )
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import Scale, duration_text, plain, scale_for
-from tare.report.timelines import HOST_BUSY, LAYER_CPU, LAYER_MEMORY, Name, Readings, Seen
+from tare.report.sampled_rows import (
+    HOST_BUSY,
+    LAYER_CPU,
+    LAYER_MEMORY,
+    MACHINE,
+    MACHINE_BUSY,
+    MACHINE_MEMORY,
+    Name,
+    Readings,
+)
+from tare.report.timelines import Seen
 from tare.stats.spans import LEAST_SPAN_S
 
 COLOURS = {
@@ -45,8 +59,9 @@ COLOURS = {
     STOLEN: theme.SERIES[1],
     OTHER: theme.SERIES[0],
     FILES: theme.SERIES[2],
+    INSIDE: theme.INK,
 }
-"""What is stacked, from the foot up."""
+"""What is stacked, from the foot up; the last one is a line over it."""
 
 _CPU = {
     LAYER_CPU: "the layer's CPU time",
@@ -55,11 +70,13 @@ _CPU = {
     HOST_BUSY[0]: "the host's CPU time",
     IDLE[WAIT]: "I/O wait",
     IDLE[STOLEN]: "stolen time",
+    MACHINE_BUSY[0]: "CPU time by the kernel inside",
 }
 _MEMORY = {
     LAYER_MEMORY: "the layer's memory",
     CACHED: "what of it is of files",
     USED: "the host's used memory",
+    MACHINE_MEMORY: "memory used by the account of the kernel inside",
 }
 _MAX_REASON = 110
 _CHOICE = (
@@ -70,10 +87,14 @@ _CHOICE = (
 
 @dataclass(frozen=True)
 class _Picture:
-    """What the two charts of a workload differ in; stacks and notes are by the cell's id."""
+    """What the two charts of a workload differ in, by the cell's id.
+
+    ``insides`` are what lines over the stacks tell: the account of a machine's own kernel.
+    """
 
     kind: str
     stacks: Mapping[str, Stack]
+    insides: Mapping[str, Stack]
     notes: Mapping[str, str]
     scale: Scale
     caption: str
@@ -104,7 +125,14 @@ def _cpu(
         f"{1000 * LEAST_SPAN_S:.0f} ms apart or more; a trial that ended before there was a third "
         "is one step. The kernel counts some of it in ticks of 10 ms, so short steps are rough."
     )
-    return _Picture("cpu", stacks, notes, Scale(1, "CPUs"), caption + _not_told(group, seen, _CPU))
+    insides = _insides(seen, stacks, cpu_inside)
+    if insides:
+        caption += (
+            " The line is how many of its virtual CPUs the machine inside says were busy; it is "
+            "read less often where that costs more."
+        )
+    caption += _not_told(group, seen, _CPU)
+    return _Picture("cpu", stacks, insides, notes, Scale(1, "CPUs"), caption)
 
 
 def _memory(
@@ -119,26 +147,49 @@ def _memory(
         "the kernel can drop, upon all other. What the whole host used is in words, for it is "
         f"mostly far more. {_CHOICE} Between two readings the lines are straight."
     )
+    insides = _insides(seen, stacks, memory_inside)
+    if insides:
+        caption += (
+            " The line is what the machine inside says it uses of its own memory, without pages of "
+            "files; what it once used, the layer may go on holding."
+        )
     scale = scale_for(Unit.BYTE, [max(one.most for one in stacks.values())])
-    return _Picture("memory", stacks, notes, scale, caption + _not_told(group, seen, _MEMORY))
+    caption += _not_told(group, seen, _MEMORY)
+    return _Picture("memory", stacks, insides, notes, scale, caption)
+
+
+def _insides(
+    seen: Mapping[str, Seen],
+    stacks: Mapping[str, Stack],
+    inside: Callable[[Mapping[Name, Readings]], Stack | None],
+) -> Mapping[str, Stack]:
+    found = {cell: inside(seen[cell].readings) for cell in stacks}
+    return {cell: one for cell, one in found.items() if one}
 
 
 def _figure(found: Findings, group: Group, number: int, of: _Picture) -> Figure:
     """Draw a lane for each platform, all on one scale that begins at 0."""
     title = {"cpu": "CPU time", "memory": "memory"}[of.kind]
-    most = max(one.most for one in of.stacks.values()) / of.scale.factor
+    every = [*of.stacks.values(), *of.insides.values()]
+    most = max(one.most for one in every) / of.scale.factor
     ticks = round_ticks(0.0, within(most, log=False) or 1.0, log=False)
     labels = {share_of(tick, ticks, log=False): f"{tick:,.6g}" for tick in ticks}
     labels[1.0] += f" {of.scale.unit}"
-    end_s = max(one.times_s[-1] for one in of.stacks.values())
+    end_s = max(one.times_s[-1] for one in every)
     titles = [(platform_text(cell), of.notes[cell.id]) for cell in group.cells]
     areas = [
         one
         for lane, cell in enumerate(group.cells)
         if cell.id in of.stacks
-        for one in _areas(of.stacks[cell.id], lane, ticks, of.scale.factor)
+        for one in areas_of(of.stacks[cell.id], lane, ticks, of.scale.factor)
     ]
-    present = {kind for one in of.stacks.values() for kind in one.heights}
+    inside = [
+        one
+        for lane, cell in enumerate(group.cells)
+        if cell.id in of.insides
+        for one in line_points(of.insides[cell.id], lane, ticks, of.scale.factor)
+    ]
+    present = {kind for one in every for kind in one.heights}
     kinds = [kind for kind in COLOURS if kind in present]
     holds = any(one.holds for one in of.stacks.values())
 
@@ -155,48 +206,32 @@ def _figure(found: Findings, group: Group, number: int, of: _Picture) -> Figure:
                 "grid": False,
             },
         }
+        colour: Spec = {
+            "field": "kind",
+            "type": "nominal",
+            "scale": {"domain": kinds, "range": [COLOURS[kind] for kind in kinds]},
+            "legend": {
+                "orient": "top",
+                "direction": "horizontal",
+                "symbolType": "square",
+                "columns": 2 if width < NARROW else len(kinds),
+            },
+        }
+        shape: Spec = {"interpolate": "step-after" if holds else "linear"}
         layer: Spec = {
             "data": {"values": areas},
-            "mark": {
-                "type": "area",
-                "interpolate": "step-after" if holds else "linear",
-                "aria": False,
-            },
+            "mark": {"type": "area", "aria": False, **shape},
             "encoding": {
                 "y2": {"field": "y2"},
                 "detail": {"field": "lane", "type": "nominal"},
-                "color": {
-                    "field": "kind",
-                    "type": "nominal",
-                    "scale": {"domain": kinds, "range": [COLOURS[kind] for kind in kinds]},
-                    "legend": {
-                        "orient": "top",
-                        "direction": "horizontal",
-                        "symbolType": "square",
-                        "columns": 2 if width < NARROW else len(kinds),
-                    },
-                },
+                "color": colour,
             },
         }
-        return lanes(width, titles, labels, x, [layer])
+        line = line_of(inside, {"strokeWidth": 2, **shape}, color=colour)
+        return lanes(width, titles, labels, x, [layer, line] if inside else [layer])
 
     name = f"{of.kind}-{number:02d}"
     return Figure(name, f"{group.name}: {title} over a trial", of.caption, draw)
-
-
-def _areas(
-    stack: Stack, lane: int, ticks: Sequence[float], factor: float
-) -> Iterator[dict[str, Any]]:
-    """Give the corners of each kind's area in a lane; one that is nowhere has none."""
-    foot = [0.0] * len(stack.times_s)
-    for kind, some in stack.heights.items():
-        heights = [*some, some[-1]] if stack.holds else some
-        top = [low + height for low, height in zip(foot, heights, strict=True)]
-        if any(heights):
-            for time_s, low, high in zip(stack.times_s, foot, top, strict=True):
-                y, y2 = (at(lane, share_of(one / factor, ticks, log=False)) for one in (high, low))
-                yield {"lane": lane, "kind": kind, "x": round(time_s, 4), "y": y, "y2": y2}
-        foot = top
 
 
 def _note(
@@ -212,9 +247,10 @@ def _note(
         return f"{gap}: no samples" if gap else "no samples of its trials"
     one = seen[cell.id]
     again = " (run again)" if one.trial.repeat else ""
-    ended = "" if one.trial.status is Status.OK else f", {one.trial.status.value}"
-    said = f"block {one.trial.block}, slot {one.trial.slot}{again}"
-    said += f", {duration_text(one.trial.duration_s)}{ended}"
+    # Before the numbers: of a long note on a phone the middle is left out.
+    ended = "" if one.trial.status is Status.OK else f"{one.trial.status.value}: "
+    said = f"{ended}block {one.trial.block}, slot {one.trial.slot}{again}"
+    said += f", {duration_text(one.trial.duration_s)}"
     if cell.id not in stacks:
         return f"{said}: {lacking}"
     early = any(read.reason and len(read.values) for read in one.readings.values())
@@ -237,7 +273,9 @@ def _not_told(group: Group, seen: Mapping[str, Seen], told: Mapping[Name, str]) 
     for cell in group.cells:
         for name, words in told.items() if cell.id in seen else ():
             one = seen[cell.id].readings.get(name)
-            reason = "not read" if one is None else one.reason
+            # Not every stack has a kernel inside, and the host's stands for those that have none.
+            lacks_it = "" if name[0] == MACHINE else "not read"
+            reason = lacks_it if one is None else one.reason
             if reason:
                 lacks.setdefault(words, {})[platform_text(cell)] = reason
     said = ""

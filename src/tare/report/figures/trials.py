@@ -12,6 +12,7 @@ from tare.model import Better, Cell, Kind, Metric, Status, Trial
 from tare.report import theme
 from tare.report.figures.figure import (
     BESIDE,
+    LARGE_TOO,
     NARROW,
     SCHEMA,
     Figure,
@@ -107,6 +108,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         "The tick is the median, the bar its 95 % interval for this platform alone: "
         "compare platforms by the table, which uses the pairs."
     )
+    if not log and least > 0:
+        caption += " The axis need not begin at 0: compare places, not distances from the left."
     caption += sampled(len(chosen), len(with_value))
     if lost:
         caption += f" Trials without a value ({len(without)}) stand at the right edge."
@@ -132,7 +135,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                 "title": title + (", logarithmic" if log else ""),
                 "tickCount": max(3, plot // 90),
                 "labelOverlap": "greedy",
-                "format": ",~r",
+                "labelExpr": LARGE_TOO,
             },
         }
         y = {

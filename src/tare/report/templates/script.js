@@ -198,23 +198,45 @@ function verdicts(table, controls) {
 
 // ---- trials: a list in a dialog or on a page of its own, and one trial in a dialog above it
 
+// A trial is a row in the columns of its cell. A column is a list with a value for each trial, a
+// text that has those of all between separators, or anything else, which is the value of all.
+class Trial {
+  constructor(data, cell, row, number) {
+    Object.assign(this, { data, cell, row, number });
+    this.text = [cell.name, cell.workload, place(this), state(this), this.instance, this.reason,
+      ...this.warnings].join(" ").toLowerCase();
+  }
+
+  in(columns, place) {
+    const column = columns[place];
+    const isMany = typeof column === "string" && column.includes(this.data.parted);
+    if (isMany) columns[place] = column.split(this.data.parted);
+    return Array.isArray(columns[place]) ? columns[place][this.row] : column;
+  }
+
+  get samples() {
+    return this.cell.samples.map((_, place, columns) => this.in(columns, place));
+  }
+
+  get readings() {
+    return this.cell.readings.map((named) => [this.data.texts[named[0]], this.in(named, 1)]);
+  }
+}
+
 let read = null;
 
 function trials() {
   if (read !== null) return read;
   const data = JSON.parse(element("trials-data").textContent);
-  const shared = new Set(data.shared);
-  read = data.trials.map((places, number) => {
-    const trial = { number: number + 1, total: data.trials.length, data };
-    data.fields.forEach((name, place) => {
-      trial[name] = shared.has(name) ? data.texts[places[place]] : places[place];
-    });
-    trial.cell = data.cells[trial.cell];
-    const { cell } = trial;
-    trial.text = [cell.name, cell.workload, place(trial), state(trial), trial.instance,
-      trial.reason, ...trial.warnings].join(" ").toLowerCase();
-    return trial;
+  data.fields.forEach((name, place) => {
+    const isShared = data.shared.includes(name);
+    Object.defineProperty(Trial.prototype, name, { get() {
+      const value = this.in(this.cell.columns, place);
+      return isShared ? this.data.texts[value] : value;
+    } });
   });
+  const rows = data.cells.map(() => 0);
+  read = data.order.map((which, number) => new Trial(data, data.cells[which], rows[which]++, number + 1));
   return read;
 }
 
@@ -446,20 +468,21 @@ function overTime({ timeline }) {
 
 function showTrial(trial) {
   const { cell, data } = trial;
-  const read = (list) => list.map(([name, text]) => [data.texts[name], text]);
   element("trial-title").textContent = `${cell.workload} on ${cell.name}: ${place(trial)}`;
   element("trial-about").replaceChildren(
     pairs([
       ["status", state(trial)], ["why", trial.reason], ["warnings", trial.warnings.join("; ")],
-      ["instance", trial.instance], ["order", `${trial.number.toLocaleString("en")} of ${trial.total.toLocaleString("en")}, as they ended`],
+      ["instance", trial.instance], ["order", `${trial.number.toLocaleString("en")} of ${data.order.length.toLocaleString("en")}, as they ended`],
       ["started", trial.started], ["duration", `${trial.duration} s`], ["CPUs", trial.cpus],
       ["measured beside", trial.partner],
     ]),
     rawOutput(trial),
-    part("Values", pairs(cell.metrics.map(([name, unit], number) =>
-      [name, trial.samples[number] ? `${trial.samples[number]} ${unit}`.trim() : "–"]))),
+    part("Values", pairs(trial.samples.map((value, number) => {
+      const [name, unit] = cell.metrics[number];
+      return [name, value ? `${value} ${unit}`.trim() : "–"];
+    }))),
     overTime(trial),
-    part("Read on the host", pairs([...read(trial.host), ...read(trial.noise)]),
+    part("Read on the host", pairs(trial.readings),
       make("p", { className: "quiet" }, "What is not listed was zero, or this host does not tell it.")),
     part("Platform", pairs([...cell.about, ...data.platforms[cell.platform]])),
   );
