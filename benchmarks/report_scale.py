@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tare.machine import Completed
 from tare.model import (
     Better,
     Cell,
@@ -36,8 +37,8 @@ from tare.model import (
     Trial,
     Unit,
 )
+from tare.store.raw_output import RawOutput
 from tare.store.samples import FOLDER, SCHEMA, TRIALS_A_FILE
-from tare.store.writer import raw_name
 
 PLATFORMS = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker")
 METRICS = (
@@ -72,8 +73,12 @@ FIGURES = 50
 """So many figures of each trial the samples hold."""
 LOOK_EVERY_S = 0.25
 """So often memory is read; it costs the command about 1 %."""
-COMMAND = json.dumps(
-    {"argv": ["fio", "--name=job", "--rw=randread"], "status": 0, "timed_out": False}
+COMMAND = Completed(
+    argv=("fio", "--name=job", "--rw=randread"),
+    returncode=0,
+    stdout=b"the tool's own words\n" * 40,
+    stderr=b"",
+    duration_s=1.0,
 )
 TIMES_S = (0.0004, 1.0004, 1.0208)
 """What a trial of a second has at one reading a second: its begin, one tick, its end."""
@@ -134,7 +139,8 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
     def readings(usual: Mapping[str, float]) -> dict[str, float]:
         return {name: value * draw() for names, value in usual.items() for name in names.split()}
 
-    with (folder / "trials.jsonl").open("w") as file:
+    raw = RawOutput(folder)
+    with contextlib.closing(raw), (folder / "trials.jsonl").open("w") as file:
         for slot in slots:
             factor = COSTS[slot.slot % 5] * draw()
             samples = {"throughput": 1e8 / factor, "latency": 4e-5 * factor, "latency_max": 1e-3}
@@ -152,10 +158,7 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
                 resources=readings(RESOURCES),
             )
             file.write(json.dumps({"format": 1, **asdict(trial)}, separators=(",", ":")) + "\n")
-            raw = folder / "raw" / raw_name(trial)
-            raw.mkdir(parents=True)
-            (raw / "command.json").write_text(COMMAND)
-            (raw / "stdout").write_text("the tool's own words\n" * 40)
+            raw.add(trial, COMMAND)
     return slots
 
 

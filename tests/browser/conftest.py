@@ -8,7 +8,7 @@ import pytest
 
 from tare.report import describe
 from tare.report.html import Pages
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 from unit.conftest import lab  # noqa: F401 - a fixture
 
 EVIL = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title='taken'\">"

@@ -35,7 +35,7 @@ from tare.model import Kind, Status
 from tare.report import describe
 from tare.report.numbers import cost_text
 from tare.store import Writer, load
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 from unit.makers import make_trial
 from unit.test_live_liveness import proc
 

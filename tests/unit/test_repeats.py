@@ -9,7 +9,7 @@ from tare.compare import compare
 from tare.model import Kind, Status
 from tare.runner.repeats import REPEATED_SHARE
 from tare.store import load
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tare.report.summary import three_sentences
 from tare.report.threats import threats
 from tare.report.trial_records import MAX_TEXT
 from tare.report.trials_page import as_json, way
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 from unit.test_report import (
     control_differs,
     make_plan,

@@ -2,6 +2,8 @@
 
 import json
 import math
+import shlex
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 from tare.errors import ResultsError
 from tare.machine import Completed
 from tare.model import HostCost, Kind, Status, Trial
-from tare.store import Writer, load
+from tare.store import Writer, load, raw_output
+from tare.store.raw_output import INDEX, raw_name, raw_of, read_raw
 from tare.store.reader import read_trials
 
 TRIAL = Trial(
@@ -87,6 +90,70 @@ def test_the_raw_output_is_kept_byte_for_byte(writer):
     }  # fmt: skip
 
 
+def test_the_index_of_raw_output_says_what_every_folder_holds(writer):
+    other, spaced = replace(TRIAL, block=4), replace(DONE, argv=("fio", "a b"), stderr=b"")
+    writer.trial(TRIAL, DONE)
+    writer.trial(other, spaced)
+
+    for name in (INDEX, "nothing"):  # by the index, and by looking, as where there is none
+        found = read_raw(writer.folder)
+        assert found == {
+            raw_name(TRIAL): (("command.json", "stderr", "stdout"), shlex.join(DONE.argv)),
+            raw_name(other): (("command.json", "stdout"), "fio 'a b'"),
+        }
+        assert found == {each: raw_of(writer.folder, each) for each in found}
+        (writer.folder / "raw" / name).unlink(missing_ok=True)
+
+
+def test_the_index_of_raw_output_spares_looking_into_folders(writer, monkeypatch):
+    writer.trial(TRIAL, DONE)
+    monkeypatch.setattr(raw_output, "raw_of", None)
+
+    assert list(read_raw(writer.folder)) == [raw_name(TRIAL)]
+
+
+def test_raw_output_that_was_removed_is_not_stored_whatever_the_index_says(writer):
+    writer.trial(TRIAL, DONE)
+    shutil.rmtree(writer.folder / "raw" / raw_name(TRIAL))
+
+    assert read_raw(writer.folder) == {}
+
+
+def test_of_raw_output_that_was_written_anew_the_index_says_the_last(writer):
+    writer.trial(TRIAL, DONE)
+    shutil.rmtree(writer.folder / "raw" / raw_name(TRIAL))
+    writer.trial(TRIAL, replace(DONE, argv=("again",), stderr=b""))
+
+    assert read_raw(writer.folder) == {raw_name(TRIAL): (("command.json", "stdout"), "again")}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"[]\n",
+        b'"\xff',
+        b"null\n",
+        b'{"name": 3}\n',
+        b'{"name": [], "files": []}\n',
+        b'{"name": "x", "files": 3}\n',
+    ],
+)
+def test_a_damaged_index_of_raw_output_costs_only_time(tmp_path, damage):
+    first = Writer(tmp_path)
+    first.trial(TRIAL, DONE)
+    first.close()
+    index = tmp_path / "raw" / INDEX
+    index.write_bytes(damage + index.read_bytes()[:-9])
+    second = Writer(tmp_path)
+    second.trial(replace(TRIAL, block=4), DONE)
+    second.close()
+
+    found = read_raw(tmp_path)
+    assert len(found) == 2
+    assert found == {name: raw_of(tmp_path, name) for name in found}
+
+
 def test_what_is_written_is_on_the_disk_before_writing_returns(tmp_path):
     """As strace would show it: the line is written, then fsync is called on the same file."""
     writer = Writer(tmp_path / "results")
@@ -157,7 +224,8 @@ def test_a_full_disk_keeps_every_earlier_trial(small_disk, output_bytes):
     writer.close()
     assert stored(writer)[:-1] == tuple(written)
     assert stored(writer)[-1].block == 77_777
-    kept = {path.name for path in (small_disk / "results" / "raw").iterdir()}
+    kept = {path.name for path in (small_disk / "results" / "raw").iterdir()} - {INDEX}
+    assert set(read_raw(small_disk / "results")) == kept
     assert len(kept) == (len(written) if output_bytes else 0) + 1
 
 

@@ -20,7 +20,7 @@ from tare.report.words import control_text, pairs_text, stop_text, summary, verd
 from tare.stats.schedule import looks
 from tare.stats.sequential import Stop
 from tare.store import Results
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, 
 from tare.report.disturbances import merged
 from tare.report.host_use import DiskUse, Usage, disk_use, overhead, usage
 from tare.report.numbers import bytes_text, plain
-from tare.report.raw_output import RawOutput, read_raw
 from tare.stats.sequential import Verdict
 from tare.stats.signed_rank import Array
 from tare.store import Results
+from tare.store.raw_output import Stored, read_raw
 
 if TYPE_CHECKING:
     from tare.report.timelines import Texts, Timelines
@@ -68,7 +68,7 @@ class Findings:
     results: Results
     comparisons: Comparisons
     read_texts: Callable[[], Texts] | None = None
-    read_raw: Callable[[], Mapping[str, RawOutput]] | None = None
+    read_raw: Callable[[], Mapping[str, Stored]] | None = None
     """Either gives what another process reads meanwhile; without one this reads it."""
 
     @property
@@ -222,7 +222,7 @@ class Findings:
         return gather(self)
 
     @cached_property
-    def raw(self) -> Mapping[str, RawOutput]:
+    def raw(self) -> Mapping[str, Stored]:
         """What is stored of each trial's raw output, by the name of its folder."""
         return self.read_raw() if self.read_raw else read_raw(self.results.folder)
 

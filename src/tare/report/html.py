@@ -32,7 +32,7 @@ from tare.report.threats import threats
 from tare.report.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
 from tare.report.value_tables import disk_lines, metric_tables, other_test_lines
 from tare.report.verdict_rows import VerdictRow, verdict_rows
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 
 if TYPE_CHECKING:
     from tare.report.render import Drawing

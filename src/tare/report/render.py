@@ -17,12 +17,12 @@ from tare.report.figures import Figure, figures
 from tare.report.figures.figure import Spec
 from tare.report.findings import Findings, describe
 from tare.report.html import Pages
-from tare.report.raw_output import read_raw
 from tare.report.tables import write_csv
 from tare.report.timelines import tell
 from tare.report.trials_page import FOLDER
 from tare.report.vega import is_awake, svg, write_figure
 from tare.store import Results, load
+from tare.store.raw_output import read_raw
 
 WIDE, PHONE = 940, 350
 """Widths of a chart in the page in pixels; the wide one is also that of the files."""

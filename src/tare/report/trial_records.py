@@ -19,9 +19,8 @@ from tare.report.disturbances import COLUMNS
 from tare.report.facts import limit_rows
 from tare.report.findings import Findings, limits_text, params_text, platform_text
 from tare.report.numbers import Scale
-from tare.report.raw_output import raw_of
 from tare.report.sampled_rows import Identity
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name, raw_of
 
 MAX_TEXT = 2_000
 """Characters of one text of a trial; what is cut off is in its raw output or in trials.jsonl."""

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from tare.model import Cell, Trial
 from tare.report.findings import Findings
 from tare.report.trial_records import Source
-from tare.store.writer import raw_name
+from tare.store.raw_output import raw_name
 
 MAX_TRIALS = 10_000
 """So many trials are part of the page; of more, each cell has a page beside it."""

@@ -2,7 +2,8 @@
 
 A results directory holds ``study.yaml`` (as run), ``plan.json`` (with the seed), ``facts.json``
 (what ran where), ``trials.jsonl`` (one line a trial), ``raw/<trial>/`` (command, stdout, stderr),
-``run.json`` (when it ran, why it stopped) and ``ledger.jsonl`` (what was made on which machine).
+``raw/index.jsonl`` (what is in these), ``samples/`` (what each did over time), ``run.json`` (when
+it ran, why it stopped) and ``ledger.jsonl`` (what was made on which machine).
 """
 
 from tare.store.reader import Results, load

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 from tare import durable
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import Kind, Plan, Trial
+from tare.model import Plan, Trial
+from tare.store.raw_output import RawOutput
 
 # 1: the first
 FORMAT = 1
@@ -23,7 +23,7 @@ class Writer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            (folder / "raw").mkdir(parents=True, exist_ok=True)
+            self._raw = RawOutput(folder)
             path = folder / "trials.jsonl"
             path.touch()
             durable.cut_torn_line(path)
@@ -49,10 +49,10 @@ class Writer:
         line = json.dumps({"format": FORMAT, **asdict(trial)}, separators=(",", ":")) + "\n"
         try:
             if completed is not None:
-                self._raw(trial, completed)
+                self._raw.add(trial, completed)
             durable.append(self._trials, line.encode())
         except OSError as error:
-            shutil.rmtree(self.folder / "raw" / raw_name(trial), ignore_errors=True)
+            self._raw.drop(trial)
             raise ResultsError(
                 f"cannot write a trial to {self.folder}: {error.strerror}; all trials before it "
                 f"are kept: make room, then tare run --resume {self.folder}"
@@ -67,27 +67,6 @@ class Writer:
             raise ResultsError(f"cannot write {path}: {error.strerror}") from error
 
     def close(self) -> None:
-        """Close the file of trials."""
+        """Close the file of trials and the index of their raw output."""
         self._trials.close()
-
-    def _raw(self, trial: Trial, completed: Completed) -> None:
-        folder = self.folder / "raw" / raw_name(trial)
-        folder.mkdir(exist_ok=True)
-        command = {
-            "argv": completed.argv,
-            "status": completed.returncode,
-            "timed_out": completed.timed_out,
-            "duration_s": completed.duration_s,
-        }
-        (folder / "command.json").write_text(json.dumps(command))
-        (folder / "stdout").write_bytes(completed.stdout)
-        if completed.stderr:
-            (folder / "stderr").write_bytes(completed.stderr)
-
-
-def raw_name(trial: Trial) -> str:
-    """Name the folder of a trial's raw output."""
-    again = "-again" if trial.repeat else ""
-    if trial.repeat and trial.kind is Kind.WARMUP:
-        again = f"-{trial.repeat + 1}"
-    return f"{trial.block:04d}-{trial.slot:04d}-{trial.kind}-{trial.instance}{again}"
+        self._raw.close()

@@ -1,0 +1,143 @@
+"""Raw output on disk: a folder a trial, and an index of what is in them all.
+
+``raw/<trial>/`` holds ``command.json``, ``stdout`` and, where there is any, ``stderr``; a line of
+``raw/index.jsonl`` says which of them a trial has, and its argv. A large study has a hundred
+thousand folders: to look into each takes 20 s where the disk has to be asked, the index half a
+second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic_core import from_json
+
+from tare import durable
+from tare.machine import Completed
+from tare.model import Kind, Trial
+
+FOLDER, INDEX = "raw", "index.jsonl"
+
+Stored = tuple[tuple[str, ...], str]
+"""The files of a trial, and its command as one types it; "" where that is not understood."""
+
+
+class RawOutput:
+    """The raw output in a results directory that is being filled by one session."""
+
+    def __init__(self, results: Path) -> None:
+        """Go on where an earlier session ended, or raise OSError."""
+        self._folder = results / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
+        index = self._folder / INDEX
+        index.touch()
+        durable.cut_torn_line(index)
+        self._index = index.open("ab", buffering=0)
+
+    def add(self, trial: Trial, completed: Completed) -> None:
+        """Keep what the command of a trial was and printed, or raise OSError."""
+        name = raw_name(trial)
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        command = {
+            "argv": completed.argv,
+            "status": completed.returncode,
+            "timed_out": completed.timed_out,
+            "duration_s": completed.duration_s,
+        }
+        (folder / "command.json").write_text(json.dumps(command))
+        (folder / "stdout").write_bytes(completed.stdout)
+        if completed.stderr:
+            (folder / "stderr").write_bytes(completed.stderr)
+        about = {"name": name, "files": _names(folder), "argv": completed.argv}
+        # Not synced: whose line a lost power takes away is found by looking into its folder.
+        self._index.write(f"{json.dumps(about)}\n".encode())
+
+    def drop(self, trial: Trial) -> None:
+        """Remove what is kept of a trial; its line in the index then means nothing."""
+        shutil.rmtree(self._folder / raw_name(trial), ignore_errors=True)
+
+    def close(self) -> None:
+        """Close the index."""
+        self._index.close()
+
+
+def raw_name(trial: Trial) -> str:
+    """Name the folder of a trial's raw output."""
+    again = "-again" if trial.repeat else ""
+    if trial.repeat and trial.kind is Kind.WARMUP:
+        again = f"-{trial.repeat + 1}"
+    return f"{trial.block:04d}-{trial.slot:04d}-{trial.kind}-{trial.instance}{again}"
+
+
+def read_raw(results: Path) -> Mapping[str, Stored]:
+    """Read what a results directory holds, by the names of its folders (``raw_name``).
+
+    Folders that are not in the index, as older ones are not, are looked into; what the index names
+    of a folder that is gone is not stored.
+    """
+    there = set(_names(results / FOLDER)) - {INDEX}
+    # Trials of a cell have the same files and the same command: each is kept once.
+    once: dict[Stored, Stored] = {}
+    found = {}
+    for name, one in _indexed(results / FOLDER / INDEX):
+        if name in there:
+            found[name] = once.setdefault(one, one)
+    for name in there.difference(found):
+        one = raw_of(results, name)
+        found[name] = once.setdefault(one, one)
+    return found
+
+
+def raw_of(results: Path, name: str) -> Stored:
+    """Look what is stored of one trial, which may be nothing."""
+    own = results / FOLDER / name
+    try:
+        stored = from_json((own / "command.json").read_bytes())
+    except (OSError, ValueError):
+        stored = None
+    return tuple(_names(own)), _command(stored)
+
+
+def _indexed(index: Path) -> Iterator[tuple[str, Stored]]:
+    """Read the lines of an index; of a trial that was run anew the last one is right.
+
+    Those that are not understood, such as the last one of a killed session, say nothing.
+    """
+    try:
+        lines = index.read_bytes().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            about = from_json(line)
+            name, files = str(about["name"]), tuple(filter(str.isprintable, about["files"]))
+        except (ValueError, TypeError, KeyError):
+            continue
+        yield name, (files, _command(about))
+
+
+def _command(stored: object) -> str:
+    """Write a command as one types it; exactly what it was is in its file."""
+    argv = stored.get("argv") if isinstance(stored, dict) else None
+    return _typed(tuple(map(str, argv))) if isinstance(argv, list) else ""
+
+
+@lru_cache(maxsize=1024)
+def _typed(argv: tuple[str, ...]) -> str:
+    return shlex.join(argv)
+
+
+def _names(folder: Path) -> list[str]:
+    """List what is in a folder that may be gone, as far as a link can name it."""
+    try:
+        found = os.listdir(folder)  # noqa: PTH208 - a hundred thousand of these
+    except OSError:
+        return []
+    return sorted(name for name in found if name.isprintable())
