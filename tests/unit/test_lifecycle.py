@@ -8,6 +8,7 @@ import yaml
 
 from tare.errors import ConfigError, LayerError, LayerTimedOut, Unavailable
 from tare.model import Status
+from tare.store.raw_output import raw_name
 from tare.study import read_study
 
 PHASES = ["create", "boot", "soft_reboot", "hard_reboot", "stop", "start", "delete"]
@@ -70,16 +71,12 @@ def test_a_storm_goes_through_each_phase_together(lab, scripted):
     assert results.trials
     assert {trial.status for trial in results.trials} == {Status.OK}
     assert len(together) == 4 * len(results.trials)
-    raw = next((results_folder(lab) / "raw").iterdir())
+    raw = results.folder / "raw" / raw_name(results.trials[0])
     log = json.loads((raw / "stdout").read_text())
     assert len(log) == 4
     assert [verb for verb, _, _ in next(iter(log.values()))] == [
         "create", "boot", "stop", "start", "delete",
     ]  # fmt: skip
-
-
-def results_folder(lab):
-    return lab.folder / f"results-{lab.count}"
 
 
 def test_a_verb_that_is_missing_gives_no_value_and_no_total(lab):

@@ -259,5 +259,5 @@ class TestOutliers:
         flag = next(one for one in flags(quiet(rng), dear) if "outliers" in one)
 
         assert flag.startswith("4 of 40 pairs are outliers")
-        assert "kept: block 2, -4" in flag
+        assert "kept: block 2, \N{MINUS SIGN}4" in flag
         assert flag.endswith("; and 1 more.")

@@ -333,6 +333,38 @@ def test_every_text_is_of_its_own_trial_over_many_files(tmp_path, monkeypatch):
     assert "000003.parquet is damaged" in found.damage
 
 
+@pytest.mark.parametrize("stop", ["", "the budget is spent"])
+def test_trials_that_came_while_a_report_was_made_have_their_timelines(tmp_path, stop):
+    cell = make_cell("host")
+    told = [(make_trial(cell, block, samples={"time": 1.0}), busy()) for block in range(7)]
+    results = results_of(tmp_path, told[:2], make_plan(cell))
+    store_samples(tmp_path, *told[2:4])
+    before = tell(tmp_path)
+    session = samples.Samples(tmp_path)
+    session._number = 1  # the session of the second file goes on in it
+    for one in told[2:6]:
+        session.add(*one)
+    session.close()
+    store_samples(tmp_path, told[6])
+    results = replace(results, trials=tuple(one for one, _ in told), run={"stop": stop})
+
+    found = replace(describe(results), read_texts=lambda: before).timelines
+    assert {who[1] for who in found.texts} == set(range(4 if stop else 7))
+    assert all(found.texts.values())
+    assert found.typical[cell.id].trial.block in range(7)
+    assert found.damage == ""
+    if not stop:
+        assert found.texts == describe(results).timelines.texts
+
+
+def test_the_first_trials_that_came_while_a_report_was_made_have_their_timelines(tmp_path):
+    before = tell(tmp_path)
+    results = replace(study(tmp_path), run={})
+    found = replace(describe(results), read_texts=lambda: before).timelines
+    assert found.texts == describe(results).timelines.texts
+    assert len(found.texts) == len(results.trials)
+
+
 def test_steps_of_many_trials_at_once_are_those_of_each():
     rng = np.random.default_rng(5)
     some = [

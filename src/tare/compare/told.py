@@ -13,7 +13,8 @@ def size(log: float) -> str:
 def percent(log: float) -> str:
     """Say a difference with its sign; from 100 % on in full, not as a power of ten."""
     change = 100 * (ratio(log) - 1)
-    return f"{change:+,.0f} %" if 100 <= abs(change) < 1e6 else f"{change:+.2g} %"
+    text = f"{change:+,.0f}" if 100 <= abs(change) < 1e6 else f"{change:+.2g}"
+    return f"{text} %".replace("-", "\N{MINUS SIGN}")
 
 
 def chance(p: float) -> str:

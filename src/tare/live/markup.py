@@ -8,15 +8,16 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from tare.report import numbers
+from tare.report.templating import environment
 from tare.report.theme import page_colours
 
 
 def whole(title: str, body: str) -> str:
     """Put the body of a page into what is the same for all."""
-    return _environment().get_template("page.html").render(title=title, body=body)
+    return _templates().get_template("page.html").render(title=title, body=body)
 
 
 def problem(title: str, text: str) -> str:
@@ -61,23 +62,17 @@ def _moment(at: datetime | float) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tare.live"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
+def _templates() -> Environment:
+    templates = environment("tare.live")
+    templates.globals |= {
         "numbers": numbers,
         "study_url": study_url,
         "file_url": file_url,
         "moment": _moment,
     }
-    return environment
+    return templates
 
 
 @cache
 def _module(template: str) -> Any:  # noqa: ANN401
-    return _environment().get_template(template).module
+    return _templates().get_template(template).module

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tare.compare import Attribution
@@ -27,6 +26,7 @@ from tare.report.findings import Findings, Group, platform_text
 from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.numbers import NONE
 from tare.report.summary import three_sentences
+from tare.report.templating import environment
 from tare.report.theme import dark_rules, page_colours
 from tare.report.threats import threats
 from tare.report.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
@@ -66,7 +66,7 @@ class Pages:
         """Make those beside the report, each with its path below the folder."""
         if self._drill.embedded is not None:
             return
-        template, frame = _environment().get_template("trials.html"), _frame()
+        template, frame = environment().get_template("trials.html"), _frame()
         for cell, data in cell_pages(self._found, self._drill.results):
             about = {
                 "study": self._found.plan.study,
@@ -82,23 +82,12 @@ class Pages:
         return _report(self._found, drawings, self._drill)
 
 
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("tare.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _frame() -> dict[str, object]:
     """Give what every page has: its style, its colours, and the one script that it may run."""
-    environment = _environment()
-    script = environment.get_template("script.js").render()
+    script = environment().get_template("script.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
-        "style": Markup(environment.get_template("style.css").render()),  # noqa: S704 - our own
+        "style": Markup(environment().get_template("style.css").render()),  # noqa: S704 - our own
         "colours": Markup(page_colours()),  # noqa: S704 - our own
         "dark_rules": Markup(dark_rules()),  # noqa: S704 - our own
         "script": Markup(script),  # noqa: S704 - our own
@@ -109,7 +98,7 @@ def _frame() -> dict[str, object]:
 
 def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) -> str:
     plan = found.plan
-    template = _environment().get_template("report.html")
+    template = environment().get_template("report.html")
     sentences = three_sentences(found)
     verdicts = [(group, list(verdict_rows(found, group))) for group in found.groups]
     return template.render(

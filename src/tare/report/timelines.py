@@ -101,8 +101,11 @@ def rows_of(path: Path) -> Rows:
     return Rows(samples.table(path))
 
 
-def tell(folder: Path) -> Texts:
-    """Write the texts of all trials of a results directory; one without samples has none."""
+def tell(folder: Path, begin: Path | None = None) -> Texts:
+    """Write the texts of all trials of a results directory, or of those in a file and after it.
+
+    A directory without samples has none.
+    """
     if not (folder / "samples").is_dir():
         return Texts()
     from tare.store import samples
@@ -114,7 +117,7 @@ def tell(folder: Path) -> Texts:
     whose, courses, damages = [], [], []
     texts: list[str] = []
     waiting: list[Extract] = []
-    for path in files:
+    for path in files if begin is None else [one for one in files if one >= begin]:
         try:
             watched, told, extract = _extract(path)
         except ResultsError as error:
@@ -147,7 +150,12 @@ def _extract(path: Path) -> tuple[Sequence[Identity], Sequence[Identity], Extrac
 
 def gather(found: Findings) -> Timelines:
     """Add to the texts of all trials the one that stands for each cell."""
-    told = found.read_texts() if found.read_texts else tell(found.results.folder)
+    if found.read_texts:
+        told = found.read_texts()
+        if not found.results.run.get("stop"):
+            told = _up_to_date(told, found.results.folder)
+    else:
+        told = tell(found.results.folder)
     everyone = chain.from_iterable(whose for _, whose in told.files)
     texts = dict(zip(everyone, told.texts, strict=True))
     chosen = (_first(trials, texts) for trials in _ranked(found))
@@ -156,6 +164,23 @@ def gather(found: Findings) -> Timelines:
         who[0]: (path, wanted[who]) for path, whose in told.files for who in whose if who in wanted
     }
     return Timelines(_Typical(typical), texts, told.courses, told.damage)
+
+
+def _up_to_date(told: Texts, folder: Path) -> Texts:
+    """Read the last file anew, and those after it.
+
+    Where a study runs, trials came after its samples were read and before its trials were.
+    """
+    if not told.files:
+        return told if told.damage else tell(folder)
+    last, whose = told.files[-1]
+    later = tell(folder, last)
+    return Texts(
+        [*told.files[:-1], *later.files],
+        [*told.texts[: len(told.texts) - len(whose)], *later.texts],
+        [*(one for one in told.courses if one[0] != last), *later.courses],
+        told.damage or later.damage,
+    )
 
 
 def _ranked(found: Findings) -> Iterator[Sequence[Trial]]:
