@@ -13,7 +13,7 @@ from tare.compare.advice import advise
 from tare.compare.constraints import Constraints, Keeps
 from tare.compare.mix_costs import Mix
 from tare.compare.pairing import group
-from tare.compare.reversals import LeftOut
+from tare.compare.reversals import LeftOut, Swap
 from tare.compare.side import Side
 from tare.errors import ConfigError, ResultsError
 from tare.model import Better, Design, Metric, Status, Unit
@@ -128,7 +128,7 @@ def test_a_work_without_a_share_counts_for_nothing():
 
     assert by_name(found)["docker"].slowdown == pytest.approx(1.1)
     assert by_name(found)["docker"].without is None
-    assert (found.swap, found.left_out) == (None, ())
+    assert (found.swaps, found.left_out) == ((), ())
 
 
 def test_platforms_are_told_apart_by_pairs_of_their_own():
@@ -159,8 +159,7 @@ def test_the_smallest_change_of_a_share_that_makes_the_first_two_equal():
 
     # Of docker and kvm; 1.1 s + 2 (1 - s) = 1.5 s + 1.2 (1 - s) where 0.4 s = 0.8 (1 - s).
     assert [place.rank for place in found.places] == [1, 2, None]
-    assert (found.swap.workload, found.swap.share) == (cpu, 0.75)
-    assert found.swap.needed == pytest.approx(2 / 3)
+    assert found.swaps == (Swap("docker", "kvm", cpu, 0.75, pytest.approx(2 / 3)),)
     assert found.left_out == (LeftOut(cpu, "kvm"),)
 
 
@@ -168,8 +167,46 @@ def test_what_is_better_everywhere_is_swapped_by_no_share():
     found = advise(make_side(BOTH), mix(cpu=0.5, disk=0.5))
 
     assert found.first == ("base",)
-    assert found.swap is None
+    assert found.swaps[0] == Swap("base", "kvm")
     assert found.left_out == ()
+
+
+def test_each_platform_is_set_beside_the_next_that_it_is_not_tied_with():
+    costs = {
+        "base": {"cpu": 1, "disk": 1},
+        "a": {"cpu": 1.1, "disk": 2.0},
+        "like a": {"cpu": 1.1001, "disk": 2.0},
+        "b": {"cpu": 2.0, "disk": 1.3},
+    }
+    side = make_side(costs, wobble={"like a": 0.02})
+    found = advise(side, mix(cpu=0.5, disk=0.5))
+    cpu = group(cell_of("base", "cpu"))
+
+    assert [place.letters for place in found.places] == ["a", "b", "b", "c"]
+    assert [(one.before, one.behind) for one in found.swaps] == [
+        ("base", "a"),
+        ("a", "b"),
+        ("like a", "b"),
+    ]
+    # 1.1 s + 2 (1 - s) = 2 s + 1.3 (1 - s) where 0.9 s = 0.7 (1 - s).
+    assert found.swaps[1] == Swap("a", "b", cpu, 0.5, pytest.approx(0.7 / 1.6))
+
+
+def test_who_would_only_be_tied_with_the_first_does_not_drive_the_ranking():
+    costs = {"base": {"cpu": 1, "disk": 1}, "near": {"cpu": 0.9999, "disk": 1.0002}}
+    found = advise(make_side(costs, wobble={"near": 0.02}), mix(cpu=0.5, disk=0.5))
+
+    assert found.first == ("base", "near")
+    assert (found.swaps, found.left_out) == ((), ())
+
+
+def test_a_share_that_is_needed_is_never_less_than_nothing(tmp_path, capsys):
+    side = make_side({"base": {"cpu": 1, "disk": 1}, "docker": {"cpu": 2, "disk": 1}})
+    folder = store(side, tmp_path / "results")
+    assert tare(folder, "--mix", written(folder, "weights: {cpu: 1, disk: 1}")) == 0
+
+    said = capsys.readouterr().out
+    assert "base and docker would be equal if cpu had 0 % of the time instead of 50 %." in said
 
 
 # What is missing
@@ -258,8 +295,8 @@ def test_a_constraint_is_kept_or_broken_with_its_number():
     assert [place.platform for place in found.places] == ["base", "kvm", "docker"]
     told = [one.reason for one in found.missing if one.platform == "kvm"]
     assert [one.partition(":")[0] for one in told] == [
-        "startup_s",
-        "memory_bytes",
+        "startup",
+        "memory",
         "isolation_loss",
     ]
 
@@ -281,7 +318,31 @@ def test_a_lifecycle_study_says_start_and_memory():
     startup, memory = by_name(found)["docker"].constraints
     assert (startup.value, startup.n, startup.keeps) == (pytest.approx(0.4), 3, Keeps.KEPT)
     assert (memory.value, memory.n, memory.keeps) == (5 * 2**20, 2, Keeps.BROKEN)
+    assert (memory.low, memory.high) == (2 * 2**20, 8 * 2**20)
     assert memory.source == "lifecycle study: host_memory, 1 at once, cache warm"
+
+
+def test_a_lifecycle_under_other_limits_is_told_of_and_not_used():
+    lives = make_lives({"docker": [{"create": 0.1, "boot": 0.2, "host_memory": 8 * 2**20}]})
+    other = replace(make_cell("x").limits, cpus=2, memory_bytes=2**29)
+    cells = tuple(replace(cell, limits=other) for cell in lives.plan.cells)
+    ids = dict(zip((one.id for one in lives.plan.cells), (one.id for one in cells), strict=True))
+    moved = Side(
+        replace(lives.plan, cells=cells),
+        [replace(trial, cell=ids[trial.cell]) for trial in lives.trials],
+        lives.facts,
+    )
+    asked = Constraints(memory_bytes=2**22, isolation_loss=0.1)
+    found = advise(make_side(BOTH), mix(asked, cpu=1), [moved])
+
+    memory, isolation = by_name(found)["docker"].constraints
+    assert memory.keeps is Keeps.MISSING
+    assert "have it with 2 CPUs, 512 MiB, disk cache none, this study has 1 CPU, " in memory.reason
+    assert "512 MiB" not in isolation.reason
+    assert (
+        "the named ones"
+        not in by_name(advise(make_side(BOTH), mix(asked, cpu=1)))["docker"].constraints[0].reason
+    )
 
 
 @pytest.mark.parametrize("start_s", [None, "soon", [], ["x", None], [math.inf]])
@@ -362,6 +423,7 @@ constraints: {startup: 500 ms, memory: 64MiB, isolation_loss: 5%}
         ("weights: {loss: 1}", "says no time per unit of work"),
         ("weights: {disk: 1}", "2 rows of the study are meant; expected one; say which by pattern"),
         ("weights: {disk: {pattern: read}}", "missing weight"),
+        ("weights: {cpu: {wieght: 1}}", "did you mean 'weight'?"),
         ("weights: {disk: {weight: 1, patern: read}}", "did you mean 'pattern'?"),
         ("weights: {disk: {weight: 1, pattern: trim}}", "no row has 'trim'; expected one of read"),
         ("weights: {disk: {weight: 1, size: x}}", "no row has 'x'; expected one of 1048576"),
@@ -417,10 +479,10 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     ranking, beside, constraints = [line for line in lines if "docker  " in line]
     assert ranking.split()[:3] == ["1", "docker", "1.325\N{MULTIPLICATION SIGN}"]
     assert beside.split()[:3] == ["docker", "2.000\N{MULTIPLICATION SIGN}", "disk"]
-    assert "250 ms, kept" in constraints
+    assert "250 ms (1 value), kept" in constraints
     assert constraints.rstrip().endswith("nothing measures it yet")
-    assert "startup_s, at most 1 s" in said
-    (base,) = [line for line in lines if "9 s, broken" in line]
+    assert "startup, at most 1 s" in said
+    (base,) = [line for line in lines if "9 s (1 value), broken" in line]
     assert base.startswith("base")
     assert "\N{EN DASH}     base" in said
     assert "docker and kvm would be equal if cpu had 67 % of the time instead of 75 %." in said
@@ -448,7 +510,29 @@ def test_one_platform_alone_is_first_and_nothing_changes_that(tmp_path, capsys):
     said = capsys.readouterr().out
 
     assert "base comes first" in said
-    assert "Nothing: there are no two platforms" in said
+    assert "No weight: there are no two platforms" in said
+
+
+@pytest.mark.parametrize(("most", "told"), [("300 ms", 1), ("100 ms", 2)])
+def test_what_is_left_out_by_a_constraint_would_be_ranked_with_another(
+    folder, capsys, monkeypatch, most, told
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = f"weights: {{cpu: 3, disk: 1}}\nconstraints: {{startup: {most}}}"
+    assert tare(folder, "--mix", written(folder, text)) == 0
+    said = capsys.readouterr().out
+
+    assert (
+        f"base would be ranked, with 1.000\N{MULTIPLICATION SIGN}, "
+        f"if startup might be 9 s instead of {most}."
+    ) in said
+    assert said.count("would be ranked") == told
+
+
+def test_results_without_a_lifecycle_are_no_lifecycle(folder):
+    path = written(folder, "weights: {cpu: 1}")
+    with pytest.raises(ResultsError, match=r"has no lifecycle in it.*; leave it out, or name"):
+        tare(folder, folder, "--mix", path)
 
 
 def test_a_lifecycle_of_another_host_is_refused(folder, tmp_path, capsys, monkeypatch):
@@ -459,7 +543,7 @@ def test_a_lifecycle_of_another_host_is_refused(folder, tmp_path, capsys, monkey
     monkeypatch.setenv("COLUMNS", "200")
 
     assert tare(folder, same, "--mix", path) == 0
-    assert "1 MiB, kept" in capsys.readouterr().out
+    assert "1 MiB (1 value), kept" in capsys.readouterr().out
     with pytest.raises(ResultsError, match=r"on another host: kernel 6\.1 and 5\.10; leave it out"):
         tare(folder, other, "--mix", path)
 

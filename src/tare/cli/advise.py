@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tare.compare.mix_costs import Mix
     from tare.compare.pairing import Group
     from tare.compare.places import Place
-    from tare.compare.reversals import Gap
+    from tare.compare.reversals import Gap, Swap
     from tare.compare.side import Side
 
 NAME = "advise"
@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _other(folder: Path, side: Side) -> Side:
     """Read results of a lifecycle study; those of another host say nothing of this one."""
+    from tare.compare.instances import MAKES_ITS_OWN
     from tare.compare.side import Side
     from tare.compare.told_facts import host_differences
     from tare.runner.record import SAME_HOST
@@ -83,12 +84,16 @@ def _other(folder: Path, side: Side) -> Side:
     if unlike:
         told = ", ".join(f"{one.what} {one.before} and {one.after}" for one in unlike)
         raise ResultsError(f"{folder} was measured on another host: {told}; leave it out")
+    if not any(cell.workload == MAKES_ITS_OWN for cell in results.plan.cells):
+        raise ResultsError(
+            f"{folder} has no lifecycle in it, which says how platforms start and what memory they "
+            "take; leave it out, or name results of tare run lifecycle"
+        )
     return Side(results.plan, results.trials, results.facts)
 
 
 def as_json(found: Advice, mix: Mix, names: Names) -> dict[str, Any]:
     """Put advice into plain data; ratios to the baseline, infinite ends as the text "inf"."""
-    swap = found.swap
     return {
         "mix": [
             {"workload": names(key), "params": dict(key[1]), "share": share}
@@ -98,9 +103,10 @@ def as_json(found: Advice, mix: Mix, names: Names) -> dict[str, Any]:
         "first": list(found.first),
         "untrusted": [names(key) for key in found.untrusted],
         "platforms": [_place_json(place, names) for place in found.places],
-        "swap": None
-        if swap is None
-        else {"workload": names(swap.workload), "share": swap.share, "needed": swap.needed},
+        "swaps": [
+            {**asdict(one), "workload": None if one.workload is None else names(one.workload)}
+            for one in found.swaps
+        ],
         "left_out": [
             {"workload": names(one.workload), "first": one.first} for one in found.left_out
         ],
@@ -144,6 +150,8 @@ _LEGEND_BESIDE = (
     "workload. Index: the weighted geometric mean of the costs, which is no time."
 )
 
+_LEGEND_CONSTRAINTS = "Medians, which are held to the limit; with the least and the largest value."
+
 
 def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
     """Print the ranking, and what it rests on."""
@@ -170,12 +178,15 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
     if limited:
         console.print()
         console.print(_constraints(found, limited))
+        console.print(Text(_LEGEND_CONSTRAINTS, "dim"))
     print_lines(console, "WHAT WOULD CHANGE THE RANKING", _changes(found, names))
     print_lines(console, "MISSING MEASUREMENTS", _gaps(found.missing, names))
     print_lines(console, "UNDECIDED, AND IT MATTERS", _gaps(found.undecided, names))
 
 
 def _first(found: Advice) -> Iterator[str]:
+    from tare.compare.constraints import word_of
+
     ranked = [place for place in found.places if place.rank is not None]
     if not ranked:
         yield "No platform can be recommended: none has all costs and keeps the constraints."
@@ -185,7 +196,7 @@ def _first(found: Advice) -> Iterator[str]:
     others = [name for name in found.first if name != best.platform]
     tied = f", tied with {', '.join(others)}" if others else ""
     yield f"{best.platform} comes first with {numbers}{tied}."
-    unknown = " and ".join(one.name for one in best.constraints if one.reason)
+    unknown = " and ".join(word_of(one.name) for one in best.constraints if one.reason)
     if unknown:
         yield f"Whether it keeps {unknown} is not known: see the missing measurements."
 
@@ -233,7 +244,9 @@ def _beside(found: Advice, names: Names) -> Table:
 def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
     from rich.text import Text
 
-    most = [f"{name}, at most {_amount(name, limit)}" for name, limit in limited.items()]
+    from tare.compare.constraints import word_of
+
+    most = [f"{word_of(name)}, at most {_amount(name, limit)}" for name, limit in limited.items()]
     table = drawn(("platform", *most), ())
     for place in found.places:
         table.add_row(Text(place.platform), *map(_constrained, place.constraints))
@@ -246,8 +259,11 @@ def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported 
     if one.value is None:
         word = one.keeps.value if one.is_measurable else "nothing measures it yet"
         return Text(word, "yellow")
+    spread = "1 value"
+    if one.low is not None and one.high is not None and one.n > 1:
+        spread = f"{_amount(one.name, one.low)} to {_amount(one.name, one.high)} of {one.n}"
     return Text(
-        f"{_amount(one.name, one.value)}, {one.keeps.value}",
+        f"{_amount(one.name, one.value)} ({spread}), {one.keeps.value}",
         "red" if one.keeps == "broken" else "green",
     )
 
@@ -263,30 +279,50 @@ def _amount(name: str, value: float) -> str:
 
 
 def _changes(found: Advice, names: Names) -> Iterator[str]:
-    from tare.report.numbers import share_text
+    from tare.compare.constraints import word_of
 
+    yield from _of_weights(found, names)
+    for place in found.places:
+        if place.is_excluded and place.slowdown is not None:
+            needed = " and ".join(
+                f"{word_of(one.name)} might be {_amount(one.name, one.value)} "
+                f"instead of {_amount(one.name, one.limit)}"
+                for one in place.constraints
+                if one.keeps == "broken" and one.value is not None
+            )
+            yield f"{place.platform} would be ranked, with {_slowdown(place)[0]}, if {needed}."
+
+
+def _of_weights(found: Advice, names: Names) -> Iterator[str]:
+    """Say which weights would change it."""
     ranked = [place.platform for place in found.places if place.rank is not None]
     if len(ranked) < 2:
-        yield "Nothing: there are no two platforms to be ranked."
+        yield "No weight: there are no two platforms to be ranked."
         return
     if found.places[0].without is None:
-        yield "No weight can change it: the mix is of one workload."
+        yield "No weight: the mix is of one workload."
         return
-    if found.swap is None:
-        yield (
-            f"No change of a single weight: whatever share one workload has, {ranked[0]} stays "
-            f"before {ranked[1]}."
-        )
-    else:
-        swap = found.swap
-        yield (
-            f"{ranked[0]} and {ranked[1]} would be equal if {names(swap.workload)} had "
-            f"{share_text(swap.needed)} of the time instead of {share_text(swap.share)}."
-        )
-    for one in found.left_out:
-        yield f"Without {names(one.workload)}, {one.first} would be first: it drives the ranking."
+    for one in found.swaps:
+        yield _swap(one, names)
+    for left in found.left_out:
+        yield f"Without {names(left.workload)}, {left.first} would be first: it drives the ranking."
     if not found.left_out:
-        yield f"{ranked[0]} stays first whichever workload is left out."
+        tied = ", or tied with the first," if len(found.first) > 1 else ""
+        yield f"{ranked[0]} stays first{tied} whichever workload is left out."
+
+
+def _swap(one: Swap, names: Names) -> str:
+    from tare.report.numbers import share_text
+
+    if one.workload is None:
+        return (
+            f"No change of a single weight: whatever share one workload has, {one.before} stays "
+            f"before {one.behind}."
+        )
+    return (
+        f"{one.before} and {one.behind} would be equal if {names(one.workload)} had "
+        f"{share_text(one.needed)} of the time instead of {share_text(one.share)}."
+    )
 
 
 def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:

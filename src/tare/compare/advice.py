@@ -36,7 +36,7 @@ from tare.compare.reversals import (
     Swap,
     left_out_of,
     missing_of,
-    swap_of,
+    swaps_of,
     undecided_of,
 )
 from tare.compare.side import Side
@@ -51,7 +51,7 @@ class Advice:
     """
 
     places: tuple[Place, ...]
-    swap: Swap | None
+    swaps: tuple[Swap, ...]
     left_out: tuple[LeftOut, ...]
     missing: tuple[Gap, ...]
     undecided: tuple[Gap, ...]
@@ -81,7 +81,7 @@ def advise(side: Side, mix: Mix, lifecycles: Sequence[Side] = ()) -> Advice:
     lacking = [one for one in places if one.slowdown is None]
     return Advice(
         places=(*ranked, *rest, *lacking),
-        swap=swap_of(known, ranked),
+        swaps=tuple(swaps_of(known, ranked)),
         left_out=tuple(left_out_of(known, ranked)),
         missing=tuple(missing_of(known, places)),
         undecided=tuple(undecided_of(known, ranked)),

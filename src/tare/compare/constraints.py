@@ -14,7 +14,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.conditions import about
 from tare.compare.instances import MAKES_ITS_OWN
 from tare.compare.side import Side
-from tare.model import Cell
+from tare.model import Cell, Limits
 from tare.stats.description import middle
 
 
@@ -31,6 +31,11 @@ class Constraints:
     isolation_loss: float | None = None
 
 
+def word_of(name: str) -> str:
+    """Name a constraint as a mix file does."""
+    return name.removesuffix("_s").removesuffix("_bytes")
+
+
 class Keeps(StrEnum):
     """Whether a platform keeps a constraint."""
 
@@ -43,6 +48,8 @@ class Keeps(StrEnum):
 class Constrained:
     """One constraint of one platform: the median of ``n`` values, and where they are from.
 
+    ``low`` and ``high`` are the least and the largest of them; the median is held to the limit.
+
     Of a measurement that is missing, ``reason`` says what, and what can be done; where nothing in
     Tare measures it at all, it is not measurable, and no results will ever hold it.
     """
@@ -51,6 +58,8 @@ class Constrained:
     limit: float
     keeps: Keeps
     value: float | None = None
+    low: float | None = None
+    high: float | None = None
     n: int = 0
     source: str = ""
     reason: str = ""
@@ -67,18 +76,27 @@ def constrained(
             continue
         values, source = _MEASURES[one.name](cell, sources)
         if not values:
+            is_measurable = _MEASURES[one.name] is not _nothing
+            elsewhere = _elsewhere(cell, sources[1:]) if is_measurable else ""
             yield Constrained(
                 name=one.name,
                 limit=limit,
                 keeps=Keeps.MISSING,
-                reason=_UNKNOWN[one.name],
-                is_measurable=_MEASURES[one.name] is not _nothing,
+                reason=_UNKNOWN[one.name] + elsewhere,
+                is_measurable=is_measurable,
             )
             continue
         value = _middle(values)
         keeps = Keeps.KEPT if value <= limit else Keeps.BROKEN
         yield Constrained(
-            name=one.name, limit=limit, keeps=keeps, value=value, n=len(values), source=source
+            name=one.name,
+            limit=limit,
+            keeps=keeps,
+            value=value,
+            low=min(values),
+            high=max(values),
+            n=len(values),
+            source=source,
         )
 
 
@@ -153,6 +171,27 @@ def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Valu
                 found.append((many, -_middle(values), values, source))
     best = min(found, default=None, key=lambda one: one[:2])
     return ([], "") if best is None else (best[2], best[3])
+
+
+def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> str:
+    """Say with which limits lifecycle studies have a platform, if only with others."""
+    found = dict.fromkeys(
+        _limits(one.limits)
+        for side in lifecycles
+        for one in side.plan.cells
+        if one.workload == MAKES_ITS_OWN
+        and (one.stack, one.settings) == (cell.stack, cell.settings)
+        and one.limits != cell.limits
+    )
+    if not found:
+        return ""
+    own = _limits(cell.limits)
+    return f"; the named ones have it with {' and '.join(found)}, this study has {own}: run one so"
+
+
+def _limits(limits: Limits) -> str:
+    cpus = f"{limits.cpus} CPU{'s' if limits.cpus > 1 else ''}"
+    return f"{cpus}, {limits.memory_bytes / 2**20:,.10g} MiB, disk cache {limits.disk_cache.value}"
 
 
 def _middle(values: Sequence[float]) -> float:

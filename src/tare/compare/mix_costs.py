@@ -50,6 +50,11 @@ class Costs:
         self.baseline = side.plan.baseline
         self.platforms = tuple(dict.fromkeys(name for name, _ in self.cells))
 
+    def without(self, key: Group) -> Costs:
+        """Give the costs for the mix without one of its parts."""
+        rest = {one: share for one, share in self.shares.items() if one != key}
+        return Costs(self.side, Mix(rest))
+
     @cached_property
     def references(self) -> Mapping[Group, Cell]:
         """The cell of the baseline for each part of the mix."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tare.compare.constraints import Keeps
+from tare.compare.constraints import Keeps, word_of
 from tare.compare.mix_costs import Costs
 from tare.compare.pairing import Group
 from tare.compare.places import Place, slowdown_of, sum_without
@@ -16,16 +16,21 @@ from tare.stats.sequential import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A share at which the first two platforms would be equal, the other shares in proportion."""
+    """A share at which two platforms would be equal, the other shares in proportion.
 
-    workload: Group
-    share: float
-    needed: float
+    None in ``workload`` and numbers if no share of a single workload makes them so.
+    """
+
+    before: str
+    behind: str
+    workload: Group | None = None
+    share: float | None = None
+    needed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Without one workload another platform would be first."""
+    """Without one workload another platform would be first, and not by luck."""
 
     workload: Group
     first: str
@@ -40,31 +45,41 @@ class Gap:
     reason: str
 
 
-def swap_of(known: Costs, ranked: Sequence[Place]) -> Swap | None:
-    """Find the smallest change of one share that makes the first two equal.
+def swaps_of(known: Costs, ranked: Sequence[Place]) -> Iterator[Swap]:
+    """Set each platform beside the next that it is not tied with: what would make them equal?
 
-    The others keep their proportions. None if no share from 0 to 1 does.
+    It is the smallest change of one share, from 0 to 1, where the others keep their proportions.
     """
-    if len(ranked) < 2 or len(known.shares) < 2:
-        return None
-    best, second = (known.costs(place.platform) for place in ranked[:2])
+    for number, one in enumerate(ranked) if len(known.shares) > 1 else ():
+        behind = ranked[number + 1 :]
+        other = next((each for each in behind if not set(one.letters) & set(each.letters)), None)
+        if other is not None:
+            yield _swap(known, one.platform, other.platform)
+
+
+def _swap(known: Costs, before: str, behind: str) -> Swap:
+    best, second = known.costs(before), known.costs(behind)
     swaps = []
     for key, share in known.shares.items():
         gain = second[key] - best[key]
         rest = sum_without(key, known.shares, second) - sum_without(key, known.shares, best)
         needed = rest / (rest - gain) if rest != gain else math.nan
         if 0 <= needed <= 1:
-            swaps.append(Swap(key, share, needed))
-    return min(swaps, default=None, key=lambda one: round(abs(one.needed - one.share), 12))
+            change = round(abs(needed - share), 12)
+            swaps.append((change, Swap(before, behind, key, share, abs(needed))))
+    return min(swaps, default=(0.0, Swap(before, behind)), key=lambda one: one[0])[1]
 
 
 def left_out_of(known: Costs, ranked: Sequence[Place]) -> Iterator[LeftOut]:
-    """List the parts of the mix without which another platform would be first."""
+    """List the parts of the mix without which another platform would be first.
+
+    One that would then only be tied with the first of all does not count.
+    """
     costs = {place.platform: known.costs(place.platform) for place in ranked}
     for key in known.shares if len(ranked) > 1 and len(known.shares) > 1 else ():
         sums = {name: sum_without(key, known.shares, one) for name, one in costs.items()}
-        first = min(sums, key=sums.__getitem__)
-        if sums[first] < sums[ranked[0].platform]:
+        first, best = min(sums, key=sums.__getitem__), ranked[0].platform
+        if sums[first] < sums[best] and known.without(key).are_apart(first, best):
             yield LeftOut(key, first)
 
 
@@ -78,7 +93,7 @@ def missing_of(known: Costs, places: Sequence[Place]) -> Iterator[Gap]:
     for place in places:
         for one in place.constraints:
             if one.keeps is Keeps.MISSING:
-                why = f"{one.name}: {one.reason}"
+                why = f"{word_of(one.name)}: {one.reason}"
                 yield Gap(platform=place.platform, workload=None, reason=why)
 
 

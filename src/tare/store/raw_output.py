@@ -8,6 +8,7 @@ second.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -110,17 +111,14 @@ def _indexed(index: Path) -> Iterator[tuple[str, Stored]]:
 
     Those that are not understood, such as the last one of a killed session, say nothing.
     """
-    try:
-        lines = index.read_bytes().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            about = from_json(line)
-            name, files = str(about["name"]), tuple(filter(str.isprintable, about["files"]))
-        except (ValueError, TypeError, KeyError):
-            continue
-        yield name, (files, _command(about))
+    with contextlib.suppress(OSError), index.open("rb") as lines:
+        for line in lines:
+            try:
+                about = from_json(line)
+                name, files = str(about["name"]), tuple(filter(str.isprintable, about["files"]))
+            except (ValueError, TypeError, KeyError):
+                continue
+            yield name, (files, _command(about))
 
 
 def _command(stored: object) -> str:
