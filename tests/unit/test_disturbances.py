@@ -69,6 +69,11 @@ def test_sentences_that_differ_in_numbers_are_one_with_ranges():
     assert merged(["a 2.5 b 7", "a 10 b 7", "a 9 b 7"]) == {"a 2.5 to 10 b 7": 3}
 
 
+def test_sentences_may_have_any_character_in_them():
+    told = ["a \0 1 b", "a 2 1 b", "\0"]
+    assert merged(told) == dict.fromkeys(told, 1)
+
+
 def test_the_notes_of_a_cell_name_each_kind_of_warning_once(tmp_path):
     told = found(
         tmp_path,

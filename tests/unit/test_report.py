@@ -717,6 +717,40 @@ TEXT = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20">
 <text y="15" font-family="{}">Layers</text></svg>"""
 
 
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("red: \x1b[31merror", "red: \ufffd[31merror"),
+        ("\0\x07\x08\x1f", "\ufffd" * 4),
+        ("a\u2028b\u2029c", "a\ufffdb\ufffdc"),
+        ("\ufffe\uffff\ud800", "\ufffd" * 3),
+        ("\\\x1b", "\\\ufffd"),
+        ("\\u001b \\\\u0000 \\u2028", "\\u001b \\\\u0000 \\u2028"),
+        ("é \N{DOG FACE} \x7f", "é \N{DOG FACE} \x7f"),
+    ],
+)
+def test_characters_that_no_drawing_can_have_do_not_break_a_chart(tmp_path, text, drawn):
+    spec = {
+        "data": {"values": [{"said": text, "x": 1}]},
+        "mark": "point",
+        "title": text,
+        "encoding": {"description": {"field": "said"}, "x": {"field": "x"}},
+    }
+    picture = vega.svg(spec)
+
+    assert f'aria-label="{drawn}"' in picture
+    assert all(path.stat().st_size for path in vega.write_figure(picture, tmp_path / "figure"))
+
+
+def test_a_report_that_cannot_be_written_is_told_with_what_to_do(tmp_path):
+    folder = store(make_results(), tmp_path / "results")
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises(ResultsError, match=r"cannot write the report: .*file.*the trials are unt"):
+        read_and_report(folder, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_charts_have_the_fonts_that_vega_brings_and_none_of_the_host(monkeypatch, tmp_path):
     monkeypatch.setenv("FONTCONFIG_FILE", "the host's")
     vega.svg({"data": {"values": []}, "mark": "point"})

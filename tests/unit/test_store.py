@@ -90,6 +90,13 @@ def test_the_raw_output_is_kept_byte_for_byte(writer):
     }  # fmt: skip
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """Results of so many trials that the index of their raw output is believed."""
+    monkeypatch.setattr(raw_output, "LOOKED_INTO", 0)
+
+
+@pytest.mark.usefixtures("many")
 def test_the_index_of_raw_output_says_what_every_folder_holds(writer):
     other, spaced = replace(TRIAL, block=4), replace(DONE, argv=("fio", "a b"), stderr=b"")
     writer.trial(TRIAL, DONE)
@@ -105,13 +112,23 @@ def test_the_index_of_raw_output_says_what_every_folder_holds(writer):
         (writer.folder / "raw" / name).unlink(missing_ok=True)
 
 
-def test_the_index_of_raw_output_spares_looking_into_folders(writer, monkeypatch):
+@pytest.mark.usefixtures("many")
+def test_the_index_of_raw_output_spares_looking_into_many_folders(writer, monkeypatch):
     writer.trial(TRIAL, DONE)
     monkeypatch.setattr(raw_output, "raw_of", None)
 
     assert list(read_raw(writer.folder)) == [raw_name(TRIAL)]
 
 
+def test_few_folders_of_raw_output_are_looked_into_whatever_the_index_says(writer):
+    writer.trial(TRIAL, DONE)
+    (writer.folder / "raw" / raw_name(TRIAL) / "stdout").unlink()
+
+    ((files, _),) = read_raw(writer.folder).values()
+    assert files == ("command.json", "stderr")
+
+
+@pytest.mark.usefixtures("many")
 def test_raw_output_that_was_removed_is_not_stored_whatever_the_index_says(writer):
     writer.trial(TRIAL, DONE)
     shutil.rmtree(writer.folder / "raw" / raw_name(TRIAL))
@@ -119,6 +136,7 @@ def test_raw_output_that_was_removed_is_not_stored_whatever_the_index_says(write
     assert read_raw(writer.folder) == {}
 
 
+@pytest.mark.usefixtures("many")
 def test_of_raw_output_that_was_written_anew_the_index_says_the_last(writer):
     writer.trial(TRIAL, DONE)
     shutil.rmtree(writer.folder / "raw" / raw_name(TRIAL))
@@ -127,6 +145,7 @@ def test_of_raw_output_that_was_written_anew_the_index_says_the_last(writer):
     assert read_raw(writer.folder) == {raw_name(TRIAL): (("command.json", "stdout"), "again")}
 
 
+@pytest.mark.usefixtures("many")
 @pytest.mark.parametrize(
     "damage",
     [
@@ -136,7 +155,10 @@ def test_of_raw_output_that_was_written_anew_the_index_says_the_last(writer):
         b"null\n",
         b'{"name": 3}\n',
         b'{"name": [], "files": []}\n',
-        b'{"name": "x", "files": 3}\n',
+        *(
+            f'{{"name": "{raw_name(TRIAL)}", "files": {files}}}\n'.encode()
+            for files in ("3", "[]", "[3]", '"stdout"', '["../../x"]', '[".."]', '["a\\u001b"]')
+        ),
     ],
 )
 def test_a_damaged_index_of_raw_output_costs_only_time(tmp_path, damage):

@@ -64,3 +64,26 @@ def test_rows_of_one_workload_are_told_apart_by_their_parameters():
     assert "fio · block 64 KiB (" in said[0]
     assert "fio · block 4 KiB (" in said[0]
     assert "depth" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("undecided", "said"),
+    [
+        (0, "costs least beyond host: "),
+        (1, "; of host/a0 nothing is decided."),
+        (3, "; of host/a0 and host/a1 and host/a2 nothing is decided."),
+        (4, "; of 4 other platforms nothing is decided."),
+    ],
+)
+def test_the_platform_that_costs_least_is_not_named_over_those_that_may_cost_less(undecided, said):
+    costs = {"host/b": 2.0, "host/c": 6.0}
+    loud = noisy({}, noise=0.3)
+    quiet = noisy(costs)
+    open_ones = [f"host/a{number}" for number in range(undecided)]
+    study = Study(["host", *open_ones, *costs])
+    study.add("cpu", lambda name, block: (loud if name in open_ones else quiet)(name, block))
+    first, *_ = three_sentences(study.found())
+
+    assert said in first
+    assert ("of those decided" in first) == bool(undecided)
+    assert "host/b costs least" in first

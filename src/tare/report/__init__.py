@@ -26,7 +26,8 @@ def write_report(results: Results, into: Path) -> list[Path]:
 def read_and_report(folder: Path, into: Path) -> list[Path]:
     """Read results and write their report; of many trials in much less time than apart.
 
-    ResultsError where they cannot be read, or a process that draws is killed.
+    ResultsError where they cannot be read or it cannot be written, or a process that draws is
+    killed.
     """
     from concurrent.futures.process import BrokenProcessPool
 
@@ -38,4 +39,10 @@ def read_and_report(folder: Path, into: Path) -> list[Path]:
         raise ResultsError(
             "a process that draws figures was killed, perhaps for want of memory; the trials are "
             f"untouched: make memory free, then tare report {folder}"
+        ) from error
+    except OSError as error:
+        where = error.filename or into
+        raise ResultsError(
+            f"cannot write the report: {where}: {error.strerror}; the trials are untouched: make "
+            f"room, or choose another place, tare report {folder} --into FOLDER"
         ) from error

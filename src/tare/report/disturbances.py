@@ -80,12 +80,12 @@ def merged(sentences: Iterable[str]) -> dict[str, int]:
 
     Where a number differs, the one sentence has its range: ``other work took 11 to 54 %``.
     """
-    alike: dict[str, list[list[str]]] = {}
+    alike: dict[tuple[str, ...], list[list[str]]] = {}
     for sentence in sentences:
-        alike.setdefault(_NUMBER.sub("\0", sentence), []).append(_NUMBER.findall(sentence))
+        form = tuple(_NUMBER.split(sentence))
+        alike.setdefault(form, []).append(_NUMBER.findall(sentence))
     counts: Counter[str] = Counter()
-    for form, numbers in alike.items():
-        parts = form.split("\0")
+    for parts, numbers in alike.items():
         ranges = [_range(column) for column in zip(*numbers, strict=True)]
         filled = "".join(f"{part}{told}" for part, told in zip(parts, [*ranges, ""], strict=True))
         counts[filled] += len(numbers)

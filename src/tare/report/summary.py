@@ -15,6 +15,7 @@ from tare.report import numbers, words
 from tare.report.findings import Findings, platform_text
 from tare.stats.sequential import Verdict
 
+_FEW = 3
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 
 
@@ -33,14 +34,26 @@ def _extremes(rows: Sequence[Comparison], found: Findings) -> str:
             worst[platform_text(row.cell)] = row
     if not worst:
         return f"Nothing has been told apart from {found.plan.baseline}: no comparison is decided."
+    names = dict.fromkeys(platform_text(row.cell) for row in rows)
+    rest = [name for name in names if name not in worst]
+    open_ = f"; of {_listed(rest)} nothing is decided" if rest else ""
     ranked = sorted(worst, key=lambda name: _size(worst[name]))
     least, most = ((name, _most(worst[name], rows, found)) for name in (ranked[0], ranked[-1]))
     added = any(row.cell.injected for row in rows)
     work = "With more work put into some" if added else "For the same work"
     beyond = f"{work}, {least[0]} costs"
     if len(ranked) == 1:
-        return f"{beyond}, against {found.plan.baseline}, {least[1]}."
-    return f"{beyond} least beyond {found.plan.baseline}: {least[1]}; {most[0]} most: {most[1]}."
+        return f"{beyond}, against {found.plan.baseline}, {least[1]}{open_}."
+    decided = " of those decided" if rest else ""
+    return (
+        f"{beyond} least beyond {found.plan.baseline}{decided}: {least[1]}; {most[0]} most: "
+        f"{most[1]}{open_}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Name a few platforms; of more, their number."""
+    return " and ".join(names) if len(names) <= _FEW else f"{len(names)} other platforms"
 
 
 def _size(row: Comparison) -> float:

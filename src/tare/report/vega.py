@@ -6,7 +6,9 @@ again for every letter, which took half of a report's time.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -18,6 +20,11 @@ from tare.report.figures.figure import Spec
 
 _VEGA_LITE = "5.21"
 _FONTS = "FONTCONFIG_FILE"
+_UNDRAWABLE = re.compile(
+    r"((?<!\\)(?:\\\\)*)\\(?:u00[01][0-9a-f]|[bf])"  # a control character, as JSON has it
+    "|[\u2028\u2029\ud800-\udfff\ufffe\uffff]"
+)
+"""What is no character of XML, and what ends a line of a program's text: Vega makes programs."""
 _awake = Event()
 _fonts_lock = Lock()
 
@@ -27,8 +34,17 @@ def svg(spec: Spec) -> str:
     with _fonts_lock:
         _choose_fonts()
     _awake.set()
-    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
+    text = _drawable(spec)
+    drawn: str = vl_convert.vegalite_to_svg(text, vl_version=_VEGA_LITE, allowed_base_urls=[])
     return drawn
+
+
+def _drawable(spec: Spec) -> str:
+    """Write a chart as JSON, with a sign in place of each character that no drawing can have.
+
+    Tools print them, and what a tool said last is the reason why its trial failed.
+    """
+    return _UNDRAWABLE.sub("\\1\N{REPLACEMENT CHARACTER}", json.dumps(spec, ensure_ascii=False))
 
 
 def is_awake() -> bool:

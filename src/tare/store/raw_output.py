@@ -25,6 +25,9 @@ from tare.model import Kind, Trial
 
 FOLDER, INDEX = "raw", "index.jsonl"
 
+LOOKED_INTO = 10_000
+"""Up to so many folders are looked into; of more, the index is believed."""
+
 Stored = tuple[tuple[str, ...], str]
 """The files of a trial, and its command as one types it; "" where that is not understood."""
 
@@ -80,14 +83,14 @@ def raw_name(trial: Trial) -> str:
 def read_raw(results: Path) -> Mapping[str, Stored]:
     """Read what a results directory holds, by the names of its folders (``raw_name``).
 
-    Folders that are not in the index, as older ones are not, are looked into; what the index names
-    of a folder that is gone is not stored.
+    Of very many folders the index is believed: files that were removed since are still named. What
+    is not in it, as older folders are not, is looked into; a folder that is gone is not stored.
     """
     there = set(_names(results / FOLDER)) - {INDEX}
     # Trials of a cell have the same files and the same command: each is kept once.
     once: dict[Stored, Stored] = {}
     found = {}
-    for name, one in _indexed(results / FOLDER / INDEX):
+    for name, one in _indexed(results / FOLDER / INDEX) if len(there) > LOOKED_INTO else ():
         if name in there:
             found[name] = once.setdefault(one, one)
     for name in there.difference(found):
@@ -113,12 +116,18 @@ def _indexed(index: Path) -> Iterator[tuple[str, Stored]]:
     """
     with contextlib.suppress(OSError), index.open("rb") as lines:
         for line in lines:
-            try:
+            with contextlib.suppress(ValueError, TypeError, KeyError):
                 about = from_json(line)
-                name, files = str(about["name"]), tuple(filter(str.isprintable, about["files"]))
-            except (ValueError, TypeError, KeyError):
-                continue
-            yield name, (files, _command(about))
+                files = tuple(map(_file_name, about["files"]))
+                if files and isinstance(about["files"], list):
+                    yield str(about["name"]), (files, _command(about))
+
+
+def _file_name(name: str) -> str:
+    """Give the name of a file in a folder, or raise ValueError where it leads elsewhere."""
+    if not str.isprintable(name) or "/" in name or name in (".", ".."):
+        raise ValueError(f"{name!r} is no file of a folder")
+    return name
 
 
 def _command(stored: object) -> str:
