@@ -3,12 +3,14 @@
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from tare.model import Status
 from tare.report.figures import figures
 from tare.report.figures.figure import label_width, shortened_apart
+from tare.report.figures.lanes import at
 from tare.report.figures.scaling import MAX_FAMILIES
 from tare.report.render import PHONE, WIDE, svg
 from tare.report.theme import PAPER
@@ -131,19 +133,6 @@ def test_a_platform_without_a_number_keeps_its_row_and_says_why():
     assert "unavailable or n/a: this host cannot run it" in figure.caption
 
 
-def test_no_value_is_left_out_because_an_axis_is_logarithmic():
-    def value(platform, block):
-        if platform == "host/odd":
-            return {"events": 0.0 if block == 4 else 20.0 + block}
-        return None
-
-    layers = chart(platforms_with(value).found(), "points-01").draw(WIDE)["layer"]
-    drawn = [one["value"] for one in layers[0]["data"]["values"] if one["platform"] == "host/odd"]
-    assert len(drawn) == 11
-    assert min(drawn) == 0
-    assert layers[0]["encoding"]["x"]["scale"]["type"] == "linear"
-
-
 def test_drift_says_whom_it_does_not_show():
     caption = chart(platforms_with(unavailable).found(), "drift-01").caption
     assert "no median above 0: host/odd (dnr), host/gone (unavailable)." in caption
@@ -262,3 +251,124 @@ def test_in_a_tall_forest_every_plot_has_its_axis(count, axes):
         study.add(f"work{number}", noisy({"host/docker": 2.0}))
     picture = svg(chart(study.found(), "forest").draw(WIDE))
     assert picture.count(">cost, \N{MULTIPLICATION SIGN} baseline<") == axes
+
+
+def spread(platform, block):
+    """Zeros among values that spread over powers of ten."""
+    if platform == "host/odd":
+        return {"events": 0.0 if block == 4 else 20_000_000.0 + block}
+    return unavailable(platform, block)
+
+
+def zeros_and_others(layers, platform="host/odd"):
+    """What stands for 0, and the other values of a platform."""
+    values = [one for one in layers[0]["data"]["values"] if one["platform"] == platform]
+    zeros = {one["value"] for one in values if one["text"].endswith(": 0 /s")}
+    return zeros, [one["value"] for one in values if one["value"] not in zeros]
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_a_zero_does_not_flatten_what_spreads_over_powers_of_ten(width):
+    figure = chart(platforms_with(spread).found(), "points-01")
+    layers = figure.draw(width)["layer"]
+    x = layers[0]["encoding"]["x"]
+    (zero,), others = zeros_and_others(layers)
+    assert x["scale"]["type"] == "log"
+    assert len(others) == 10
+    assert (
+        0 < zero < min(one["value"] for one in layers[0]["data"]["values"] if one["value"] > zero)
+    )
+    # Its tick is the first one and is called 0; every row has a line between it and the others.
+    assert x["axis"]["values"][0] == zero
+    (line,) = {one["line"] for one in layers[-2]["data"]["values"]}
+    assert x["axis"]["labelExpr"].startswith(f"datum.value < {line} ? '0' : ")
+    assert zero < line < min(x["axis"]["values"][1:])
+    rows = [one["platform"] for one in layers[-2]["data"]["values"]]
+    assert rows == ["host", "host/slow", "host/odd", "host (A/A control)"]
+    assert "left of each row's upright line" in figure.caption
+    written = svg(figure.draw(width))
+    assert ">0</text>" in written
+    assert ">10,000</text>" in written
+
+
+def test_an_interval_that_reaches_to_zero_ends_where_zeros_stand():
+    def value(platform, block):
+        return {"events": 0.0 if block < 5 else 1e6} if platform == "host/odd" else None
+
+    layers = chart(platforms_with(value).found(), "points-01").draw(WIDE)["layer"]
+    (zero,), _ = zeros_and_others(layers)
+    (odd,) = [one for one in layers[2]["data"]["values"] if one["platform"] == "host/odd"]
+    assert 0 < zero < 1000
+    assert (odd["low"], odd["median"], odd["high"]) == (zero, 1e6, 1e6)
+
+
+def test_a_zero_among_values_that_are_near_each_other_stands_on_a_linear_axis():
+    def value(platform, block):
+        return {"events": 0.0} if (platform, block) == ("host/odd", 4) else None
+
+    figure = chart(platforms_with(value).found(), "points-01")
+    layers = figure.draw(WIDE)["layer"]
+    assert layers[0]["encoding"]["x"]["scale"]["type"] == "linear"
+    assert zeros_and_others(layers)[0] == {0}
+    assert "upright line" not in figure.caption
+
+
+def courses_with(zero_at):
+    """Courses over powers of ten; that of the second platform is 0 at one level."""
+    study = Study(["host", "host/docker"])
+    for rate in (1, 10, 100, 1000):
+        steady = noisy({}, base=50.0 * rate)
+        study.add(
+            "net",
+            lambda p, b, rate=rate, steady=steady: (
+                {"events": 0.0} if (p, rate) == ("host/docker", zero_at) else steady(p, b)
+            ),
+            params=(("rate", rate),),
+        )
+    return chart(study.found(), "scaling-01")
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_a_zero_in_a_course_stands_at_its_foot_and_the_others_are_not_flat(width):
+    figure = courses_with(zero_at=100)
+    spec = figure.draw(width)
+    lines = spec["layer"][6]["data"]["values"]
+    host, docker = ([one["y"] for one in lines if one["lane"] == lane] for lane in (0, 1))
+    steps = [above - below for below, above in pairwise(reversed(host))]
+    assert max(steps) < 1.2 * min(steps)
+    assert docker[2] == at(1, 0)
+    ticks = [one for one in spec["layer"][1]["data"]["values"] if one["text"] == "0"]
+    assert [one["y"] for one in ticks] == [at(0, 0), at(1, 0)]
+    dashes = [one["y"] for one in spec["layer"][-1]["data"]["values"]]
+    assert max(docker[0], docker[1], docker[3]) < dashes[1] < at(1, 0)
+    assert "so zeros are below the dashed line across" in figure.caption
+    labels = sorted(one["y"] for one in spec["layer"][1]["data"]["values"])
+    assert min(high - low for low, high in pairwise(labels)) > 12
+
+
+def test_courses_without_a_zero_have_none_on_their_axis():
+    figure = courses_with(zero_at=None)
+    assert "0" not in {one["text"] for one in figure.draw(WIDE)["layer"][1]["data"]["values"]}
+    assert "dashed line across" not in figure.caption
+
+
+@pytest.mark.parametrize("count", [12, 17])
+def test_what_stands_in_a_map_of_many_platforms_can_be_read_on_a_phone(count):
+    platforms = names(count)
+    costs = {name: 1 + 0.4 * place for place, name in enumerate(platforms)}
+    study = Study(platforms).add("cpu", noisy({**costs, platforms[7]: 3e10}))
+    study.add("fio", lambda p, b: unavailable(p.replace("kvm", "gone"), b) or 100.0 + b)
+    spec = chart(study.found(), "heat").draw(PHONE)
+    texts = [
+        (one["text"], one["size"], layer["mark"]["angle"])
+        for layer in spec["layer"]
+        if layer["mark"]["type"] == "text"
+        for one in layer["data"]["values"]
+    ]
+    assert min(size for _, size, _ in texts) >= 10
+    said = {text for text, *_ in texts}
+    assert {"3e10", "1.40", "n/a", "▲"} <= said
+    column = (PHONE - 6) / min(count, 16)
+    wide = [text for text, size, angle in texts if not angle and len(text) < 6
+            and 0.58 * size * len(text) > column]  # fmt: skip
+    assert wide == []

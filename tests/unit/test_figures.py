@@ -9,12 +9,13 @@ from itertools import pairwise
 import pytest
 
 from tare.model import Status
+from tare.report import theme
 from tare.report.figures import figures
 from tare.report.figures.cost_axis import cost_axis
 from tare.report.figures.families import families
 from tare.report.figures.figure import shortened
 from tare.report.figures.grid import STRENGTH, Box, Line, grid
-from tare.report.figures.heat import BETTER, WORSE, brief, shade
+from tare.report.figures.heat import brief, shade
 from tare.report.figures.knee import knee
 from tare.report.figures.matrix import contests, rivals
 from tare.report.render import PHONE, WIDE, svg
@@ -88,11 +89,11 @@ def test_the_heat_map_says_why_a_cell_is_empty_and_colours_by_the_logarithm():
 
 
 def test_a_cost_and_its_inverse_are_coloured_alike_and_one_is_not_coloured():
-    assert shade(4.0, 16.0) == (WORSE, STRENGTH / 2)
-    assert shade(0.25, 16.0) == (BETTER, STRENGTH / 2)
+    assert shade(4.0, 16.0) == (theme.WORSE, STRENGTH / 2)
+    assert shade(0.25, 16.0) == (theme.BETTER, STRENGTH / 2)
     assert shade(1.0, 16.0)[1] == 0
-    assert shade(math.inf, 16.0) == (WORSE, STRENGTH)
-    assert shade(0.0, 16.0) == (BETTER, STRENGTH)
+    assert shade(math.inf, 16.0) == (theme.WORSE, STRENGTH)
+    assert shade(0.0, 16.0) == (theme.BETTER, STRENGTH)
 
 
 @pytest.mark.parametrize(
@@ -394,7 +395,7 @@ def test_a_long_text_loses_its_middle():
 
 def test_a_grid_without_columns_or_lines_can_be_drawn():
     assert svg(grid(WIDE, [], []))
-    assert svg(grid(PHONE, ["a"], [Line("b", [Box(("1", "1"), "", WORSE, 0.5, "")])]))
+    assert svg(grid(PHONE, ["a"], [Line("b", [Box(("1", "1"), "", theme.WORSE, 0.5, "")])]))
 
 
 def axis_labels(picture):

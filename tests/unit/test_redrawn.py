@@ -391,7 +391,7 @@ def test_our_tests_stand_beside_those_of_the_study(monkeypatch):
     said = {one["said"]: one for one in shapes(spec) if one["said"]}
 
     (kvm,) = [one for text, one in said.items() if text.startswith("kvm against docker: ")]
-    assert kvm["colour"] == "#cc5200"
+    assert kvm["colour"] == theme.WORSE
     assert "here: kvm – docker" in words(spec)  # noqa: RUF001
     assert "Holm's over these 3" in found.caption
     assert "sysbench_cpu (threads 1) is not in these results" in said

@@ -13,7 +13,6 @@ from tare.redrawn.side import Side, printed_side
 from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
 from tare.report.figures.grid import STRENGTH, Box, Legend, Line, grid
-from tare.report.figures.heat import BETTER, WORSE
 from tare.report.figures.marks import MARKS
 from tare.report.numbers import NONE, TIMES, cost_text, p_text
 from tare.stats.holm import holm
@@ -24,7 +23,7 @@ FULL = 50.0
 
 FIRST = "Where several of our cells are equally like the study's, the first in the plan is shown."
 _NOWHERE = Box((NONE, NONE), "", theme.PAPER, 0, "not in the study")
-_DIRECTIONS = {Verdict.SLOWER: WORSE, Verdict.FASTER: BETTER}
+_DIRECTIONS = {Verdict.SLOWER: theme.WORSE, Verdict.FASTER: theme.BETTER}
 
 
 def degradation_map(
@@ -77,7 +76,7 @@ def _degraded(side: Side | None) -> Box:
 
 def _shade(percent: float) -> tuple[str, float]:
     share = min(1.0, abs(percent) / FULL)
-    return (WORSE if percent > 0 else BETTER), STRENGTH * share
+    return (theme.WORSE if percent > 0 else theme.BETTER), STRENGTH * share
 
 
 def significance_matrix(

@@ -20,7 +20,9 @@ _WIDEST = 130
 _LINE = 15
 _MAX_HEADER = 190
 _LEAST = 20
-"""Of a narrower column a word of four letters, as stands in an empty cell, would run out."""
+"""In a narrower column a mark with its star or its brackets would run out."""
+_SMALLEST = 10
+"""Where letters would have to be smaller, in pixels, they stand upright."""
 _GAP = 1
 
 
@@ -61,6 +63,7 @@ class _Style(NamedTuple):
 
 _LEFT, _RIGHT, _CENTRE = _Style(), _Style("right"), _Style("center")
 _HEADING, _UPRIGHT = _Style(weight="bold"), _Style(angle=270)
+_UPRIGHT_CENTRE = _Style("center", angle=270)
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class _Form:
     size: int
     stacked: bool
     height: int
+    upright: bool = False
 
 
 def grid(
@@ -121,26 +125,27 @@ def _form(lines: Sequence[Line], column: float) -> _Form:
     longs = max((len(box.number[0]) + len(box.mark) + 1 for box in boxes), default=0)
     if longs * 6.7 + 8 <= column:
         return _Form(0, 12, stacked=False, height=24)
-    for place, size in ((0, 11), (1, 11), (1, 10), (1, 9)):
+    for place, size in ((0, 11), (1, 11), (1, _SMALLEST)):
         widest = max((len(box.number[place]) for box in boxes), default=0)
         if widest * size * 0.58 + 3 <= column:
             return _Form(place, size, stacked=True, height=34)
-    return _Form(1, 0, stacked=True, height=20)
+    # Turned as the names above are: smaller ones could not be read.
+    longest = max((len(box.number[1]) for box in boxes), default=0)
+    return _Form(1, 11, stacked=True, height=round(longest * 6.7) + 24, upright=True)
 
 
 def _written(x: float, y: float, box: Box, form: _Form) -> Iterator[dict[str, Any]]:
     number = box.number[form.place]
+    style = _UPRIGHT_CENTRE if form.upright else _CENTRE
     if not form.stacked:
         both = f"{box.mark} {number}".strip()
         yield _text(x, y, both, _CENTRE, form.size)
-    elif form.size == 0:
-        # A word stays: it is all there is to say of an empty cell.
-        yield _text(x, y, box.mark or number, _CENTRE, 11 if box.mark or len(number) == 1 else 8)
     elif box.mark:
-        yield _text(x, y - 7, number, _CENTRE, form.size)
-        yield _text(x, y + 8, box.mark, _CENTRE, 11)
+        foot = y + form.height / 2 - 9
+        yield _text(x, y - (8 if form.upright else 7), number, style, form.size)
+        yield _text(x, foot, box.mark, _CENTRE, 11)
     else:
-        yield _text(x, y, number, _CENTRE, form.size)
+        yield _text(x, y, number, style, form.size)
 
 
 def _header(

@@ -14,9 +14,6 @@ from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import MINUS, TIMES, cost_text, costs_text
 from tare.stats.sequential import Verdict
 
-WORSE, BETTER = theme.SERIES[1], theme.SERIES[0]
-"""Vermilion and blue, which people of all kinds of colour vision tell apart."""
-
 MAX_COLUMNS = 16
 """So many platforms are drawn: on a phone a column has 20 pixels then."""
 MAX_LINES = 40
@@ -35,7 +32,7 @@ def heat_map(found: Findings) -> Figure:
     words = {box.number[0] for line in lines for box in line.boxes}
     caption = (
         f"Cost as a multiple of the baseline, {found.plan.baseline}. Colour grows with the "
-        "logarithm of the cost: vermilion is worse, blue is better, uncoloured is equal. "
+        "logarithm of the cost: sienna is worse, indigo is better, uncoloured is equal. "
         f"{MARKS_TEXT} An empty cell says why there is no number.{explained(words)}"
     )
     if any(box.mark.endswith("*") for line in lines for box in line.boxes):
@@ -86,9 +83,9 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
 def shade(cost: float, end: float) -> tuple[str, float]:
     """Give the colour of a cost and its strength, which is full from ``end`` on."""
     if cost <= 0:
-        return BETTER, STRENGTH
+        return theme.BETTER, STRENGTH
     share = min(1.0, abs(math.log(cost)) / math.log(end)) if cost < math.inf else 1.0
-    return (WORSE if cost > 1 else BETTER), STRENGTH * share
+    return (theme.WORSE if cost > 1 else theme.BETTER), STRENGTH * share
 
 
 def brief(cost: float) -> str:

@@ -17,7 +17,7 @@ from tare.model import Cell, Design
 from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
 from tare.report.figures.grid import Box, Line, grid
-from tare.report.figures.heat import BETTER, MAX_COLUMNS, WORSE, brief
+from tare.report.figures.heat import MAX_COLUMNS, brief
 from tare.report.figures.marks import (
     FLAWED,
     MARKS,
@@ -161,4 +161,4 @@ def _colour(row: Comparison) -> tuple[str, float]:
         return theme.BAND, 1
     if not _holds(row) or row.verdict not in _TURNED:
         return theme.PAPER, 0
-    return (WORSE if row.verdict is Verdict.SLOWER else BETTER), _STRENGTH
+    return (theme.WORSE if row.verdict is Verdict.SLOWER else theme.BETTER), _STRENGTH

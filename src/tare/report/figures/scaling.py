@@ -16,14 +16,15 @@ from tare.report.figures.knee import knee
 from tare.report.figures.lanes import at, lanes, line_of, round_ticks, share_of, vertical
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import better, median_ends
+from tare.report.figures.zeros import FAR, edge_for
 from tare.report.findings import Findings, platform_text
 from tare.report.numbers import TOO_LONG, Scale, bytes_text, plain, scale_for
 
 MAX_FAMILIES = 6
 """So many courses are drawn."""
 
-_FAR = 20
-"""A factor or a metric that spans more than this is drawn on a logarithmic axis."""
+_BELOW = 0.3
+"""By so much of the other values' height the place of the zeros is below them."""
 
 
 def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
@@ -41,7 +42,7 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
     }
     axis = _axis(metric, [one for course in courses.values() for one in course])
     levels = sorted(family.groups)
-    log_x = levels[0] > 0 and levels[-1] / levels[0] > _FAR
+    log_x = levels[0] > 0 and levels[-1] / levels[0] > FAR
     base = next(
         (
             course
@@ -53,7 +54,7 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
     marks: list[dict[str, Any]] = []
     beside: list[dict[str, Any]] = []
     bends: list[dict[str, Any]] = []
-    titles = []
+    titles: list[tuple[str, str]] = []
     for lane, (platform, cells) in enumerate(_lines(family).items()):
         colour = colours[next(iter(cells.values())).platform]
         course = courses[platform]
@@ -86,6 +87,7 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
         }
         colour: Spec = {"field": "colour", "type": "nominal", "scale": None}
         known = [one for one in marks if one["y"] is not None]
+        breaks = [at(lane, axis.broken) for lane in range(len(titles)) if axis.broken is not None]
         layers: list[Spec] = [
             line_of(beside, {"opacity": 0.45, "strokeWidth": 1.5}, color=colour),
             {
@@ -114,13 +116,15 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
                 "encoding": {"color": colour, "description": {"field": "text"}},
             },
         ]
+        if breaks:
+            layers.append(_broken(breaks, vertical(len(titles))))
         return lanes(width, titles, axis.labels, x, layers)
 
     return Figure(
         f"scaling-{number:02d}",
         f"{family.name}: against {_named(family.factor)}",
         f"{metric.name}{unit} against {_named(family.factor)}; {better(metric)}. "
-        + _caption(found, family, bent=bool(bends), log=axis.log)
+        + _caption(found, family, axis, bent=bool(bends))
         + (
             f" The first {MAX_FAMILIES} of {there} courses are drawn."
             if there > MAX_FAMILIES
@@ -137,14 +141,24 @@ class _Axis:
     scale: Scale
     ticks: Sequence[float]
     log: bool
+    has_zeros: bool
+    """It is logarithmic and its first tick stands for 0."""
 
     @property
     def labels(self) -> dict[float, str]:
-        return {share_of(one, self.ticks, log=self.log): plain(one) for one in self.ticks}
+        labels = {share_of(one, self.ticks, log=self.log): plain(one) for one in self.ticks}
+        return labels | ({0.0: "0"} if self.has_zeros else {})
+
+    @property
+    def broken(self) -> float | None:
+        """How high the axis is broken: between the zeros and all others."""
+        return share_of(self.ticks[1], self.ticks, log=True) / 2 if self.has_zeros else None
 
     def share(self, value: float | None) -> float | None:
         if value is None:
             return None
+        if self.has_zeros and value <= 0:
+            return 0.0
         scaled = within(value / self.scale.factor, log=self.log)
         return min(1.0, max(0.0, share_of(scaled, self.ticks, log=self.log)))
 
@@ -154,10 +168,26 @@ def _axis(metric: Metric, points: Sequence[Mapping[str, Any]]) -> _Axis:
     medians = [one["median"] for one in points if one["median"] is not None]
     ends = [one[end] for one in points for end in ("low", "high") if one[end] is not None]
     scale = scale_for(metric.unit, medians)
-    log = bool(medians) and min(medians) > 0 and max(medians) / min(medians) > _FAR
-    held = [within(one / scale.factor, log=log) for one in (*medians, *ends) if one > 0 or not log]
+    every = [one / scale.factor for one in (*medians, *ends)]
+    edge = edge_for(every, (one / scale.factor for one in medians))
+    log = edge is not None or (
+        bool(medians) and min(medians) > 0 and max(medians) / min(medians) > FAR
+    )
+    held = [within(one, log=log) for one in every if one > 0 or not log]
     low = min(held, default=1.0) if log else min(0.0, *held, 0.0)
-    return _Axis(scale, round_ticks(low, max(held, default=1.0), log=log), log)
+    ticks = round_ticks(low, max(held, default=1.0), log=log)
+    if edge:
+        ticks.insert(0, ticks[0] * (ticks[0] / ticks[-1]) ** _BELOW)
+    return _Axis(scale, ticks, log, edge is not None)
+
+
+def _broken(heights: Sequence[float], y: Spec) -> Spec:
+    """Draw where the axis of each lane is broken."""
+    return {
+        "data": {"values": [{"y": one} for one in heights]},
+        "mark": {"type": "rule", "color": theme.MUTED, "strokeDash": [4, 3], "aria": False},
+        "encoding": {"x": {"value": 0}, "x2": {"value": "width"}, "y": y},
+    }
 
 
 def _bend(course: Sequence[Mapping[str, Any]]) -> float | None:
@@ -226,8 +256,12 @@ def _note(found: Findings, family: Family, cells: Mapping[float, Cell], bend: fl
     return "; ".join(parts)
 
 
-def _caption(found: Findings, family: Family, *, bent: bool, log: bool) -> str:
-    zero = "upright axes are logarithmic and have no zero" if log else "upright axes hold zero"
+def _caption(found: Findings, family: Family, axis: _Axis, *, bent: bool) -> str:
+    zero = "upright axes hold zero"
+    if axis.log:
+        zero = "upright axes are logarithmic and have no zero"
+    if axis.has_zeros:
+        zero += ", so zeros are below the dashed line across"
     said = (
         f"Medians with 95 % intervals where there are six values; {zero}. "
         f"The grey line in each lane is the baseline, {found.plan.baseline}. "
@@ -235,7 +269,7 @@ def _caption(found: Findings, family: Family, *, bent: bool, log: bool) -> str:
     if family.along:
         others = " and ".join(map(_named, family.along))
         said += f"{others} changed with it, so nobody can tell which of them it was. "
-    said += "Dashed: the knee" if bent else "No knee is found"
+    said += "Dashed and upright: the knee" if bent else "No knee is found"
     return (
         f"{said} by Kneedle (Satopaa et al. 2011, sensitivity 1, linear axes) on the medians: "
         "where the line lies farthest from a straight one between its ends."

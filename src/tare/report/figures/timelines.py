@@ -50,15 +50,15 @@ from tare.report.timelines import Seen
 from tare.stats.spans import LEAST_SPAN_S
 
 COLOURS = {
-    USER: theme.SERIES[0],
-    SYSTEM: theme.SERIES[3],
-    UNDIVIDED: theme.SERIES[0],
-    REST: theme.BASELINE,
-    ALL: theme.SERIES[6],
-    WAIT: theme.SERIES[4],
-    STOLEN: theme.SERIES[1],
-    OTHER: theme.SERIES[0],
-    FILES: theme.SERIES[2],
+    USER: theme.USER,
+    SYSTEM: theme.SYSTEM,
+    UNDIVIDED: theme.UNDIVIDED,
+    REST: theme.HOST_REST,
+    ALL: theme.HOST_ALL,
+    WAIT: theme.WAIT,
+    STOLEN: theme.STOLEN,
+    OTHER: theme.USER,
+    FILES: theme.FILES,
     INSIDE: theme.INK,
 }
 """What is stacked, from the foot up; the last one is a line over it."""

@@ -23,6 +23,7 @@ from tare.report.figures.figure import (
     within,
 )
 from tare.report.figures.marks import explained, own_gap
+from tare.report.figures.zeros import Edge, edge_for
 from tare.report.findings import Findings, Group, platform_text
 from tare.report.numbers import scale_for
 
@@ -59,17 +60,22 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     summaries = [found.summaries[cell.id, metric.name] for cell in group.cells]
     medians = [one.values.median for one in summaries if one.values]
     scale = scale_for(metric.unit, medians)
-    # A logarithmic axis has no place for a zero.
     ends = [float(found.values(one, metric).min(initial=math.inf)) for one in group.cells]
     least = min([*medians, *ends], default=0.0)
-    log = least > 0 and bool(medians) and max(medians) / min(medians) > 5
+    every = [one.samples[metric.name] / scale.factor for _, one in with_value]
+    edge = edge_for(every, [median / scale.factor for median in medians])
+    log = bool(edge) or (least > 0 and bool(medians) and max(medians) / min(medians) > 5)
     kind = "log" if log else "linear"
+
+    def placed(value: float) -> float:
+        return edge.place if edge and value == 0 else within(value, log=log)
+
     last_block = max((one.block for _, one in [*with_value, *without]), default=0) or 1
     chosen = sample(with_value, found.plan.seed)
     values = [
         {
             "platform": platform_text(cell),
-            "value": within(one.samples[metric.name] / scale.factor, log=log),
+            "value": placed(one.samples[metric.name] / scale.factor),
             "when": one.block / last_block,
             "status": one.status.value,
             "colour": colours[cell.platform],
@@ -89,14 +95,15 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     middles = [
         {
             "platform": platform_text(one.cell),
-            "median": within(one.values.median / scale.factor, log=log),
-            "low": ends[0],
-            "high": ends[1],
+            "median": placed(one.values.median / scale.factor),
+            "low": None if ends[0] is None else placed(ends[0]),
+            "high": None if ends[1] is None else placed(ends[1]),
         }
         for one in summaries
         if one.values
-        for ends in [median_ends(found, one.cell, metric, scale.factor, log=log)]
+        for ends in [median_ends(found, one.cell, metric, scale.factor, log=False)]
     ]
+    rows = [platform_text(one.cell) for one in summaries if one.values]
     gaps = [
         {"platform": platform_text(one.cell), "text": own_gap(found, one.cell) or NO_VALUE}
         for one in summaries
@@ -110,6 +117,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
     )
     if not log and least > 0:
         caption += " The axis need not begin at 0: compare places, not distances from the left."
+    if edge:
+        caption += " A logarithmic axis has no 0: zeros are left of each row's upright line."
     caption += sampled(len(chosen), len(with_value))
     if lost:
         caption += f" Trials without a value ({len(without)}) stand at the right edge."
@@ -135,7 +144,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                 "title": title + (", logarithmic" if log else ""),
                 "tickCount": max(3, plot // 90),
                 "labelOverlap": "greedy",
-                "labelExpr": LARGE_TOO,
+                "labelExpr": edge.label if edge else LARGE_TOO,
+                **({"values": edge.ticks(plot // 60)} if edge else {}),
             },
         }
         y = {
@@ -201,6 +211,8 @@ def points(found: Findings, group: Group, number: int) -> Figure:
                 "encoding": {"x": {"value": 4}, "y": y, "text": {"field": "text"}},
             },
         ]
+        if edge:
+            layers.insert(-1, _broken(edge, rows, x, y))
         return {
             "$schema": SCHEMA,
             "config": theme.CONFIG,
@@ -210,6 +222,15 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         }
 
     return Figure(f"points-{number:02d}", f"{group.name}: every trial", caption, draw)
+
+
+def _broken(edge: Edge, platforms: Sequence[str], x: Spec, y: Spec) -> Spec:
+    """Draw in each row where the axis is broken: a line through all would cross their names."""
+    return {
+        "data": {"values": [{"platform": one, "line": edge.line} for one in platforms]},
+        "mark": {"type": "tick", "thickness": 1, "size": 24, "color": theme.MUTED, "aria": False},
+        "encoding": {"x": {**x, "field": "line"}, "y": y},
+    }
 
 
 def is_number(trial: Trial, metric: Metric) -> bool:
