@@ -1,7 +1,8 @@
 """The live page as a person uses it: while a study runs, by keyboard, on a phone, in the dark."""
 
+import os
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -11,6 +12,7 @@ from browser.conftest import COSTS, EVIL
 from tare.live import Catalogue, serving
 from tare.model import Status
 from tare.store import Writer
+from tare.store.raw_output import raw_name
 from tare.store.samples import Samples
 
 pytestmark = pytest.mark.needs("browser")
@@ -82,6 +84,14 @@ def append(results, folder, trials):
             is_base = cells[one.cell].platform == results.plan.baseline
             session.add(one, used(1.0, 2**24) if is_base else used(1.5, 2**28))
     session.close()
+
+
+@contextmanager
+def replaced(part):
+    """Wait at the end until a part of the page was replaced."""
+    part.evaluate("one => { one.firstElementChild.dataset.old = 'yes'; }")
+    yield
+    part.locator("[data-old]").wait_for(state="detached")
 
 
 @pytest.fixture
@@ -215,3 +225,89 @@ def test_text_of_samples_stays_text(browse, results, root):
 
     assert EVIL in page.locator("#resources").inner_text()
     assert page.title() == "one · Tare"
+
+
+def test_a_name_that_is_hardly_one_is_ticked_and_shown_as_any_other(browse, results, root):
+    odd = os.fsdecode(b"50%25 & \xff")
+    write(results, root / "one")
+    rest = write(results, root / odd, trials=6)
+    page = browse("")
+    ticks = page.locator("input")
+    for at in range(2):
+        ticks.nth(at).check()
+    with replaced(page.locator("#studies")):
+        append(results, root / odd, rest)
+    assert page.locator("input:checked").count() == 2
+    page.locator("#set-beside").click()
+    page.wait_for_url("**/beside?*")
+    assert sorted(page.locator("#chosen .name").all_inner_texts()) == ["50%25 & ?", "one"]
+
+
+def test_the_keyboard_stays_where_it_was_when_a_part_is_replaced(browse, lab, root):
+    rule = {"min_blocks": 8, "max_blocks": 20, "instances": 1, "margin": 0.0001}
+    results = lab.run(lab.text({"host": {}, "like": {}}, repetition=rule))
+    first, *rest = write(results, root / "one", trials=3 * 13)
+    failed = replace(first, status=Status.FAILED, repeat=7)
+    append(results, root / "one", [failed])
+    raw = root / "one/raw" / raw_name(failed)
+    raw.mkdir()
+    (raw / "stdout").write_text("said")
+    page = browse("study/one", viewport={"width": 390, "height": 844})
+    focused = "document.activeElement.id"
+
+    page.locator("#failures a", has_text="stdout").focus()
+    link = page.evaluate(focused)
+    with replaced(page.locator("#failures")):
+        append(results, root / "one", [replace(failed, repeat=8)])
+    assert link.endswith("stdout")
+    assert page.evaluate(focused) == link
+
+    page.locator("details summary").first.press("Enter")
+    page.keyboard.press("Tab")
+    looks = page.locator("#looks-0")
+    assert page.evaluate(focused) == "looks-0"
+    looks.evaluate("one => { one.style.width = '120px'; one.scrollLeft = 30; }")
+    with replaced(looks):
+        append(results, root / "one", rest)
+    assert page.evaluate(focused) == "looks-0"
+    assert looks.evaluate("one => one.scrollLeft") == 30
+
+
+@pytest.mark.parametrize("options", [{}, PHONE])
+def test_a_long_name_is_whole_and_leaves_room_for_the_others(browse, results, root, options):
+    write(results, root / ("x" * 200))
+    page = browse("", **options)
+
+    boxes = page.locator(".name a, .state, progress").evaluate_all(BOXES)
+    width = page.viewport_size["width"]
+    assert [box["left"] >= 0 and box["right"] <= width for box in boxes] == [True] * 3
+    assert page.evaluate(WIDER) <= 0
+
+
+def test_the_scales_of_many_studies_beside_each_other_can_be_read(browse, results, root):
+    names = [f"study-{number}" for number in range(7)]
+    for name in names:
+        write(results, root / name)
+    page = browse("beside?" + "&".join(f"with={name}" for name in names))
+
+    ends = page.locator(".picture span").evaluate_all(BOXES)
+    assert len(ends) == 2 * 2 * 3
+    assert min(box["height"] for box in ends) > 10
+    assert max(box["right"] for box in ends) <= 1200
+    texts = page.locator(".picture .ends").first.inner_text().split("\n")
+    label = page.locator("svg.strip").first.get_attribute("aria-label")
+    assert label == f"intervals from {texts[0]} to {texts[1]}"
+
+
+def test_a_server_that_falls_silent_is_noticed(browse, results, root):
+    rest = write(results, root / "one", trials=6)
+    page = browse("study/one")
+    page.clock.install()
+    with replaced(page.locator("#timeline")):
+        append(results, root / "one", rest[:1])
+    page.clock.fast_forward(24_000)
+    assert page.locator("#link").inner_text() == ""
+    page.clock.fast_forward(2_000)
+    assert "has said nothing since" in page.locator("#link").inner_text()
+    append(results, root / "one", rest[1:])
+    page.locator("#link", has_not_text="said").wait_for(state="attached")

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import shutil
+import socket
+import struct
 import threading
 import weakref
 from contextlib import closing, contextmanager
@@ -36,8 +38,9 @@ from tare.report import describe
 from tare.report.numbers import cost_text
 from tare.store import Writer, load
 from tare.store.raw_output import raw_name
-from unit.makers import make_trial
+from unit.makers import make_trial, store_samples
 from unit.test_live_liveness import proc
+from unit.test_live_resources import used
 
 WAIT_S = 20.0
 EVIL = "<script>alert(1)</script>"
@@ -257,6 +260,39 @@ def test_a_damaged_line_is_said_and_the_rest_is_shown(finished, root, damage):
         assert "trials.jsonl:5 is not a trial" in visitor.ask("/").text
 
 
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (b'{"cell": 3}', "cell: Input should be a valid string"),
+        (b"[1]", "Input should be an object"),
+        (b"no", "Invalid JSON"),
+    ],
+)
+def test_a_damaged_line_is_said_with_its_cause_and_what_to_do(finished, root, damage, why):
+    begun(finished, root / "one")
+    (root / "one/trials.jsonl").write_bytes(damage + b"\n")
+
+    for one in (Glancing(root / "one", "one", root), Watching(root / "one", "one", root)):
+        said = one.glance().problem
+        assert f"trials.jsonl:1 is not a trial ({why}" in said
+        assert said.endswith(
+            "restore the file from a copy, or delete the line, which gives its trial up"
+        )
+
+
+@pytest.mark.parametrize("name", ["trials.jsonl", "run.json", "samples/000000.parquet"])
+def test_what_is_no_regular_file_is_not_waited_for(finished, root, name):
+    begun(finished, root / "one", trials=3)
+    path = root / "one" / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+    with visited(root) as visitor:
+        assert visitor.ask("/").status == 200
+        assert f"{path.name} is no regular file" in visitor.ask("/study/one").text
+
+
 @pytest.mark.parametrize("name", ["plan.json", "run.json"])
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"sessions": 3}'])
 def test_damaged_files_are_no_error_of_the_server(finished, root, name, content):
@@ -422,6 +458,33 @@ def test_the_list_has_each_study_with_its_state_and_report(finished, root):
     assert "sandbox" in report.headers["Content-Security-Policy"]
 
 
+def test_a_name_that_is_not_utf8_is_served_as_any_other(finished, root):
+    odd = os.fsdecode(b"100% bad\xff\xfe")
+    for name in ("good", "renamed"):
+        begun(finished, root / name, trials=999)
+    store_samples(root / "renamed", (finished.trials[0], used()))
+    (root / "renamed/report.html").write_text("a report")
+    (root / "renamed").rename(root / odd)
+    with visited(root) as visitor:
+        text = visitor.ask("/").text
+        assert "100% bad??" in text
+        assert 'href="/study/good"' in text
+        (page,) = re.findall(r'href="(/study/[^"]*bad[^"]*)"', text)
+        (file,) = re.findall(r'href="(/files/[^"]*)"', text)
+        (ticked,) = re.findall(r'name="with" value="([^"]*bad[^"]*)"', text)
+        shown = visitor.ask(page).text
+        assert "slow is slower" in shown
+        assert "cannot be read" not in shown
+        assert visitor.ask(file).text == "a report"
+        both = visitor.ask(f"/beside?with=good&with={quote(ticked, safe='')}").text
+        assert both.count('<svg class="strip"') == 2
+        for one in ("/", page):  # as on the page, so what was ticked is found again
+            with visitor.events(one) as events:
+                said = "".join(next(events).values())
+                assert quote(b"100% bad\xff\xfe") in said or "slow is slower" in said
+                assert "\udcff" not in said
+
+
 def test_one_results_directory_can_be_served_alone(finished):
     with visited(finished.folder) as visitor:
         name = finished.folder.name
@@ -557,6 +620,24 @@ def test_the_last_failures_are_listed(finished, root):
     append(root / "a", *bad, finished.trials[1])
 
     assert list(Watching(root / "a", "a", root).seen().failures) == bad[3:]
+    view = OneStudy(Catalogue(root), "a")
+    assert f"The last {MAX_FAILURES} of {MAX_FAILURES + 3};" in view.page(view.look())
+
+
+def test_what_is_left_out_is_said_only_where_there_is_such(finished, root):
+    begun(finished, root / "a")
+    append(root / "a", replace(finished.trials[0], status=Status.FAILED))
+    view = OneStudy(Catalogue(root), "a")
+
+    assert "The last" not in view.parts(view.look())["failures"]
+
+
+def test_what_to_do_about_a_killed_study_can_be_pasted(finished, root):
+    begun(finished, root / "my study", trials=4)
+    view = OneStudy(Catalogue(root), "my study")
+    said = html.unescape(view.page(view.look()))
+
+    assert f"<code>tare run --resume '{root / 'my study'}'</code>" in said
 
 
 def test_a_page_is_drawn_about_once_a_second_however_fast_trials_come():
@@ -601,7 +682,9 @@ def test_studies_are_beside_each_other_by_the_cells_they_share(lab, finished, ro
         both = visitor.ask("/beside?with=a&with=b").text
         three = visitor.ask("/beside?with=a&with=c&with=gone").text
         many = visitor.ask("/beside?" + "&".join(f"with={n}" for n in range(9))).text
-        assert "share no cell" in visitor.ask("/beside").text
+        for few in ("/beside", "/beside?with=a", "/beside?with=a&with=gone"):
+            assert "Tick two or more studies" in visitor.ask(few).text
+            assert "share no cell" not in visitor.ask(few).text
 
     assert f"<strong>{slow.cost:.3f}" in both
     assert (both.count('<svg class="strip"'), three.count('<svg class="strip"')) == (2, 1)
@@ -708,6 +791,8 @@ def test_a_study_may_be_removed_and_another_may_come_under_its_name(lab, finishe
         shown = next(events)
         while "removed" not in shown.get("state", ""):
             shown = next(events)
+        assert '<span class="state removed">removed<' in shown["state"]
+        assert "not begun" not in shown["state"]
         assert visitor.ask("/study/one").status == 200
         begun(lab.run(lab.text({"host": {}, "other": {}})), folder, trials=9)
         while "other" not in json.dumps(shown):
@@ -728,6 +813,33 @@ def test_a_listener_that_leaves_is_noticed(finished, root):
         for one in serving_thread:
             one.join(WAIT_S)
             assert not one.is_alive()
+
+
+def test_a_server_that_has_nothing_to_say_says_that(finished, root, monkeypatch):
+    monkeypatch.setattr("tare.live.server.BEAT_S", 0.0)
+    begun(finished, root / "one", trials=1)
+    with visited(root) as visitor, visitor.events("/study/one") as events:
+        assert next(events)
+        assert next(events) == {}
+
+
+def test_a_client_that_goes_is_no_error_and_a_bug_is(root, capfd, monkeypatch):
+    def answered(*asked):
+        """Ask, reset the connection, and give what the server wrote to the terminal."""
+        before = set(threading.enumerate())
+        with closing(socket.create_connection(("127.0.0.1", visitor.port))) as client:
+            client.sendall(b"GET /live.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            client.recv(1)
+            answering = set(threading.enumerate()) - before
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        for one in answering:
+            one.join(WAIT_S)
+        return capfd.readouterr().err
+
+    with visited(root) as visitor:
+        assert answered() == ""
+        monkeypatch.setattr("tare.live.markup.style", lambda: 1 / 0)
+        assert "ZeroDivisionError" in answered()
 
 
 def test_nothing_is_read_unless_somebody_looks(finished, root, monkeypatch):
@@ -843,6 +955,13 @@ def test_pages_load_nothing_from_elsewhere_and_work_without_a_script(finished, r
             assert not re.search(r"\s(style|on\w+)=\"", answer.text)
             if path[1:5] != "live":
                 assert '<noscript><meta http-equiv="refresh"' in answer.text
+
+
+@pytest.mark.parametrize("path", ["/events?page=//[", "/events?page=%2F%2F%5B"])
+def test_what_is_no_address_is_refused(root, capfd, path):
+    with visited(root) as visitor:
+        assert visitor.ask(path).status == 400
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("path", ["/events?page=/nothing", "/events?page=http://x/", "/study/a/b"])

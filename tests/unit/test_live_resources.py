@@ -6,12 +6,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.resources import files
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tare.live import readings
+from tare.live.drawings import COLOURS, colour
 from tare.live.readings import MAX_TRIALS, Readings, Recent
 from tare.live.resources import resources
 from tare.live.taken import FINEST, LAYER_CPU, LEAST_SPAN_S, Track, taken
@@ -283,3 +285,11 @@ def test_a_page_without_samples_does_not_load_what_reads_them(tmp_path):
     )
 
     assert done.stdout == "Readings(by_trial={}, problem='') False\n"
+
+
+def test_twelve_platforms_have_colours_of_their_own_on_the_live_page_too():
+    style = (files("tare.live") / "templates/style.css").read_text()
+    own = {colour(index) for index in range(12)}
+
+    assert len(own) == COLOURS == 12
+    assert all(f".s{colour} {{ --own: var(--series-{colour}); }}" in style for colour in own)

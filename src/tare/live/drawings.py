@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from tare.live.narrowing import Look
 from tare.model import Kind, Status, Trial
 from tare.report.numbers import percent_text
-from tare.report.theme import SERIES
+from tare.report.theme import MORE, SERIES
 
-COLOURS = 1 + len(SERIES)
+COLOURS = 1 + len(SERIES) + len(MORE)
 MAX_SHOWN = 240
 """So many trials are in the timeline: those that ended last."""
 NARROW_WIDTH, NARROW_HEIGHT, MARGIN = 190, 54, 5

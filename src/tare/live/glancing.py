@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from stat import S_ISLNK
-from typing import Any
+from stat import S_ISLNK, S_ISREG
+from typing import Any, BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
 from tare.live.liveness import PROC, Locks, has_news
-from tare.model import Kind, Plan, Status
+from tare.model import Kind, Plan, Status, Trial
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
 Stamp = tuple[int, int, int] | None
 
+TRIALS = TypeAdapter(Trial)
 _plans = TypeAdapter(Plan)
 
 
@@ -35,6 +36,8 @@ class State(StrEnum):
     SILENT = "silent"
     """It wrote no end and has not written for long; from here nobody can see whether it lives."""
     NOT_BEGUN = "not begun"
+    REMOVED = "removed"
+    """It was there, and its plan is no more."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,7 +80,7 @@ class Tail:
         A last line without its end is being written, or was cut by a kill; it is left for later.
         """
         try:
-            file = self.path.open("rb")
+            file = opened(self.path)
         except FileNotFoundError:
             self._inode = self._offset = 0
             return [], True
@@ -151,7 +154,7 @@ class Glancing:
         is_there = dict(zip(FILES, self._stamps, strict=True))
         if not is_there["plan.json"]:
             self._forget()
-            raise ResultsError("it has no plan.json (removed, or not begun yet)")
+            raise ResultsError("its plan.json was removed, or is a link that leads elsewhere")
         if self._plan is None:
             self._plan = _plan(self.folder / "plan.json")
         self._run = _run(self.folder / "run.json") if is_there["run.json"] else {}
@@ -164,7 +167,10 @@ class Glancing:
                 self._take(line)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
-                raise ResultsError(f"trials.jsonl:{self._count} is not a trial") from error
+                raise ResultsError(
+                    f"trials.jsonl:{self._count} is not a trial ({_why(line)}); restore the file "
+                    "from a copy, or delete the line, which gives its trial up"
+                ) from error
 
     def _take(self, line: bytes) -> None:
         trial = json.loads(line)
@@ -203,6 +209,8 @@ class Glancing:
 
     def _state_at_rest(self) -> State:
         """Tell by what it left how a study without a session stands."""
+        if self._stamps[FILES.index("plan.json")] is None:
+            return State.REMOVED
         if self._stamps[FILES.index("facts.json")] is None:
             return State.NOT_BEGUN
         sessions = self._run.get("sessions")
@@ -234,15 +242,34 @@ def stamp(path: Path, root: Path) -> Stamp:
     return about.st_ino, about.st_size, about.st_mtime_ns
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open a file to read it, or raise OSError: reading a FIFO, say, might never end."""
+    if not S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path.name} is no regular file")
+    return path.open("rb")
+
+
+def _why(line: bytes) -> str:
+    """Say what is wrong with a line that is not a trial."""
+    try:
+        TRIALS.validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return ": ".join([*map(str, first["loc"]), first["msg"]])
+    return "it is not understood"
+
+
 def _plan(path: Path) -> Plan:
     try:
-        return _plans.validate_json(path.read_bytes())
+        with opened(path) as file:
+            return _plans.validate_json(file.read())
     except ValidationError as error:
         raise ResultsError(f"plan.json is not understood: {error.error_count()} errors") from error
 
 
 def _run(path: Path) -> Mapping[str, Any]:
-    content = json.loads(path.read_bytes())
+    with opened(path) as file:
+        content = json.load(file)
     if not isinstance(content, dict):
         raise ResultsError("run.json is not understood: expected an object")
     return content

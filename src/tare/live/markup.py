@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from jinja2 import Environment
 
@@ -40,14 +40,24 @@ def script() -> str:
     return _own("script.js")
 
 
+def quoted(name: str) -> str:
+    """Write the name of a folder as addresses have it: a name need not be UTF-8, an address is."""
+    return quote(name, safe="", errors="surrogateescape")
+
+
+def unquoted(text: str) -> str:
+    """Read what ``quoted`` wrote."""
+    return unquote(text, errors="surrogateescape")
+
+
 def study_url(name: str) -> str:
     """Give where the page of a study is."""
-    return f"/study/{quote(name, safe='')}"
+    return f"/study/{quoted(name)}"
 
 
 def file_url(name: str, inner: str) -> str:
     """Give where a file of a study is."""
-    return f"/files/{quote(name, safe='')}/{quote(inner)}"
+    return f"/files/{quoted(name)}/{quote(inner, errors='surrogateescape')}"
 
 
 def _own(name: str) -> str:
@@ -66,6 +76,7 @@ def _templates() -> Environment:
     templates = environment("tare.live")
     templates.globals |= {
         "numbers": numbers,
+        "quoted": quoted,
         "study_url": study_url,
         "file_url": file_url,
         "moment": _moment,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.errors import ResultsError
-from tare.live.glancing import Stamp, is_inside, stamp
+from tare.live.glancing import Stamp, is_inside, opened, stamp
 from tare.live.taken import Taken, Track, taken
 from tare.model import Trial
 
@@ -119,7 +119,10 @@ def _table(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Read all rows of a file, with each text as it is stored: once."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, read_dictionary=_TEXTS, page_checksum_verification=True) as file:
+    with (
+        opened(path) as raw,
+        pq.ParquetFile(raw, read_dictionary=_TEXTS, page_checksum_verification=True) as file,
+    ):
         return file.read(columns=_COLUMNS, use_threads=False)
 
 

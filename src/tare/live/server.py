@@ -10,13 +10,15 @@ import json
 import logging
 import select
 import shutil
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from tare.errors import ConfigError
 from tare.live import markup
@@ -34,6 +36,8 @@ REST_S = 0.8
 """For so long nothing is looked at after something has changed: however fast trials come, a page is
 drawn about once a second. Readings are stored up to a second after their trial; they too are then
 on the page within two."""
+BEAT_S = 10.0
+"""Where nothing changes for so long, that is said: a page then knows that the server lives."""
 QUIET_S = 30.0
 """A client that neither asks nor takes anything for so long is let go."""
 
@@ -73,6 +77,13 @@ class Server(ThreadingHTTPServer):
         self.catalogue = catalogue
         super().__init__((ADDRESS, port), Visit)
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say what is a bug; that a client has gone is none."""
+        if isinstance(error := sys.exception(), ConnectionError | TimeoutError):
+            log.debug("%s has gone: %s", client_address, error)
+        else:
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
     @property
     def address(self) -> str:
         """Where the first page is."""
@@ -102,16 +113,16 @@ class Visit(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, or say in a sentence why not."""
-        with suppress(ConnectionError, TimeoutError):  # who asked has gone
-            if not self._is_called_by_loopback():
-                self._say(HTTPStatus.FORBIDDEN, "This page is for this host alone.")
-                return
-            try:
-                url = urlsplit(self.path)
-            except ValueError:
-                self._say(HTTPStatus.BAD_REQUEST, "That is no address of a page.")
-                return
-            self._answer(url)
+        if not self._is_called_by_loopback():
+            self._say(HTTPStatus.FORBIDDEN, "This page is for this host alone.")
+            return
+        try:
+            url = urlsplit(self.path)
+            followed = urlsplit(parse_qs(url.query).get("page", ["/"])[0])
+        except ValueError:
+            self._say(HTTPStatus.BAD_REQUEST, "That is no address of a page.")
+            return
+        self._answer(url, followed)
 
     do_HEAD = do_GET  # noqa: N815 - the name is http.server's
 
@@ -131,17 +142,18 @@ class Visit(BaseHTTPRequestHandler):
         host = name if port.isdigit() else self.headers.get("Host", "")
         return host.lower() in LOOPBACK
 
-    def _answer(self, url: SplitResult) -> None:
+    def _answer(self, url: SplitResult, followed: SplitResult) -> None:
+        """Answer; ``followed`` is the page whose events are asked for, if they are."""
         match url.path.split("/")[1:]:
             case ["live.css"]:
                 self._send("text/css", markup.style())
             case ["live.js"]:
                 self._send("text/javascript", markup.script())
             case ["files", name, *inner]:
-                self._file(self.server.catalogue.file(unquote(name), unquote("/".join(inner))))
+                path = markup.unquoted("/".join(inner))
+                self._file(self.server.catalogue.file(markup.unquoted(name), path))
             case ["events"]:
-                page = parse_qs(url.query).get("page", ["/"])[0]
-                self._events(self._view(urlsplit(page)))
+                self._events(self._view(followed))
             case _:
                 self._page(self._view(url))
 
@@ -153,10 +165,10 @@ class Visit(BaseHTTPRequestHandler):
             case [""]:
                 return Studies(catalogue)
             case ["study", name]:
-                return OneStudy(catalogue, unquote(name))
+                return OneStudy(catalogue, markup.unquoted(name))
             case ["beside"]:
-                names = dict.fromkeys(parse_qs(url.query).get("with", []))
-                return Beside(catalogue, tuple(names))
+                names = map(markup.unquoted, parse_qs(url.query).get("with", []))
+                return Beside(catalogue, tuple(dict.fromkeys(names)))
             case _:
                 return None
 
@@ -231,9 +243,12 @@ class Visit(BaseHTTPRequestHandler):
             return
         gone = select.poll()
         gone.register(self.connection, select.POLLIN)
+        said_s = time.monotonic()
         for changed, rest_s in changes(view):
-            if changed:
-                self.wfile.write(f"data: {json.dumps(changed)}\n\n".encode())
+            if changed or time.monotonic() - said_s >= BEAT_S:
+                told = json.dumps(changed, ensure_ascii=False)  # encoded as the page itself was
+                self.wfile.write(f"data: {told}\n\n".encode(errors="replace"))
+                said_s = time.monotonic()
             # Nothing more is asked on such a connection: what can be read is its end.
             if gone.poll(1000 * rest_s):
                 return

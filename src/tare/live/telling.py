@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,6 +90,11 @@ class Told:
             return ""
         last = self.seen.trials[-1]
         return f"The last trial: {self._named(last.cell)}, block {last.block}, {last.status.value}."
+
+    @property
+    def resume(self) -> str:
+        """The command that goes on with the study."""
+        return f"tare run --resume {shlex.quote(str(self.seen.folder))}"
 
     @property
     def sentences(self) -> Sequence[str]:

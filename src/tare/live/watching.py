@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
-from tare.live.glancing import Glance, Glancing, State
+from tare.live.glancing import TRIALS, Glance, Glancing, State
 from tare.live.liveness import PROC, Locks
 from tare.live.narrowing import Course, Narrowing
 from tare.live.readings import Readings, Recent
@@ -21,8 +19,6 @@ LEAST_S, SHARE = 1.0, 0.005
 least, and so that they take this share of it."""
 MAX_FAILURES = 30
 """So many trials that are not ok are listed: those that ended last."""
-
-_trials = TypeAdapter(Trial)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,7 +99,7 @@ class Watching(Glancing):
         self._compared, self._again_at = (0, 0), 0.0
 
     def _take(self, line: bytes) -> None:
-        trial = _trials.validate_json(line)
+        trial = TRIALS.validate_json(line)
         self._trials.append(trial)
         self._statuses[trial.status] += 1
         if trial.status is not Status.OK:
