@@ -344,23 +344,33 @@ def test_a_last_line_cut_short_is_no_trial(tmp_path, capsys, cut):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("trials.jsonl", "{}\n", "trials.jsonl:1: not a trial"),
-        ("trials.jsonl", "\n", "trials.jsonl:1: not a trial"),
-        ("trials.jsonl", "\0\0\0\n", "trials.jsonl:1: not a trial"),
-        ("plan.json", "", "plan.json is not understood"),
-        ("plan.json", '{"cells": 1}', "plan.json is not understood"),
-        ("run.json", "{", "run.json:1: not JSON"),
-        ("facts.json", "[]", "facts.json is not understood"),
+        ("trials.jsonl", "{}\n", "trials.jsonl:1: not a trial: cell: Field required (and 5 more)"),
+        ("trials.jsonl", "\n", "trials.jsonl:1: not a trial: Invalid JSON: "),
+        ("trials.jsonl", "\0\0\0\n", "trials.jsonl:1: not a trial: Invalid JSON: "),
+        ("plan.json", "", "plan.json is not understood: Invalid JSON: "),
+        ("plan.json", '{"cells": 1}', "plan.json is not understood: study: Field required (and 6"),
+        (
+            "trials.jsonl",
+            '{"cell":"","block":0,"slot":0,"kind":"measured","instance":"","status":"ok",'
+            '"samples":{"\\u001b[2J":"x"}}\n',
+            r"trials.jsonl:1: not a trial: samples.\x1b[2J: Input should be a valid number",
+        ),
+        ("run.json", "{", "run.json:1: not JSON: "),
+        ("facts.json", "[]", "facts.json is not understood: expected an object"),
+        ("facts.json", b"\xff", "facts.json is not UTF-8 (byte 0)"),
+        ("study.yaml", b"name: \xff", "study.yaml is not UTF-8 (byte 6)"),
     ],
 )
 @pytest.mark.parametrize("command", ["show", "report"])
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path, capsys, command, name, content, said):
     folder = stored(tmp_path / "results", plan("work"), [])
-    (folder / name).write_text(content)
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert cli.main([command, str(folder)]) == cli.BAD_INPUT
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert "Traceback" not in captured.err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert line.startswith(f"tare: {folder / name}")
+    assert "pydantic" not in line
+    assert "from a copy of the results" in line
 
 
 @pytest.mark.parametrize("missing", ["trials.jsonl", "study.yaml", "plan.json"])
@@ -368,7 +378,72 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path, capsys, missing):
     folder = stored(tmp_path / "results", plan("work"), [])
     (folder / missing).unlink()
     assert cli.main(["show", str(folder)]) == cli.BAD_INPUT
-    assert missing in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{folder}/{missing} cannot be read: No such file or directory; restore" in said or (
+        f"{folder} is no results directory: it has no {missing}" in said
+    )
+
+
+COMMANDS_A_TERMINAL = "\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("of_plan", "field"),
+    [
+        ({"study": COMMANDS_A_TERMINAL}, "study"),
+        ({"study": "a\x9b2J"}, "study"),
+        ({"baseline": COMMANDS_A_TERMINAL}, "baseline"),
+        ({"cells": (make_cell("a"), make_cell(COMMANDS_A_TERMINAL))}, "cells.1.platform"),
+        ({"cells": (make_cell("a", params=(("b", "\x1b"),)),)}, "cells.0.params.0.1"),
+        ({"metrics": {COMMANDS_A_TERMINAL: (TIME,)}}, "a name in metrics"),
+        ({"metrics": {"work": (replace(TIME, name="\x1b"),)}}, "metrics.work.0.name"),
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "report", "compare", "advise"])
+def test_a_plan_that_commands_the_terminal_is_refused(tmp_path, capsys, command, of_plan, field):
+    folder = stored(tmp_path / "results", replace(plan("work"), **of_plan), every(1.0)("work"))
+    (tmp_path / "mix").write_text("work: 1\n")
+    more = {
+        "compare": [str(stored(tmp_path / "other", plan("work"), every(1.0)("work")))],
+        "advise": ["--mix", str(tmp_path / "mix")],
+    }
+    assert cli.main([command, str(folder), *more.get(command, ())]) == cli.BAD_INPUT
+    captured = capsys.readouterr()
+    assert f"{folder / 'plan.json'} is not understood: {field} is '" in captured.err
+    assert re.search(r"[\x1b\x80-\x9f]", captured.out + captured.err) is None
+
+
+def test_lines_and_tabs_in_a_plan_command_nothing(tmp_path):
+    cell = make_cell(
+        "a", params=(("run", "sh -c 'GET\r\n\t\N{LATIN SMALL LETTER U WITH DIAERESIS}'"),)
+    )
+    made = make_plan(cell)
+
+    assert load(stored(tmp_path / "results", made, [])).plan == made
+
+
+def test_what_a_tool_or_host_said_in_colour_is_printed_without(tmp_path, capsys):
+    red = "\x1b[31mno such file\x1b[0m\x9b2J"
+    trials = [
+        replace(one, reason=red, warnings=(red,)) if one.reason else one
+        for one in ended(Status.FAILED, "host/docker")("work")
+    ]
+    folder = stored(tmp_path / "results", plan("work"), trials)
+    (folder / "facts.json").write_text(json.dumps({"host": {"model": red, red: [red]}}))
+    # As others may write it: not in ASCII.
+    text = (folder / "trials.jsonl").read_text().replace(r"\u009b", "\x9b")
+    (folder / "trials.jsonl").write_text(text)
+    # Of another session.
+    other = [replace(one, instance="two") for one in every(1.0)("work")]
+    beside = stored(tmp_path / "beside", plan("work"), other)
+    (beside / "facts.json").write_text('{"host": {"model": "x"}}')
+
+    assert load(folder).trials[-1].status is trials[-1].status
+    for words in (["show", folder], ["compare", folder, beside]):
+        assert cli.main([*map(str, words)]) == cli.DONE
+        said = capsys.readouterr()
+        assert re.search(r"[\x1b\x80-\x9f]", said.out + said.err) is None
+        assert r"\x1b[31mno" in said.out
 
 
 def test_an_empty_file_of_trials_says_that_nothing_was_measured(tmp_path, capsys):

@@ -2,7 +2,9 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -17,6 +19,7 @@ from tare.stats.values import Estimated
 from unit.makers import LIMITS, RATE, TIME, make_cell, make_plan, make_trial, store
 
 BLOCKS = 8
+SESSIONS = count()
 
 
 def cell_of(platform, **others):
@@ -39,19 +42,21 @@ def trial_of(cell, block, log, instance="abc-0", metric=TIME):
 
 
 def make_side(costs, *, wobble=0.0, host=0.0, metric=TIME, facts=None, blocks=BLOCKS, **repetition):
-    """Results in which each cell has its cost: the log goes ``wobble`` up and down by turns.
+    """Results of a session, in which each cell has its cost: the log goes ``wobble`` up and down.
 
     The first cell is the baseline, which does not wobble; ``host`` is added to all logs.
     """
     cells = tuple(costs)
     repetition = {"max_blocks": BLOCKS, "instances": 1} | repetition
     plan = make_plan(*cells, metrics=(metric,), **repetition)
+    instance = f"{next(SESSIONS):06x}-0"
     trials = [
         trial_of(
             cell,
             block,
             host + math.log(cost) + (cell.platform != cells[0].platform) * wobble * (-1) ** block,
-            metric=metric,
+            instance,
+            metric,
         )
         for block in range(blocks)
         for cell, cost in costs.items()
@@ -196,6 +201,7 @@ def test_what_failed_on_one_side_has_no_change_and_is_counted():
     assert row.change.reason == "B: too many of its trials failed"
     assert "<script>" in row.cost.reason
     assert row.flags == ("In B: 8 of 8 trials failed.",)
+    assert row.refused == (row.change.reason, row.cost.reason)
 
 
 def test_what_was_unavailable_says_why():
@@ -209,6 +215,7 @@ def test_what_was_unavailable_says_why():
     row = of(between(replace(a, trials=never), b), DEAR)
 
     assert row.change.reason == row.cost.reason == "A: no /dev/kvm"
+    assert row.refused == ("A: no /dev/kvm",)
 
 
 def test_a_control_that_differs_takes_the_trust():
@@ -236,8 +243,16 @@ def test_a_platform_is_what_it_is_made_of_and_not_what_it_is_called():
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"params": (("size_bytes", 128),)}, "parameter size_bytes 64 in A, 128 in B"),
+        ({"params": (("size_bytes", 2**21),)}, "parameter size 64 B in A, 2 MiB in B"),
+        (
+            {"params": (("size_bytes", 64), ("time_s", 0.5))},
+            "parameter time not told in A, 0.5 s in B",
+        ),
         ({"limits": replace(LIMITS, cpus=2)}, "limit cpus 1 in A, 2 in B"),
+        (
+            {"limits": replace(LIMITS, memory_bytes=3 * 2**29)},
+            "limit memory 1 GiB in A, 1,536 MiB in B",
+        ),
         ({"settings": ()}, "setting docker.network dear in A, not told in B"),
         ({"stack": "host/podman"}, "stack host/docker in A, host/podman in B"),
     ],
@@ -271,6 +286,42 @@ def test_where_nothing_can_be_compared_the_reason_is_an_error(side, why):
     with pytest.raises(ResultsError) as error:
         between(make_side({BASE: 1}), side)
     assert why in str(error.value)
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_where_no_cell_has_a_number_on_both_sides_the_reason_is_an_error(side):
+    sides = {"a": make_side({BASE: 1, DEAR: 1.25}), "b": make_side({BASE: 1, DEAR: 1.25})}
+    sides[side] = replace(sides[side], trials=[])
+
+    with pytest.raises(
+        ResultsError, match=f"compared: {side.upper()}: no trial has been measured yet$"
+    ):
+        between(**sides)
+
+
+def test_trials_of_a_session_that_is_in_both_are_refused():
+    a, b = make_side({BASE: 1, DEAR: 1.25}), make_side({BASE: 1, DEAR: 1.5})
+    earlier = replace(a, trials=a.trials[:6])
+    resumed = replace(a, trials=[*a.trials, *b.trials])
+
+    with pytest.raises(ResultsError, match=r"16 of A's 16 trials and 16 of B's 16 .*a copy"):
+        between(a, replace(a))
+    with pytest.raises(ResultsError, match=r"6 of A's 6 trials and 16 of B's 32 .*earlier state"):
+        between(earlier, resumed)
+    with pytest.raises(ResultsError, match=r"16 of A's 32 trials and 16 of B's 16 "):
+        between(resumed, b)
+
+
+def test_trials_of_which_no_session_is_known_are_not_the_same():
+    gone = [
+        make_trial(DEAR, block, instance="", status=Status.UNAVAILABLE, reason="no /dev/kvm")
+        for block in range(BLOCKS)
+    ]
+    a, b = make_side({BASE: 1}), make_side({BASE: 1})
+    plan = make_side({BASE: 1, DEAR: 1}).plan
+    sides = [replace(one, plan=plan, trials=[*one.trials, *gone]) for one in (a, b)]
+
+    assert of(between(*sides), BASE).word is Word.SAME
 
 
 def test_a_plan_without_cells_is_told():
@@ -414,6 +465,37 @@ def test_what_is_no_second_result_set_has_status_2(folders, tmp_path, capsys):
     assert "is no results directory" in capsys.readouterr().err
     assert tare("compare", a, b) == 2
     assert "plan.json is not understood" in capsys.readouterr().err
+
+
+def test_what_has_no_number_is_listed_among_what_is_not_comparable(folders, capsys):
+    (folders[1] / "trials.jsonl").write_text(
+        "".join(
+            line
+            for line in (folders[1] / "trials.jsonl").read_text().splitlines(keepends=True)
+            if DEAR.id not in line
+        )
+    )
+    assert tare("compare", *folders) == 0
+    listed = capsys.readouterr().out.partition("NOT COMPARABLE")[2]
+
+    assert "spin on dear: B: no trial has been measured yet\n" in listed.partition("TO BE READ")[0]
+
+
+def test_where_nothing_is_left_the_directories_and_what_mends_it_are_named(folders, capsys):
+    a, b = folders
+    shutil.copytree(a, a.parent / "copy")
+    (b / "trials.jsonl").write_text("")
+
+    assert tare("compare", a, a.parent / "copy") == 2
+    said = capsys.readouterr().err
+    assert f"{a} (A) and {a.parent / 'copy'} (B): nothing in the two can be compared: " in said
+    assert "24 of A's 24 trials" in said
+    assert "tare run STUDY --into DIR" in said
+    assert tare("compare", a, b) == 2
+    said = capsys.readouterr().err
+    assert f"{a} (A) and {b} (B): " in said
+    assert "compared: B: no trial has been measured yet; B has no spin on <script>. " in said
+    assert "tare run --resume DIR" in said
 
 
 # A study that is run

@@ -465,6 +465,11 @@ MISTAKES = {
         "baseline: host\nrepetition: {margin: 2}",
         "small.yaml:6:14: repetition.margin: 2 was given; expected between 0 and 1, such as 2%",
     ),
+    "text that commands a terminal": (
+        "threads: 2",
+        'label: "\\e[31mred"',
+        "small.yaml:8:12: workloads[0].spin.label: found '\\x1b[31mred'; expected no characters",
+    ),
     "deadline of nothing": (
         "baseline: host",
         "baseline: host\ndeadlines: {trial: 0 s}",

@@ -87,3 +87,8 @@ def test_the_platform_that_costs_least_is_not_named_over_those_that_may_cost_les
     assert said in first
     assert ("of those decided" in first) == bool(undecided)
     assert "host/b costs least" in first
+
+
+def test_a_workload_without_parameters_is_told_by_its_limits_alone():
+    (group,) = Study(["host"]).add("cpu", noisy({})).found().groups
+    assert group.details == "1 CPU, 1 GiB, disk cache none"

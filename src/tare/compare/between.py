@@ -19,6 +19,12 @@ Satterthwaite's degrees of freedom. Arms that hold at all looks are wider than n
 equal sessions with 8 to 20 blocks and unequal noise, simulated, 1 % had a p below 5 % by the cost
 and 4 % by the metric.
 
+**The same trials on both sides** (a copy of a directory, an earlier copy of one that was resumed,
+two that went on from one) are refused, be they all or some: they are told by the sessions that
+measured them. They are not independent, which is what the arms are added for; and since a trial
+does not differ from itself, they pull every change to none and its verdict to *same*, by as much as
+there are of them. No note beside the number could put that right.
+
 **What it cannot know.** One session of each kind does not tell how two sessions of the same kind
 differ. The interval of the metric's change is about these two sessions; that they differ says
 nothing of why. What the stored facts tell of the hosts stands above the table.
@@ -57,6 +63,10 @@ from tare.stats.values import Estimated
 LEVEL = 0.05
 
 
+class NothingComparable(ResultsError):  # noqa: N818
+    """Two result sets have no cell that can be compared."""
+
+
 class Word(StrEnum):
     """What is known about a change."""
 
@@ -90,8 +100,8 @@ class CellChange:
 
     ``platform_in_b`` is its platform's name there. ``before`` and ``after`` are medians of the
     workload's first metric in its own unit, by the variant that decides. ``cost`` is None for the
-    baseline, which has no cost. ``refused`` says why the two cannot be compared: then there is no
-    change at all.
+    baseline, which has no cost. ``refused`` says why the two cannot be compared, or lack what a
+    change is made of: then there is no change at all.
     """
 
     cell: Cell
@@ -125,7 +135,7 @@ class Between:
 
 
 def between(a: Side, b: Side) -> Between:
-    """Set B beside A; ResultsError if there is no cell that can be compared."""
+    """Set B beside A; NothingComparable if there is no cell that has a change."""
     partners, why_alone = matched(_cells(a), _cells(b))
     margin = min(a.plan.repetition.margin, b.plan.repetition.margin)
     everywhere = list(refusals_of_all(a, b))
@@ -142,7 +152,7 @@ def between(a: Side, b: Side) -> Between:
         else:
             rows.append(_compared(row, partner, a, b))
     if all(row.refused for row in rows):
-        raise ResultsError(f"nothing in the two can be compared: {_why_nothing(rows)}")
+        raise NothingComparable(f"nothing in the two can be compared: {_why_nothing(rows)}")
     taken = {cell.id for cell in partners.values()}
     return Between(
         rows=tuple(_judged(rows, math.log1p(margin))),
@@ -173,12 +183,16 @@ class _Known:
 def _compared(row: CellChange, partner: Cell, a: Side, b: Side) -> CellChange:
     change = _change(_of_metric(a, row.cell), _of_metric(b, partner))
     is_baseline = row.cell.id not in a.primary and partner.id not in b.primary
+    cost = None if is_baseline else _cost_change(row.cell, partner, a, b)
+    some = [one for one in (change, cost) if one is not None]
+    has_change = any(one.ratio is not None for one in some)
     return replace(
         row,
         before=_median(a, row.cell),
         after=_median(b, partner),
         change=change,
-        cost=None if is_baseline else _cost_change(row.cell, partner, a, b),
+        cost=cost,
+        refused=() if has_change else tuple(dict.fromkeys(one.reason for one in some)),
         flags=tuple(_flags(row.cell, partner, a, b)),
     )
 
@@ -208,6 +222,8 @@ def _of_metric(side: Side, cell: Cell) -> _Known | str:
     history, metric = side.histories[cell.id], side.metric(cell)
     if history.unavailable is not None:
         return history.unavailable
+    if not history.counted:
+        return "no trial has been measured yet"
     columns = history.columns(metric, side.plan.repetition.variant)
     logs, places = _logs(columns.values, metric)
     if not len(logs):

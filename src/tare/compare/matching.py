@@ -61,7 +61,25 @@ def unlike(one: Cell, other: Cell) -> Iterator[str]:
     for kind, mine, theirs in pairs:
         for name in dict.fromkeys((*mine, *theirs)):
             if mine.get(name) != theirs.get(name):
-                yield f"{kind} {name} {text(mine.get(name))} in A, {text(theirs.get(name))} in B"
+                told = [_as_read(name, one.get(name)) for one in (mine, theirs)]
+                short = name.removesuffix("_bytes").removesuffix("_s")
+                yield f"{kind} {short} {told[0]} in A, {told[1]} in B"
+
+
+def _as_read(name: str, value: object) -> str:
+    """Write a value as people read it: with its unit, sizes in the largest that keeps them whole.
+
+    ``report.numbers`` writes them alike, but may not be asked from here.
+    """
+    if isinstance(value, bool):
+        return text(value)
+    if isinstance(value, int) and name.endswith("_bytes"):
+        units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+        fits = ((size, unit) for size, unit in units if value and value % size == 0)
+        size, unit = next(fits, (1, "B"))
+        return f"{value // size:,} {unit}"
+    is_time = isinstance(value, int | float) and name.endswith("_s")
+    return f"{value:g} s" if is_time else text(value)
 
 
 def _limits(cell: Cell) -> dict[str, object]:
@@ -74,7 +92,17 @@ def _limits(cell: Cell) -> dict[str, object]:
 
 
 def refusals_of_all(a: Side, b: Side) -> Iterator[str]:
-    """Say what makes any number of the two another thing."""
+    """Say what makes any number of the two another thing, or the same: the trials themselves."""
+    shared = a.sessions.keys() & b.sessions.keys()
+    if shared:
+        told = [
+            f"{sum(side.sessions[one] for one in shared)} of {name}'s {len(side.trials)} trials"
+            for name, side in (("A", a), ("B", b))
+        ]
+        yield (
+            f"{told[0]} and {told[1]} were measured in the same session: one is a copy or an "
+            "earlier state of the other, or both go on from one"
+        )
     mine, theirs = a.plan.repetition, b.plan.repetition
     if mine.design is not theirs.design:
         yield f"the design is {mine.design.value} in A and {theirs.design.value} in B"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,11 @@ class Side:
     def histories(self) -> Mapping[str, History]:
         """The trials that count, by the cell's id."""
         return histories(self.plan, self.trials)
+
+    @cached_property
+    def sessions(self) -> Mapping[str, int]:
+        """How many of the trials each session measured; its name begins that of its instances."""
+        return Counter(one.instance.partition("-")[0] for one in self.trials if one.instance)
 
     def metric(self, cell: Cell) -> Metric:
         """Give the metric that decides about a cell."""

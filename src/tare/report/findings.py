@@ -27,7 +27,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.pairing import group
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, Unit
 from tare.report.disturbances import merged
-from tare.report.host_use import DiskUse, Usage, disk_use, overhead, usage
+from tare.report.host_use import DiskUse, Usage, disk_use, overhead, sampling, usage
 from tare.report.numbers import bytes_text, plain
 from tare.stats.sequential import Verdict
 from tare.stats.signed_rank import Array
@@ -58,7 +58,7 @@ class Group:
     @property
     def details(self) -> str:
         """Everything that is the same for all its cells."""
-        return ", ".join([params_text(self.params), limits_text(self.limits)])
+        return ", ".join(filter(None, [params_text(self.params), limits_text(self.limits)]))
 
 
 @dataclass(frozen=True)
@@ -269,6 +269,15 @@ class Findings:
             for name, places in by_platform.items()
             if places
         }
+
+    @cached_property
+    def sampling(self) -> Mapping[str, tuple[float, float]]:
+        """What sampling took of a trial by platform, as ``host_use.sampling`` says."""
+        by_platform: dict[str, list[Trial]] = {}
+        for cell in self.plan.cells:
+            by_platform.setdefault(cell.platform, []).extend(self.measured[cell.id])
+        found = {name: sampling(trials) for name, trials in by_platform.items()}
+        return {name: one for name, one in found.items() if one is not None}
 
 
 def describe(results: Results) -> Findings:

@@ -63,6 +63,22 @@ def disk_use(noise: Mapping[str, Array], places: Sequence[int]) -> DiskUse:
     )
 
 
+def sampling(trials: Sequence[Trial]) -> tuple[float, float] | None:
+    """Give what reading host, layer and machine took of a trial: CPU time, and share of a core.
+
+    Medians over the trials that were watched, None if none was: seconds, first and last reading
+    outside the measured time among them; and these as a part of the trial's wall time.
+    """
+    read = [
+        (one.resources["monitor_cpu_s"], one.duration_s)
+        for one in trials
+        if "monitor_cpu_s" in one.resources and one.duration_s > 0
+    ]
+    if not read:
+        return None
+    return median(cpu_s for cpu_s, _ in read), median(cpu_s / wall_s for cpu_s, wall_s in read)
+
+
 def overhead(phases_s: Mapping[str, Array]) -> Mapping[str, float]:
     """Give the median of each phase over some trials, of their sum, and how many trials it is."""
     medians = {name: _median(phases_s[name]) for name in OVERHEAD_PHASES if name in phases_s}

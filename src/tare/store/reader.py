@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -13,8 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
 from tare.model import Plan, Trial
+from tare.visible import visible
 
 T = TypeVar("T")
+
+_RESTORE = "restore it from a copy of the results"
 
 
 @dataclass(frozen=True)
@@ -33,24 +36,27 @@ def load(folder: Path) -> Results:
     """Read a results directory, finished, running or killed, or raise ResultsError.
 
     A last line that was cut short by a kill is not a trial; anything else that is not understood
-    is an error that names the file and line.
+    is an error that names the file and line, and what to do.
+
+    Of what is shown no text commands the terminal: a plan that tries is refused, because its cells
+    are known by their texts; in facts, reasons and warnings, which quote what tools print in
+    colour, such characters are made visible.
     """
-    if not (folder / "plan.json").exists():
-        raise ResultsError(f"{folder} is no results directory: it has no plan.json")
     try:
-        plan = _reader(Plan).validate_json((folder / "plan.json").read_bytes())
+        if not (folder / "plan.json").exists():
+            raise ResultsError(f"{folder} is no results directory: it has no plan.json")
         return Results(
             folder,
-            (folder / "study.yaml").read_text(encoding="utf-8"),
-            plan,
+            _text(folder / "study.yaml"),
+            _plan(folder / "plan.json"),
             _json(folder / "facts.json"),
             _json(folder / "run.json"),
             read_trials(folder / "trials.jsonl"),
         )
-    except ValidationError as error:
-        raise ResultsError(f"{folder}/plan.json is not understood: {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultsError(f"{folder} cannot be read: {error}") from error
+    except OSError as error:
+        mend = "make it readable" if isinstance(error, PermissionError) else _RESTORE
+        where = error.filename or folder
+        raise ResultsError(f"{where} cannot be read: {error.strerror}; {mend}") from error
 
 
 def read_trials(path: Path) -> tuple[Trial, ...]:
@@ -62,9 +68,17 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
             if not line.endswith(b"\n"):
                 break
             try:
-                trials.append(read(line))
+                trial = read(line)
             except ValidationError as error:
-                raise ResultsError(f"{path}:{number}: not a trial: {error}") from error
+                raise ResultsError(
+                    f"{path}:{number}: not a trial: {_first(error)}; restore the file from a copy "
+                    "of the results, or remove this line"
+                ) from error
+            # Few have texts, and few of these an escaped character: most are spared the copy.
+            if (trial.reason or trial.warnings) and (b"\\" in line or not line.isascii()):
+                warnings = tuple(map(visible, trial.warnings))
+                trial = replace(trial, reason=visible(trial.reason), warnings=warnings)
+            trials.append(trial)
     return tuple(trials)
 
 
@@ -73,13 +87,55 @@ def _reader(kind: type[T]) -> TypeAdapter[T]:
     return TypeAdapter(kind)
 
 
+def _plan(path: Path) -> Plan:
+    try:
+        plan: Plan = _reader(Plan).validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ResultsError(f"{path} is not understood: {_first(error)}; {_RESTORE}") from error
+    for field, text in _texts(asdict(replace(plan, slots=()))):
+        if text != visible(text):
+            raise ResultsError(
+                f"{path} is not understood: {field} is {text!r}, with characters that command a "
+                f"terminal; {_RESTORE}"
+            )
+    return plan
+
+
+def _first(error: ValidationError) -> str:
+    """Say in one line what is wrong first, and how much more there is."""
+    first, *others = error.errors(include_url=False, include_context=False, include_input=False)
+    where = ".".join(map(str, first["loc"]))
+    told = f"{where}: {first['msg']}" if where else first["msg"]
+    return str(visible(told)) + (f" (and {len(others)} more)" if others else "")
+
+
+def _texts(content: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """List all texts below a part of a file, keys too, with the path to each."""
+    if isinstance(content, str):
+        yield path, content
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _texts(key, f"a name in {path}")
+            yield from _texts(value, f"{path}.{visible(key)}".removeprefix("."))
+    elif isinstance(content, list | tuple):
+        for place, value in enumerate(content):
+            yield from _texts(value, f"{path}.{place}")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"{path} is not UTF-8 (byte {error.start}); {_RESTORE}") from error
+
+
 def _json(path: Path) -> Mapping[str, object]:
     if not path.exists():
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(_text(path))
     except json.JSONDecodeError as error:
-        raise ResultsError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+        raise ResultsError(f"{path}:{error.lineno}: not JSON: {error.msg}; {_RESTORE}") from error
     if not isinstance(content, dict):
-        raise ResultsError(f"{path} is not understood: expected an object")
-    return content
+        raise ResultsError(f"{path} is not understood: expected an object; {_RESTORE}")
+    return {visible(key): visible(value) for key, value in content.items()}

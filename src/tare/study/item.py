@@ -11,6 +11,7 @@ import yaml
 from tare.errors import ConfigError
 from tare.study import scale as scales
 from tare.study.scale import SCALES, Choice, Scale
+from tare.visible import visible
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -73,7 +74,11 @@ class Item:
         that is expected decides.
         """
         if isinstance(self.node, yaml.ScalarNode) and not self.is_empty:
-            return str(self.node.value)
+            text = str(self.node.value)
+            if text != visible(text):
+                self.wrong(f"found {text!r}; expected no characters that command a terminal")
+                return None
+            return text
         self.wrong(f"found {self.found()}; expected a single value")
         return None
 
