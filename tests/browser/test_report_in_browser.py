@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from browser.conftest import EVIL, write
+from tare.model import Status
+from unit.invented import Study, noisy
 from unit.test_report import make_plan, make_results, make_trials
 
 pytestmark = pytest.mark.needs("browser")
@@ -89,6 +91,64 @@ def test_a_trial_shows_what_is_stored_of_it(visit, report, results):
     rate = re.search(r"events\s+([\d.,]+) (M?)/s", shown)
     value = float(rate[1].replace(",", "")) * (1e6 if rate[2] else 1)
     assert value == pytest.approx(trial.samples["events"], rel=1e-5)
+
+
+def test_what_is_zero_is_told_from_what_is_not_known(visit, tmp_path):
+    def changed(number, one):
+        took = {"layer_memory_peak_bytes": 12.5 * 2**20, "layer_major_faults": 0.0}
+        noise = {"steal": 0.0, "load": 1.5}
+        if number == 0:
+            return replace(one, resources={}, noise={}, host=None)
+        return replace(one, resources=took, noise=noise)
+
+    results = make_results(folder=tmp_path)
+    trials = tuple(changed(number, one) for number, one in enumerate(results.trials))
+    page = visit(write(replace(results, trials=trials), tmp_path))
+    page.click("a[data-trials='']")
+    page.locator("button.open").nth(1).click()
+    taken, read = (
+        page.locator(f"#trial-about section:has(h3:text-is('{title}'))").inner_text()
+        for title in ("Taken of the host", "Read on the host")
+    )
+    assert re.search(r"memory at its peak\s+12.5 MiB", taken)
+    assert "Zero: page faults that read from disk." in taken
+    assert re.search(r"Not available here: .*\benergy on the whole host\.", taken)
+    assert "Not read" not in taken + read
+    assert re.search(r"Zero: .*stolen", read)
+    assert re.search(r"Not available here: .*other work.*clock rate\.", read)
+    page.keyboard.press("Escape")
+    page.locator("button.open").first.click()
+    assert "Not read of this trial: memory at its peak; page" in page.inner_text("#trial-about")
+
+
+@pytest.mark.parametrize(("width", "media"), [(1200, "screen"), (730, "print"), (702, "print")])
+def test_no_table_is_wider_than_its_page_for_names_without_a_space(visit, tmp_path, width, media):
+    base, inner, workload = "h" * 100, "host/" + "x" * 95, "w" * 100
+    study = Study([base, inner], baseline=base)
+    study.add("cpu", noisy({inner: 2.0})).add(workload, noisy({inner: 2.0}))
+    trials = tuple(
+        replace(
+            one,
+            status=Status.SUSPECT,
+            instance="i" * 100,
+            noise={"steal": 0.01},
+            phases_s={"setup": 0.1},
+            resources={"layer_page_faults": 100.0 + number},
+        )
+        for number, one in enumerate(study.found().results.trials)
+    )
+    page = visit(
+        write(replace(study.found().results, trials=trials), tmp_path),
+        viewport={"width": width, "height": 900},
+    )
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media=media)
+    tables = page.evaluate(
+        "[...document.querySelectorAll('main table')].map((one) => "
+        "[one.rows[0].innerText, one.scrollWidth - one.parentElement.clientWidth])"
+    )
+    assert len(tables) > 5
+    assert {name: more for name, more in tables if more > 0} == {}
 
 
 def test_filters_leave_what_matches(visit, report):

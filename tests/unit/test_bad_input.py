@@ -357,6 +357,7 @@ def test_a_last_line_cut_short_is_no_trial(tmp_path, capsys, cut):
         ),
         ("run.json", "{", "run.json:1: not JSON: "),
         ("facts.json", "[]", "facts.json is not understood: expected an object"),
+        ("facts.json", '{"a": ' * 9000, "facts.json is not understood: it is nested too deep"),
         ("facts.json", b"\xff", "facts.json is not UTF-8 (byte 0)"),
         ("study.yaml", b"name: \xff", "study.yaml is not UTF-8 (byte 6)"),
     ],

@@ -71,7 +71,7 @@ def check_latex(text):
         *("section", "subsection", "begin", "end", "item", "centering", "caption", "label"),
         *("toprule", "midrule", "bottomrule", "times", "infty", "pm", "cdot", "mu", "leq", "geq"),
         *("textbackslash", "textasciicircum", "textasciitilde", "textless", "textgreater"),
-        *("textbar", "textasciigrave", "char", "ldots"),
+        *("textbar", "textasciigrave", "char", "ldots", "textendash", "textemdash"),
     }
     assert all(one.isascii() or "À" <= one <= "ÿ" for one in text)
 
@@ -162,6 +162,7 @@ def test_markdown_escapes_what_would_not_stay_text(text, escaped):
         ("<|>", "\\textless{}\\textbar{}\\textgreater{}"),
         ("--network", "-{}-network"),
         ("---", "-{}-{}-"),
+        (f"1{NONE}2 — 3", "1\\textendash{}2 \\textemdash{} 3"),
         ("[red]*", "{[}red{]}{*}"),
         ('say "it"', "say {\\char34}it{\\char34}"),
         ("µs ± ∞ é", "$\\mu$s $\\pm$ $\\infty$ é"),

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -43,8 +44,11 @@ from tare.report.figures.figure import MAX_POINTS
 from tare.report.figures.trials import median_rank
 from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scale_for
+from tare.report.tables import write_csv
+from tare.report.words import control_text, trials_text
 from tare.store import Results
 from unit.drawing import assert_dark
+from unit.invented import Study
 from unit.makers import make_cell, store
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
@@ -507,6 +511,53 @@ def test_results_csv_has_a_row_for_each_cell_and_metric_in_base_units(written):
     assert float(row["degradation_percent"]) == pytest.approx(100 * (float(row["cost"]) - 1))
     base = next(one for one in rows if one["platform"] == "host" and one["control"] == "False")
     assert base["verdict"] == base["cost"] == ""
+
+
+def test_results_csv_has_the_median_of_peak_memory_and_nothing_where_it_is_not_known(tmp_path):
+    plan = make_plan(platforms=("host", "host/docker"), workloads=("sysbench_cpu",))
+    docker = {cell.id for cell in plan.cells if cell.platform == "host/docker"}
+    trials = [
+        replace(one, resources={"layer_memory_peak_bytes": 100.0 + one.block})
+        if one.cell in docker and one.block % 2
+        else one
+        for one in make_trials(plan)
+    ]
+    found = describe(make_results(plan=plan, trials=trials))
+    peaks = [
+        one.resources["layer_memory_peak_bytes"]
+        for cell in docker
+        for one in found.measured[cell]
+        if one.resources
+    ]
+    assert len(peaks) > 3
+    write_csv(found, tmp_path / "results.csv")
+    with (tmp_path / "results.csv").open(newline="") as file:
+        rows = [one for one in csv.DictReader(file) if one["n"]]
+    told = {one["platform"]: one["memory_peak_bytes"] for one in rows}
+    assert float(told["host/docker"]) == median(peaks)
+    assert told["host"] == ""
+
+
+def failing(status):
+    study = Study(["host", "host/docker"]).add("cpu", lambda p, b: (status, "why"))
+    return study.found()
+
+
+def test_where_nothing_could_be_measured_it_is_not_said_that_all_went_well():
+    found = failing(Status.UNAVAILABLE)
+    assert trials_text(found).startswith("No trial could be measured: all were unavailable, 0 ")
+    assert "no pair of numbers" in control_text(found)
+    none = Study(["host", "host/docker"]).add("cpu", lambda p, b: None).found()
+    assert trials_text(none).startswith("No trial has been measured, 0 warm-ups")
+    assert "too few blocks" in control_text(none)
+
+
+def test_a_control_that_always_failed_has_not_too_few_blocks():
+    found = failing(Status.FAILED)
+    assert trials_text(found).startswith("33 measured trials in 11 blocks (33 failed)")
+    assert control_text(found) == (
+        "The A/A control has no pair of numbers, so the noise of this host is not known."
+    )
 
 
 def test_json_is_strict_and_names_infinity():

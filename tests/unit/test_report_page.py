@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from tare.model import Status
 from tare.report import describe
+from tare.report.figures.trials import point_text
 from tare.report.html import Pages
 from tare.report.render import write
 from tare.report.summary import three_sentences
@@ -53,6 +55,8 @@ def stored(text):
         trial |= {name: data["texts"][trial[name]] for name in data["shared"]}
         trial |= {"cell": which, "samples": [value(one, row) for one in cell["samples"]]}
         read = ((data["texts"][said], value(one, row)) for said, one in cell["readings"])
+        taken = ((data["texts"][said], unit, value(one, row)) for said, unit, one in cell["taken"])
+        trial |= {"taken": {said: (number, unit) for said, unit, number in taken}}
         trials.append(trial | {"readings": {said: text for said, text in read if text}})
     return data, trials
 
@@ -128,6 +132,8 @@ def test_a_trial_in_the_page_has_what_was_stored_of_it(tmp_path):
         "stolen": "12 %",
         "clock rate after the trial": "2.50 GHz",
         "disk read bytes": "4 KiB",
+        "I/O pressure": "0",
+        "held back by its quota": "0",
     }
     assert trial["files"] == ["command.json", "stdout"]
     assert trial["command"] == "fio 'a b'"
@@ -158,7 +164,84 @@ def test_what_a_trial_does_not_have_is_not_taken_from_another(tmp_path):
         assert (one["block"], one["slot"]) == (trial.block, trial.slot)
         assert one["status"] == trial.status
         assert one["samples"][0] == ("" if number % 2 else f"{1000 + number:,}")
-        assert one["readings"] == [{"load": "1.50"}, {"stolen": "50 %"}, {}][number % 3]
+        told = [{"load": "1.50"}, {"stolen": "50 %", "load": "0"}, {}]
+        assert one["readings"] == told[number % 3]
+    unread = data["untold"]["readings"]
+    assert "other work" in unread  # a column of disturbances, and no trial has it
+    assert "CPU time of the work" in unread
+    assert "stolen" not in unread
+
+
+def test_what_a_platform_took_of_the_host_is_told_and_zero_is_not_what_is_not_known(tmp_path):
+    results = small(tmp_path)
+
+    def took(number, one):
+        some = {"layer_memory_peak_bytes": 51.3e6 + number, "layer_major_faults": 0.0}
+        some |= {"layer_cpu_user_s": 0.2, "host_context_switches": 12_345.0}
+        return replace(one, resources=[some, {}, some | {"layer_cpu_user_s": math.inf}][number % 3])
+
+    results = replace(results, trials=tuple(map(took, range(99), results.trials)))
+    data, trials = stored(Pages(describe(results)).report({}))
+    for number, one in enumerate(trials):
+        has = number % 3 != 1
+        assert one["taken"] == {
+            "CPU time in user mode": (200 if number % 3 == 0 else None, "ms"),
+            "memory at its peak": (48.9 if has else None, "MiB"),
+            "page faults that read from disk": (0 if has else None, ""),
+            "context switches on the whole host": (12_345 if has else None, ""),
+        }
+    assert "energy on the whole host" in data["untold"]["taken"]
+    assert not set(data["untold"]["taken"]) & set(trials[0]["taken"])
+
+
+def test_what_is_read_of_another_cell_alone_is_available_here(tmp_path):
+    results = small(tmp_path)
+    cell = results.plan.cells[0].id
+    noise = {True: {"steal": 0.5}, False: {"load": 1.5}}
+    trials = tuple(replace(one, noise=noise[one.cell == cell]) for one in results.trials)
+    data, _ = stored(Pages(describe(replace(results, trials=trials))).report({}))
+    read = [{data["texts"][said]: one for said, one in cell["readings"]} for cell in data["cells"]]
+    assert [one["stolen"] for one in read[:2]] == ["50 %", ""]
+    assert "stolen" not in data["untold"]["readings"]
+
+
+def test_a_page_is_as_large_as_its_bytes(tmp_path, monkeypatch):
+    found = describe(small(tmp_path, lambda one: replace(one, reason="漢" * 1000)))
+    text = Pages(found).report({})
+    inside = re.search(r'id="trials-data">(.*?)</script>', text, re.DOTALL)[1]
+    monkeypatch.setattr("tare.report.trials_page.MAX_BYTES", len(inside))
+    assert len(list(Pages(found).of_trials())) == len(found.plan.cells)
+
+
+def test_a_tool_tip_says_the_beginning_of_a_long_reason(tmp_path):
+    results = small(tmp_path, lambda one: replace(one, status=Status.SUSPECT, reason="long " * 99))
+    cell = results.plan.cells[0]
+    said = point_text(cell, results.trials[0], "5")
+    assert "suspect: long long" in said
+    assert said.endswith(" […]")
+    assert len(said) < 150
+    assert point_text(cell, replace(results.trials[0], reason="why"), "5").endswith("suspect: why")
+
+
+@pytest.mark.parametrize("study", ["question: 2024-99-99\n", "[" * 5000, "question: [", "\x00"])
+def test_a_study_that_is_broken_by_now_has_no_question(tmp_path, study):
+    text = Pages(describe(replace(small(tmp_path), study=study))).report({})
+    assert 'class="question"' not in text
+
+
+def test_output_that_no_disk_could_have_is_not_linked(tmp_path):
+    (tmp_path / "raw").mkdir()
+    failed = {"status": Status.FAILED, "samples": {}, "instance": "i" * 300}
+    text = Pages(describe(small(tmp_path, lambda one: replace(one, **failed)))).report({})
+    assert "no reason was stored" in text
+    assert "/stdout" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+
+
+def test_no_list_is_announced_where_there_is_none(tmp_path):
+    assert "The numbers this rests on" in Pages(describe(small(tmp_path))).report({})
+    plan = make_plan(platforms=("host",), workloads=("fio",), blocks=2)
+    alone = make_results(folder=tmp_path, plan=plan, trials=make_trials(plan))
+    assert "The numbers this rests on" not in Pages(describe(alone)).report({})
 
 
 def test_a_text_with_what_parts_texts_stays_whole(tmp_path):

@@ -1,10 +1,13 @@
 """Sentences of a report tell cells apart that differ by a parameter alone, as a self-test's do."""
 
+from dataclasses import replace
+
 import pytest
 
 from tare.report import describe
 from tare.report.explanations import slower
 from tare.report.exports import markdown
+from tare.report.html import Pages
 from tare.report.summary import three_sentences
 from tare.report.words import summary
 from tare.selftest import ARMS
@@ -92,3 +95,24 @@ def test_the_platform_that_costs_least_is_not_named_over_those_that_may_cost_les
 def test_a_workload_without_parameters_is_told_by_its_limits_alone():
     (group,) = Study(["host"]).add("cpu", noisy({})).found().groups
     assert group.details == "1 CPU, 1 GiB, disk cache none"
+
+
+def test_what_sampling_took_of_a_trial_is_told_for_each_platform():
+    found = Study(["host", "host/docker"]).add("cpu", noisy({})).found()
+    watched = [
+        replace(one, duration_s=2.0, resources={"monitor_cpu_s": 0.001 * (place % 3)})
+        for place, one in enumerate(found.results.trials)
+        if found.plan.cells_by_id[one.cell].platform == "host"
+    ]
+    others = [
+        replace(one, phases_s={"settle": 0.1})
+        for one in found.results.trials
+        if found.plan.cells_by_id[one.cell].platform != "host"
+    ]
+    trials = tuple(replace(one, phases_s={"settle": 0.1}) for one in watched) + tuple(others)
+    found = describe(replace(found.results, trials=trials))
+
+    assert found.sampling == {"host": (0.001, 0.0005)}
+    page = Pages(found).report({})
+    assert '<td class="n">1</td><td class="n">0.05 %</td></tr>' in page
+    assert page.count('<td class="n">\N{EN DASH}</td><td class="n">\N{EN DASH}</td></tr>') == 1

@@ -191,10 +191,13 @@ def _unbroken(sentence: str) -> str:
 
 
 def _question(study: str) -> str:
-    """Find the question in the study as it was run; a study that is broken by now has none."""
+    """Find the question in the study as it was run; a study that is broken by now has none.
+
+    A date that is none is a ValueError, and what is nested too deep a RecursionError.
+    """
     try:
         declared = yaml.safe_load(study)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return ""
     question = declared.get("question") if isinstance(declared, dict) else None
     return question if isinstance(question, str) else ""
@@ -264,6 +267,14 @@ def _overhead(found: Findings) -> list[Sequence[str]]:
                 f"{numbers.plain(1000 * phases[phase], 3)}" if phase in phases else NONE
                 for phase in (*OVERHEAD_PHASES, "all")
             ),
+            *_sampling(found.sampling.get(name)),
         )
         for name, phases in found.overhead_s.items()
     ]
+
+
+def _sampling(took: tuple[float, float] | None) -> tuple[str, str]:
+    if took is None:
+        return NONE, NONE
+    cpu_s, share = took
+    return numbers.plain(1000 * cpu_s, 3), numbers.share_text(share)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tare.compare import Comparison, Summary
-from tare.model import Cell, Status
+from tare.model import Cell, Status, Trial
 from tare.report.explanations import explanation_rows
 from tare.report.findings import Findings
 from tare.report.words import summary
@@ -76,6 +77,7 @@ def rows(found: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _rows(found: Findings) -> Iterator[dict[str, Any]]:
+    peaks = {cell: _memory_peak_bytes(trials) for cell, trials in found.measured.items()}
     for one in found.comparisons.summaries:
         row = found.rows.get((one.cell.id, one.metric.name))
         usage = found.usage.get(one.cell.id)
@@ -84,6 +86,7 @@ def _rows(found: Findings) -> Iterator[dict[str, Any]]:
             **_summary(one),
             "host_cpu_s": usage.cpu_s if usage else None,
             "run_delay_share": usage.run_delay_share if usage else None,
+            "memory_peak_bytes": peaks[one.cell.id],
             "disk_busy_share": found.disk_use[one.cell.id].busy_share,
             "psi_io_some": found.disk_use[one.cell.id].pressure,
             **_comparison(row),
@@ -92,6 +95,13 @@ def _rows(found: Findings) -> Iterator[dict[str, Any]]:
         for beside in found.beside.get((one.cell.id, one.metric.name), ()):
             named = {"metric": one.metric.name, "unit": one.metric.unit.value}
             yield {"cell": one.cell, **named, **_comparison(beside)}
+
+
+def _memory_peak_bytes(trials: Sequence[Trial]) -> float | None:
+    """Give the median of what the platform held of the host's memory at its peak."""
+    peaks = [one.resources.get("layer_memory_peak_bytes") for one in trials]
+    known = [peak for peak in peaks if peak is not None]
+    return median(known) if known else None
 
 
 def _factors(cell: Cell) -> dict[str, Any]:

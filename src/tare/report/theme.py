@@ -63,7 +63,8 @@ DARK = {
     STOLEN: "#96524a",
 }
 
-# Arial's widths are known wherever a chart is drawn, so labels fit wherever it is looked at.
+# Arial's widths are known wherever a chart is drawn. Where none of these is, a page narrows what
+# stands in for them (style.css), so that labels fit.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 CONFIG: dict[str, Any] = {

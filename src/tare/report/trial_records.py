@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import accumulate, chain, pairwise, repeat
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
+from tare.compare.by_name import by_name
 from tare.model import Cell, HostCost, Metric, Trial, Unit
 from tare.report import numbers
+from tare.report.counter_words import UNITS, counter_text
 from tare.report.disturbances import COLUMNS
 from tare.report.facts import limit_rows
 from tare.report.findings import Findings, limits_text, params_text, platform_text
 from tare.report.numbers import Scale
 from tare.report.sampled_rows import Identity
+from tare.stats.signed_rank import Array
 from tare.store.raw_output import raw_name, raw_of
 
 MAX_TEXT = 2_000
@@ -34,14 +39,17 @@ FIELDS = (
 """What the places of a cell's list of columns mean. A column is a list with a value for each trial,
 a text that has those of all between ``PARTED``, or anything else, which is the value of all.
 Values of ``SHARED`` are places in the list of texts; what is in ``timeline`` says
-``tare.report.timelines.Timelines``. A cell has more columns: one for each metric in ``samples``,
-and in ``readings`` pairs of the place of a text, which says what was read, and a column."""
+``tare.report.timelines.Timelines``. A cell has more columns: one for each metric in ``samples``; in
+``readings`` pairs of the place of a text, which says what was read, and a column; and in ``taken``
+triples of such a place, a unit, and a column of numbers. An empty text, or null, was not read of a
+trial; what was read of none has no column, and is named in ``untold``. Nothing is "0"."""
 SHARED = ("kind", "status", "instance", "reason", "warnings", "cpus", "partner", "files", "command")
 PARTED = ";"
 
 _DIGITS = 6
 _NOISE = {
     **COLUMNS,
+    "psi_cpu_full": "CPU pressure, all tasks",
     "psi_memory_full": "memory pressure, all tasks",
     "psi_io_full": "I/O pressure, all tasks",
     "frequency_hz": "clock rate after the trial",
@@ -59,6 +67,22 @@ _HOST = {
     "foreign_delay_s": "delay by other work",
 }
 _cost = attrgetter(*_HOST)
+_COUNTED = (
+    *("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes"),
+    *("page_faults", "major_faults", "context_switches"),
+)
+_TAKEN = {
+    name: counter_text(name)
+    for name in (
+        *("layer_cpu_user_s", "layer_cpu_system_s", "layer_memory_peak_bytes"),
+        *(f"layer_{kind}" for kind in _COUNTED),
+        *(f"host_{kind}" for kind in _COUNTED),
+        *("host_network_bytes", "host_energy_j"),
+    )
+} | {"layer_memory_peak_bytes": "memory at its peak"}
+"""What of ``Trial.resources`` is shown of each trial; all of it is in trials.jsonl."""
+_TAKEN_DIGITS = 3
+_POWERS = np.array([float(f"1e{place}") for place in range(300)])
 _READ = (
     *("block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings", "partner"),
     *("started_at", "duration_s", "samples", "host", "noise", "cpuset"),
@@ -75,6 +99,12 @@ class Source:
         self.raw = found.raw
         self.timelines = found.timelines.texts
         self.scales = _scales(found)
+        self.taken = list(_taken(found))
+        told = {said for said, _, _ in self.taken}
+        self.untold = {
+            "readings": _unread(found),
+            "taken": [said for said in _TAKEN.values() if said not in told],
+        }
         self.platforms = {str(row["platform"]): _platform(row) for row in limit_rows(found)}
 
     def content(self, cells: Sequence[Cell]) -> Mapping[str, object]:
@@ -88,6 +118,7 @@ class Source:
             "parted": PARTED,
             "cells": [records.cell(cell, self.found.trials[cell.id]) for cell in cells],
             "order": [places[trial.cell] for trial in known if trial.cell in places],
+            "untold": self.untold,
             "platforms": {cell.platform: self.platforms[cell.platform] for cell in cells},
             "texts": records.texts,
         }
@@ -97,7 +128,7 @@ class _Records:
     """Makes columns of trials that share texts."""
 
     def __init__(self, source: Source) -> None:
-        self.found = source.found
+        self.source, self.found = source, source.found
         self.texts: list[object] = []
         self._places: dict[str | tuple[str, ...], int] = {}
         self._raw, self._scales, self._timelines = source.raw, source.scales, source.timelines
@@ -147,6 +178,7 @@ class _Records:
             "columns": [_column(columns[field]) for field in FIELDS],
             "samples": list(self._samples(cell, read["samples"])),
             "readings": [*self._costs(read["host"]), *self._noises(read["noise"])],
+            "taken": list(self._taken(cell)),
         }
 
     def _coded(self, field: str, values: Sequence[Any]) -> list[int]:
@@ -165,13 +197,14 @@ class _Records:
             yield _numbers(scaled, partial(numbers.plains, digits=_DIGITS))
 
     def _costs(self, costs: Sequence[HostCost | None]) -> Iterator[tuple[int, object]]:
-        """Write what the host saw of each trial; what is zero or not known is left out."""
+        """Write what the host saw of each trial."""
         rows = [_cost(cost) if cost else (None,) * len(_HOST) for cost in costs]
         for said, values in zip(_HOST.values(), zip(*rows, strict=True), strict=True):
-            yield from self._told(said, values, _seconds)
+            if said not in self.source.untold["readings"]:
+                yield self._place(said), _numbers(values, _seconds)
 
     def _noises(self, noises: Sequence[Mapping[str, float]]) -> Iterator[tuple[int, object]]:
-        """Write what else the host did in each; what is zero did not happen and is left out."""
+        """Write what else the host did in each."""
         shapes = dict.fromkeys(map(tuple, noises))
         names = list(dict.fromkeys(chain.from_iterable(shapes)))
         rows: Iterable[Iterable[float | None]] = (noise.values() for noise in noises)
@@ -179,15 +212,15 @@ class _Records:
             rows = ([noise.get(name) for name in names] for noise in noises)
         for name, values in zip(names, zip(*rows, strict=True), strict=True):
             said = _NOISE.get(name, name.replace("_", " "))
-            yield from self._told(said, values, partial(_readings, name))
+            yield self._place(said), _numbers(values, partial(_readings, name))
+        for name in COLUMNS:
+            if name in self.found.noise and name not in names:
+                yield self._place(_NOISE[name]), ""
 
-    def _told(
-        self, said: str, values: Sequence[float | None], write: _Write
-    ) -> Iterator[tuple[int, object]]:
-        """Write a column of numbers, if any is not zero, with what they are called."""
-        if any(values):
-            known = values if all(values) else [value or None for value in values]
-            yield self._place(said), _numbers(known, write)
+    def _taken(self, cell: Cell) -> Iterator[tuple[int, str, object]]:
+        """Write what the platform took of the host."""
+        for said, unit, columns in self.source.taken:
+            yield self._place(said), unit, _column(columns[cell.id])
 
     def _metrics(self, cell: Cell) -> Sequence[Metric]:
         return self.found.plan.metrics[cell.workload]
@@ -218,12 +251,12 @@ def _column(values: Sequence[Any]) -> object:
 
 
 def _numbers(values: Sequence[float | None], write: _Write) -> object:
-    """Write a number of each trial; what is not known is empty."""
-    known = [value for value in values if value is not None]
+    """Write a number of each trial; nothing has no unit, and what is not known is empty."""
+    known = [value for value in values if value]
     texts = write(known)
     if len(known) < len(values):
         rest = iter(texts)
-        texts = ["" if value is None else next(rest) for value in values]
+        texts = [next(rest) if value else "" if value is None else "0" for value in values]
     return _column(texts)
 
 
@@ -242,6 +275,52 @@ def _scales(found: Findings) -> Mapping[str, Mapping[str, Scale]]:
         own = {one.name: numbers.scale_for(one.unit, some) for one, some in medians.items()}
         scales |= dict.fromkeys((cell.id for cell in group.cells), own)
     return scales
+
+
+def _unread(found: Findings) -> list[str]:
+    """Name what was read on the host of no trial at all."""
+    costs = [one.host for one in found.results.trials if one.host]
+    return [
+        *(said for name, said in _HOST.items() if all(getattr(one, name) is None for one in costs)),
+        *(said for name, said in COLUMNS.items() if name not in found.noise),
+    ]
+
+
+def _taken(found: Findings) -> Iterator[tuple[str, str, Mapping[str, Sequence[float | None]]]]:
+    """Give what was taken, in one unit for the whole study: what, unit, a column for each cell."""
+    places: dict[str, list[int]] = {}
+    for place, trial in enumerate(found.results.trials):
+        places.setdefault(trial.cell, []).append(place)
+    cell_by_cell = [*chain.from_iterable(places.values())]
+    ends = list(accumulate(map(len, places.values()), initial=0))
+    told = by_name([one.resources for one in found.results.trials])
+    for name, said in _TAKEN.items():
+        if name not in told:
+            continue
+        column = told[name][cell_by_cell]
+        known = column[np.isfinite(column)]
+        kind = next((unit for end, unit in UNITS.items() if name.endswith(end)), Unit.RATIO)
+        scale = numbers.scale_for(kind, [float(np.median(known))] if len(known) else [])
+        values: list[float | None] = _rounded(column / scale.factor).tolist()
+        for unknown in np.flatnonzero(~np.isfinite(column)):
+            values[unknown] = None
+        unit = "J" if name.endswith("_j") else scale.unit
+        of_cells = {
+            cell: values[begin:end]
+            for cell, (begin, end) in zip(places, pairwise(ends), strict=True)
+        }
+        yield said, unit, of_cells
+
+
+def _rounded(column: Array) -> Array:
+    """Round to significant digits, but whole numbers to no less than one."""
+    if not column.any():
+        return column
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = _TAKEN_DIGITS - 1 - np.floor(np.log10(np.abs(column)))
+    factor: Array = _POWERS[np.clip(np.nan_to_num(places), 0, len(_POWERS) - 1).astype(np.intp)]
+    rounded: Array = np.rint(column * factor) / factor
+    return rounded
 
 
 def _seconds(values: Sequence[float]) -> list[str]:

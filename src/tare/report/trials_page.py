@@ -17,12 +17,13 @@ from pydantic_core import to_json
 from tare.model import Cell, Trial
 from tare.report.findings import Findings
 from tare.report.trial_records import Source
-from tare.store.raw_output import raw_name
+from tare.store.raw_output import raw_name, raw_of
 
 MAX_TRIALS = 10_000
 """So many trials are part of the page; of more, each cell has a page beside it."""
-MAX_BYTES = 10_000_000
-"""Nor is their JSON larger than this in the page, whatever texts they carry."""
+MAX_BYTES = 8_000_000
+"""Nor is their JSON larger than this in the page, whatever texts they carry: the charts of so many
+trials take as much, and the page is to be less than 15 MB."""
 
 FOLDER = "report-trials"
 """Where the pages beside the page are."""
@@ -50,7 +51,7 @@ def drill_down(found: Findings, into: Path | None) -> DrillDown:
     if len(found.results.trials) > MAX_TRIALS:
         return DrillDown(None, results)
     text = as_json(Source(found).content(found.plan.cells), results)
-    return DrillDown(text if len(text) <= MAX_BYTES else None, results)
+    return DrillDown(text if len(text.encode()) <= MAX_BYTES else None, results)
 
 
 def cell_pages(found: Findings, results: str) -> Iterator[tuple[Cell, str]]:
@@ -71,7 +72,8 @@ def way(found: Findings, into: Path | None) -> str:
 def raw_link(found: Findings, trial: Trial, results: str) -> str:
     """Write a link to what a trial printed, or "" if there is nothing; its name is hostile text."""
     name = raw_name(trial)
-    if not (found.results.folder / "raw" / name / "stdout").is_file():
+    files, _ = found.raw.get(name) or raw_of(found.results.folder, name)
+    if "stdout" not in files:
         return ""
     return f"{results}raw/{quote(name, safe='', errors='replace')}/stdout"
 

@@ -141,6 +141,8 @@ def control_text(found: Findings) -> str:
         )
     if not controls:
         return _again_text(found)
+    if found.blocks and all(row.pairs == row.failed + row.baseline_failed for row in controls):
+        return "The A/A control has no pair of numbers, so the noise of this host is not known."
     if not floors:
         return "The A/A control has too few blocks to tell the noise of this host."
     least, most = share_text(min(floors)), share_text(max(floors))
@@ -169,11 +171,14 @@ def trials_text(found: Findings) -> str:
     warm = sum(one.kind is Kind.WARMUP for one in found.results.trials)
     bad = [f"{n:,} {one.value}" for one, n in counts.items() if n and one is not Status.OK]
     took = sum(one.duration_s for one in found.results.trials)
-    return (
-        f"{sum(counts.values()):,} measured trials in {found.blocks:,} blocks "
-        f"({', '.join(bad) or 'all ok'}), "
-        f"{warm:,} warm-ups; {duration_text(took)} inside the commands"
-    )
+    if sum(counts.values()):
+        ended = ", ".join(bad) or "all ok"
+        measured = f"{sum(counts.values()):,} measured trials in {found.blocks:,} blocks ({ended})"
+    elif found.statuses[Status.UNAVAILABLE]:
+        measured = "No trial could be measured: all were unavailable"
+    else:
+        measured = "No trial has been measured"
+    return f"{measured}, {warm:,} warm-ups; {duration_text(took)} inside the commands"
 
 
 def _sentence(platform: str, rows: Sequence[Comparison], found: Findings) -> str:

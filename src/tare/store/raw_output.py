@@ -145,6 +145,6 @@ def _names(folder: Path) -> list[str]:
     """List what is in a folder that may be gone, as far as a link can name it."""
     try:
         found = os.listdir(folder)  # noqa: PTH208 - a hundred thousand of these
-    except OSError:
+    except (OSError, ValueError):  # a name with a zero in it names nothing
         return []
     return sorted(name for name in found if name.isprintable())

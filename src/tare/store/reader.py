@@ -133,9 +133,11 @@ def _json(path: Path) -> Mapping[str, object]:
     if not path.exists():
         return {}
     try:
-        content = json.loads(_text(path))
+        content = visible(json.loads(_text(path)))
     except json.JSONDecodeError as error:
         raise ResultsError(f"{path}:{error.lineno}: not JSON: {error.msg}; {_RESTORE}") from error
+    except RecursionError:
+        raise ResultsError(f"{path} is not understood: it is nested too deep; {_RESTORE}") from None
     if not isinstance(content, dict):
         raise ResultsError(f"{path} is not understood: expected an object; {_RESTORE}")
-    return {visible(key): visible(value) for key, value in content.items()}
+    return content

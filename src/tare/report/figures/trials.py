@@ -35,6 +35,9 @@ _SHAPES = {
     "dnr": "square",
 }
 
+MAX_REASON = 60
+"""Characters of why a trial failed that a tool tip says, which all charts have of their points."""
+
 NO_VALUE = "no value"
 """Stands where trials ended well and did not give this number."""
 
@@ -245,7 +248,10 @@ def better(metric: Metric) -> str:
 
 def point_text(cell: Cell, trial: Trial, value: str) -> str:
     """Say what a point is, for whoever cannot see it or points at it."""
-    ended = "" if trial.status is Status.OK else f", {trial.status.value}: {trial.reason}"
+    reason = trial.reason
+    if len(reason) > MAX_REASON:
+        reason = f"{reason[:MAX_REASON]} […]"
+    ended = "" if trial.status is Status.OK else f", {trial.status.value}: {reason}"
     warm = ", warm-up" if trial.kind is Kind.WARMUP else ""
     return f"{platform_text(cell)}, block {trial.block}, {trial.instance}{warm}: {value}{ended}"
 

@@ -221,6 +221,14 @@ class Trial {
   get readings() {
     return this.cell.readings.map((named) => [this.data.texts[named[0]], this.in(named, 1)]);
   }
+
+  get taken() {
+    return this.cell.taken.map((named) => {
+      const value = this.in(named, 2);
+      const said = value === null ? "" : value === 0 ? "0" : `${full(value)} ${named[1]}`.trim();
+      return [this.data.texts[named[0]], said];
+    });
+  }
 }
 
 let read = null;
@@ -352,6 +360,17 @@ function pairs(lines) {
     .flatMap(([name, said]) => [make("dt", {}, name), make("dd", {}, said)]));
 }
 
+// What is zero is not what is not known: neither needs a line of its own.
+function known(lines, untold) {
+  const those = (wanted) => lines.filter(([, said]) => said === wanted).map(([name]) => name);
+  const rest = [["Zero", those("0")], ["Not read of this trial", those("")], ["Not available here", untold]];
+  return [
+    pairs(lines.filter(([, said]) => said !== "0")),
+    ...rest.filter(([, names]) => names.length > 0).map(([words, names]) =>
+      make("p", { className: "quiet" }, `${words}: ${names.join("; ")}.`)),
+  ];
+}
+
 function part(title, ...content) {
   return make("section", {}, make("h3", {}, title), ...content);
 }
@@ -369,6 +388,7 @@ function rawOutput({ data, raw, files, command }) {
 
 // ---- a trial over its time: CPUs hold between readings, memory changes along straight lines
 
+const full = (value) => value.toLocaleString("en", { maximumSignificantDigits: 15 });
 const listed = (text) => text.split(",").map((one) => (one === "" ? null : Number(one)));
 const short = (value) => Number(value.toPrecision(3)).toLocaleString("en");
 
@@ -482,8 +502,8 @@ function showTrial(trial) {
       return [name, value ? `${value} ${unit}`.trim() : "–"];
     }))),
     overTime(trial),
-    part("Read on the host", pairs(trial.readings),
-      make("p", { className: "quiet" }, "What is not listed was zero, or this host does not tell it.")),
+    part("Taken of the host", ...known(trial.taken, data.untold.taken)),
+    part("Read on the host", ...known(trial.readings, data.untold.readings)),
     part("Platform", pairs([...cell.about, ...data.platforms[cell.platform]])),
   );
   const dialog = element("trial");
