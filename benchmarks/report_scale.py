@@ -210,7 +210,7 @@ def processes(root: int) -> Iterator[int]:
 def megabytes(process: int) -> float:
     """Give what a process has of memory, with its part of what others have too."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
 
 
 def watched(argv: Sequence[str]) -> tuple[float, float, float]:

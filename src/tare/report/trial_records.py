@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, chain, pairwise, repeat
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
-
-from tare.compare.by_name import by_name
 from tare.model import Cell, HostCost, Metric, Trial, Unit
 from tare.report import numbers
-from tare.report.counter_words import UNITS, counter_text
 from tare.report.disturbances import COLUMNS
 from tare.report.facts import limit_rows
 from tare.report.findings import Findings, limits_text, params_text, platform_text
 from tare.report.numbers import Scale
 from tare.report.sampled_rows import Identity
-from tare.stats.signed_rank import Array
+from tare.report.taken import Taken
 from tare.store.raw_output import raw_name, raw_of
 
 MAX_TEXT = 2_000
@@ -67,22 +63,6 @@ _HOST = {
     "foreign_delay_s": "delay by other work",
 }
 _cost = attrgetter(*_HOST)
-_COUNTED = (
-    *("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes"),
-    *("page_faults", "major_faults", "context_switches"),
-)
-_TAKEN = {
-    name: counter_text(name)
-    for name in (
-        *("layer_cpu_user_s", "layer_cpu_system_s", "layer_memory_peak_bytes"),
-        *(f"layer_{kind}" for kind in _COUNTED),
-        *(f"host_{kind}" for kind in _COUNTED),
-        *("host_network_bytes", "host_energy_j"),
-    )
-} | {"layer_memory_peak_bytes": "memory at its peak"}
-"""What of ``Trial.resources`` is shown of each trial; all of it is in trials.jsonl."""
-_TAKEN_DIGITS = 3
-_POWERS = np.array([float(f"1e{place}") for place in range(300)])
 _READ = (
     *("block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings", "partner"),
     *("started_at", "duration_s", "samples", "host", "noise", "cpuset"),
@@ -99,12 +79,8 @@ class Source:
         self.raw = found.raw
         self.timelines = found.timelines.texts
         self.scales = _scales(found)
-        self.taken = list(_taken(found))
-        told = {said for said, _, _ in self.taken}
-        self.untold = {
-            "readings": _unread(found),
-            "taken": [said for said in _TAKEN.values() if said not in told],
-        }
+        self.taken = Taken(found.results.trials)
+        self.untold = {"readings": _unread(found), "taken": self.taken.untold}
         self.platforms = {str(row["platform"]): _platform(row) for row in limit_rows(found)}
 
     def content(self, cells: Sequence[Cell]) -> Mapping[str, object]:
@@ -219,8 +195,8 @@ class _Records:
 
     def _taken(self, cell: Cell) -> Iterator[tuple[int, str, object]]:
         """Write what the platform took of the host."""
-        for said, unit, columns in self.source.taken:
-            yield self._place(said), unit, _column(columns[cell.id])
+        for said, unit, values in self.source.taken.of(cell.id):
+            yield self._place(said), unit, _column(values)
 
     def _metrics(self, cell: Cell) -> Sequence[Metric]:
         return self.found.plan.metrics[cell.workload]
@@ -284,43 +260,6 @@ def _unread(found: Findings) -> list[str]:
         *(said for name, said in _HOST.items() if all(getattr(one, name) is None for one in costs)),
         *(said for name, said in COLUMNS.items() if name not in found.noise),
     ]
-
-
-def _taken(found: Findings) -> Iterator[tuple[str, str, Mapping[str, Sequence[float | None]]]]:
-    """Give what was taken, in one unit for the whole study: what, unit, a column for each cell."""
-    places: dict[str, list[int]] = {}
-    for place, trial in enumerate(found.results.trials):
-        places.setdefault(trial.cell, []).append(place)
-    cell_by_cell = [*chain.from_iterable(places.values())]
-    ends = list(accumulate(map(len, places.values()), initial=0))
-    told = by_name([one.resources for one in found.results.trials])
-    for name, said in _TAKEN.items():
-        if name not in told:
-            continue
-        column = told[name][cell_by_cell]
-        known = column[np.isfinite(column)]
-        kind = next((unit for end, unit in UNITS.items() if name.endswith(end)), Unit.RATIO)
-        scale = numbers.scale_for(kind, [float(np.median(known))] if len(known) else [])
-        values: list[float | None] = _rounded(column / scale.factor).tolist()
-        for unknown in np.flatnonzero(~np.isfinite(column)):
-            values[unknown] = None
-        unit = "J" if name.endswith("_j") else scale.unit
-        of_cells = {
-            cell: values[begin:end]
-            for cell, (begin, end) in zip(places, pairwise(ends), strict=True)
-        }
-        yield said, unit, of_cells
-
-
-def _rounded(column: Array) -> Array:
-    """Round to significant digits, but whole numbers to no less than one."""
-    if not column.any():
-        return column
-    with np.errstate(divide="ignore", invalid="ignore"):
-        places = _TAKEN_DIGITS - 1 - np.floor(np.log10(np.abs(column)))
-    factor: Array = _POWERS[np.clip(np.nan_to_num(places), 0, len(_POWERS) - 1).astype(np.intp)]
-    rounded: Array = np.rint(column * factor) / factor
-    return rounded
 
 
 def _seconds(values: Sequence[float]) -> list[str]:
