@@ -21,7 +21,7 @@ from tare.store.raw_output import raw_name, raw_of
 
 MAX_TRIALS = 10_000
 """So many trials are part of the page; of more, each cell has a page beside it."""
-MAX_BYTES = 8_000_000
+MAX_BYTES = 9_000_000
 """Nor is their JSON larger than this in the page, whatever texts they carry: the charts of so many
 trials take as much, and the page is to be less than 15 MB."""
 
