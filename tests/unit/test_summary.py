@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tare.model import Status
 from tare.report import describe
 from tare.report.explanations import slower
 from tare.report.exports import markdown
@@ -116,3 +117,14 @@ def test_what_sampling_took_of_a_trial_is_told_for_each_platform():
     page = Pages(found).report({})
     assert '<td class="n">1</td><td class="n">0.05 %</td></tr>' in page
     assert page.count('<td class="n">\N{EN DASH}</td><td class="n">\N{EN DASH}</td></tr>') == 1
+
+
+def test_platforms_that_were_not_measured_are_told_apart_from_those_undecided():
+    study = Study(["host", "host/b", "host/c", "host/kvm", "host/xen"])
+    values = noisy({"host/b": 2.0, "host/c": 6.0})
+    absent = (Status.UNAVAILABLE, "no KVM")
+    study.add("cpu", lambda name, block: absent if name[-1] in "mn" else values(name, block))
+    first, *_ = three_sentences(study.found())
+
+    assert first.startswith("For the same work, host/b costs least beyond host: ")
+    assert first.endswith("; host/kvm and host/xen were not measured.")

@@ -34,20 +34,25 @@ def _extremes(rows: Sequence[Comparison], found: Findings) -> str:
             worst[platform_text(row.cell)] = row
     if not worst:
         return f"Nothing has been told apart from {found.plan.baseline}: no comparison is decided."
-    names = dict.fromkeys(platform_text(row.cell) for row in rows)
-    rest = [name for name in names if name not in worst]
-    open_ = f"; of {_listed(rest)} nothing is decided" if rest else ""
+    tried = [row for row in rows if row.verdict is not Verdict.NOT_MEASURED]
+    names, some = ([platform_text(row.cell) for row in own] for own in (rows, tried))
+    undecided = [name for name in dict.fromkeys(some) if name not in worst]
+    absent = [name for name in dict.fromkeys(names) if name not in some]
+    rest = f"; of {_listed(undecided)} nothing is decided" if undecided else ""
+    rest += (
+        f"; {_listed(absent)} {'were' if len(absent) > 1 else 'was'} not measured" if absent else ""
+    )
     ranked = sorted(worst, key=lambda name: _size(worst[name]))
     least, most = ((name, _most(worst[name], rows, found)) for name in (ranked[0], ranked[-1]))
     added = any(row.cell.injected for row in rows)
     work = "With more work put into some" if added else "For the same work"
     beyond = f"{work}, {least[0]} costs"
     if len(ranked) == 1:
-        return f"{beyond}, against {found.plan.baseline}, {least[1]}{open_}."
-    decided = " of those decided" if rest else ""
+        return f"{beyond}, against {found.plan.baseline}, {least[1]}{rest}."
+    decided = " of those decided" if undecided else ""
     return (
         f"{beyond} least beyond {found.plan.baseline}{decided}: {least[1]}; {most[0]} most: "
-        f"{most[1]}{open_}."
+        f"{most[1]}{rest}."
     )
 
 
