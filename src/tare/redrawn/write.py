@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tare.errors import ConfigError
@@ -14,6 +13,7 @@ from tare.published.rows import source
 from tare.redrawn import figures, undrawn
 from tare.report.figures.figure import Figure
 from tare.report.render import PHONE, WIDE, inline
+from tare.report.templating import environment
 from tare.report.theme import dark_rules, page_colours
 from tare.report.vega import svg, write_figure
 
@@ -51,14 +51,7 @@ def _chart(figure: Figure, wide: str, phone: str) -> dict[str, str]:
 
 
 def _page(study: str, charts: list[dict[str, str]], ours: Ours | None) -> str:
-    environment = Environment(
-        loader=PackageLoader("tare.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("redrawn.html").render(
+    return environment().get_template("redrawn.html").render(
         study=study,
         source=source(study),
         ours=ours.plan.study if ours else "",
