@@ -51,14 +51,15 @@ def _chart(figure: Figure, wide: str, phone: str) -> dict[str, str]:
 
 
 def _page(study: str, charts: list[dict[str, str]], ours: Ours | None) -> str:
-    return environment().get_template("redrawn.html").render(
+    templates = environment()
+    return templates.get_template("redrawn.html").render(
         study=study,
         source=source(study),
         ours=ours.plan.study if ours else "",
         charts=charts,
         undrawn=undrawn(study),
         script_digest="",  # the page has no script
-        style=Markup(environment.get_template("style.css").render()),  # noqa: S704 - our own
+        style=Markup(templates.get_template("style.css").render()),  # noqa: S704 - our own
         colours=Markup(page_colours()),  # noqa: S704 - our own
         dark_rules=Markup(dark_rules()),  # noqa: S704 - our own
     )
