@@ -339,6 +339,12 @@ def test_a_lifecycle_under_other_limits_is_told_of_and_not_used():
     assert memory.keeps is Keeps.MISSING
     assert "have it with 2 CPUs, 512 MiB, disk cache none, this study has 1 CPU, " in memory.reason
     assert "512 MiB" not in isolation.reason
+    unread = make_lives({"docker": [{"create": 0.1}]})
+    (memory, _) = by_name(advise(make_side(BOTH), mix(asked, cpu=1), [unread]))[
+        "docker"
+    ].constraints
+    assert memory.keeps is Keeps.MISSING
+    assert "the named ones" not in memory.reason
     assert (
         "the named ones"
         not in by_name(advise(make_side(BOTH), mix(asked, cpu=1)))["docker"].constraints[0].reason

@@ -62,6 +62,20 @@ def test_many_looks_at_once_and_both_numbers_at_once_are_as_one_by_one(n, kind):
     assert estimate_and_interval(values[:4], 0.01)[1] is None
 
 
+@pytest.mark.parametrize("n", [9, 40, 100, 299])
+@pytest.mark.parametrize("level", [0.9, 0.2, 0.02])
+def test_both_numbers_are_those_of_all_averages_in_order(n, level):
+    first, second = np.triu_indices(n)
+    for seed in range(20):
+        values = draw(n, seed)
+        ordered = np.sort((values[first] + values[second]) / 2)
+        middle, (low, high) = estimate_and_interval(values, level)
+
+        assert middle == np.median(ordered)
+        assert np.searchsorted(ordered, low) == len(ordered) - 1 - np.searchsorted(ordered, high)
+        assert {low, high} <= set(ordered)
+
+
 def test_the_normal_is_close_to_exact_where_it_begins():
     for seed in range(50):
         values = draw(41, seed)
