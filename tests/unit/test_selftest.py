@@ -21,7 +21,7 @@ from tare.errors import OutputNotUnderstood
 from tare.model import HostCost, Kind, Status, Trial, Variant
 from tare.report import describe
 from tare.report.facts import selftest as told
-from tare.report.findings import platform_text
+from tare.report.names import platform_text
 from tare.selftest import ARMS, STAGES, declare, evaluate, is_resolved, order, until
 from tare.selftest.outcome import SPANS_S
 from tare.selftest.words import found_so_far, said

@@ -99,7 +99,7 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from tare.report.findings import platform_text
+    from tare.report.names import platform_text
     from tare.report.terminal import WIDE
 
     console = Console()
@@ -130,7 +130,7 @@ def _between_table(found: Between, names: Mapping[str, str], *, wide: bool) -> T
     """Draw the changes; where there is no room, without the values and one of the intervals."""
     from rich.text import Text
 
-    from tare.report.findings import platform_text
+    from tare.report.names import platform_text
     from tare.report.numbers import p_text, scale_for
 
     table = drawn(("what", "platform"), ("A", "B") if wide else ())
@@ -175,7 +175,7 @@ def _whys(row: CellChange) -> Iterator[str]:
 
 
 def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
-    from tare.report.findings import platform_text
+    from tare.report.names import platform_text
 
     grouped: dict[str, list[str]] = {}
     for row in found.rows:

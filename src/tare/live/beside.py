@@ -14,7 +14,7 @@ from tare.live.narrowing import Look
 from tare.live.telling import Told
 from tare.live.views import Parts
 from tare.live.watching import Seen, Watching
-from tare.report.findings import params_text, platform_text
+from tare.report.names import params_text, platform_text
 from tare.report.numbers import bytes_text, cost_text, costs_text
 from tare.report.words import pairs_text, verdict_text
 

@@ -15,7 +15,8 @@ from tare.live.narrowing import Course, Look
 from tare.live.resources import resources
 from tare.live.watching import Seen
 from tare.model import Plan, Status, Trial
-from tare.report.findings import Findings, platform_text
+from tare.report.findings import Findings
+from tare.report.names import platform_text
 from tare.report.numbers import cost_text, percents_text
 from tare.report.words import control_text, pairs_text, stop_text, summary, verdict_text
 from tare.stats.schedule import looks

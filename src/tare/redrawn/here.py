@@ -21,7 +21,7 @@ from tare.published.printed import POINTS
 from tare.published.rows import Row
 from tare.redrawn.side import Side
 from tare.report.figures.trials import median_rank
-from tare.report.findings import params_text, platform_text
+from tare.report.names import params_text, platform_text
 from tare.report.numbers import MINUS, plain
 
 BETWEEN_STUDIES = "a difference between two studies"

@@ -16,7 +16,8 @@ from tare.compare.counters import Amplification, Movement, Pace
 from tare.compare.explanation import Explanation
 from tare.report import numbers
 from tare.report.counter_words import WORDS, Amount, amounts_text, counter_text, unit_of
-from tare.report.findings import Findings, limits_text, params_text, platform_text
+from tare.report.findings import Findings
+from tare.report.names import limits_text, params_text, platform_text
 from tare.report.numbers import NONE, TIMES
 
 MAX_TABLES = 40

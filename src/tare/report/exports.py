@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tare.compare import Comparison
 from tare.report.explanations import CAUTION, sentences
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.notes import notes
 from tare.report.numbers import MINUS, NONE, TIMES, cost_text, p_text, percents_text, share_text
 from tare.report.words import (

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare import resolution
-from tare.report.findings import Findings, limits_text
+from tare.report.findings import Findings
+from tare.report.names import limits_text
 from tare.report.numbers import NONE, bytes_text, plain
 from tare.report.words import VARIANTS
 

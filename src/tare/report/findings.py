@@ -28,7 +28,7 @@ from tare.compare.pairing import group
 from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, Unit
 from tare.report.disturbances import merged
 from tare.report.host_use import DiskUse, Usage, disk_use, overhead, sampling, usage
-from tare.report.numbers import bytes_text, plain
+from tare.report.names import limits_text, named_apart, params_text
 from tare.stats.sequential import Verdict
 from tare.stats.signed_rank import Array
 from tare.store import Results
@@ -82,7 +82,7 @@ class Findings:
         grouped: dict[tuple[str, Params, Limits], list[Cell]] = {}
         for cell in self.plan.cells:
             grouped.setdefault(group(cell), []).append(cell)
-        names = _names(list(grouped))
+        names = named_apart(list(grouped))
         return tuple(
             Group(name, *key, tuple(cells), self.plan.metrics[key[0]])
             for name, (key, cells) in zip(names, grouped.items(), strict=True)
@@ -283,51 +283,3 @@ class Findings:
 def describe(results: Results) -> Findings:
     """Compare everything that was measured."""
     return Findings(results, compare(results.plan, results.trials, results.facts))
-
-
-def platform_text(cell: Cell) -> str:
-    """Name a cell's platform so that the control is told from the baseline."""
-    if cell.injected is not None:
-        return f"{cell.platform} ({100 * cell.injected:+g} % work)"
-    return f"{cell.platform} (A/A control)" if cell.control else cell.platform
-
-
-def params_text(params: Params) -> str:
-    """Write parameters as people read them."""
-    return ", ".join(
-        f"{name.removesuffix('_bytes').removesuffix('_s')} {_value(name, value)}"
-        for name, value in params
-    )
-
-
-def limits_text(limits: Limits) -> str:
-    """Write limits as people read them."""
-    cpus = "1 CPU" if limits.cpus == 1 else f"{limits.cpus} CPUs"
-    return f"{cpus}, {bytes_text(limits.memory_bytes)}, disk cache {limits.disk_cache.value}"
-
-
-def _value(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if name.endswith("_bytes") and isinstance(value, int):
-        return bytes_text(value)
-    if isinstance(value, int | float):
-        written = plain(value) if isinstance(value, int) else f"{value:g}"
-        return written + (" s" if name.endswith("_s") else "")
-    return str(value)
-
-
-def _names(keys: Sequence[tuple[str, Params, Limits]]) -> list[str]:
-    """Name each group by its workload and by what differs among the groups of that workload."""
-    many_limits = len({limits for _, _, limits in keys}) > 1
-    values: dict[tuple[str, str], set[object]] = {}
-    for workload, params, _ in keys:
-        for name, value in params:
-            values.setdefault((workload, name), set()).add(value)
-    names = []
-    for workload, params, limits in keys:
-        differing = tuple((k, v) for k, v in params if len(values[workload, k]) > 1)
-        parts = [params_text(differing)] if differing else []
-        parts += [limits_text(limits)] if many_limits else []
-        names.append(" · ".join([workload, *parts]))
-    return names

@@ -22,8 +22,9 @@ from tare.report.disturbances import disturbances
 from tare.report.explanations import CAUTION, explained, has_counters, slower
 from tare.report.facts import facts, limit_rows, mismatch_rows, noise, selftest, version
 from tare.report.figures import drawn
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
 from tare.report.host_use import OVERHEAD_PHASES
+from tare.report.names import platform_text
 from tare.report.numbers import NONE
 from tare.report.summary import three_sentences
 from tare.report.templating import environment

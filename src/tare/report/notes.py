@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tare.report.facts import platform_warnings
-from tare.report.findings import Findings, platform_text
+from tare.report.findings import Findings
+from tare.report.names import platform_text
 from tare.report.words import stop_text
 
 

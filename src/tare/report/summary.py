@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from tare.compare import Comparison
 from tare.model import Evidence
 from tare.report import numbers, words
-from tare.report.findings import Findings, platform_text
+from tare.report.findings import Findings
+from tare.report.names import platform_text
 from tare.stats.sequential import Verdict
 
 _FEW = 3

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tare.compare import Comparison
 from tare.report.explanations import brief_lines
 from tare.report.facts import selftest
-from tare.report.findings import Findings, platform_text
+from tare.report.findings import Findings
+from tare.report.names import platform_text
 from tare.report.notes import notes
 from tare.report.numbers import cost_text, p_text, percent_text, percents_text, share_text
 from tare.report.words import (

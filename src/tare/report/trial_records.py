@@ -17,7 +17,8 @@ from tare.model import Cell, HostCost, Metric, Trial, Unit
 from tare.report import numbers
 from tare.report.disturbances import COLUMNS
 from tare.report.facts import limit_rows
-from tare.report.findings import Findings, limits_text, params_text, platform_text
+from tare.report.findings import Findings
+from tare.report.names import limits_text, params_text, platform_text
 from tare.report.numbers import Scale
 from tare.report.sampled_rows import Identity
 from tare.report.taken import Taken

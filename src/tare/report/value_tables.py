@@ -9,7 +9,8 @@ from typing import Any
 from tare.compare import Comparison
 from tare.model import Metric
 from tare.report import numbers, words
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 
 
 @dataclass(frozen=True)

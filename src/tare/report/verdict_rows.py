@@ -10,8 +10,9 @@ from tare.compare import Comparison
 from tare.model import Cell
 from tare.report import numbers, words
 from tare.report.figures.marks import MARKS
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
 from tare.report.host_use import Usage
+from tare.report.names import platform_text
 from tare.report.numbers import NONE
 from tare.report.theme import variables
 from tare.stats.sequential import Verdict

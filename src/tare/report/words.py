@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tare.compare import FAMILYWISE, Comparison
 from tare.model import Cell, Evidence, Kind, Status, Variant
-from tare.report.findings import Findings, platform_text
+from tare.report.findings import Findings
+from tare.report.names import platform_text
 from tare.report.numbers import duration_text, p_text, share_text, size_text
 from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import Stop, Verdict

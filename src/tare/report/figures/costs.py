@@ -20,7 +20,8 @@ from tare.report.figures.figure import (
     within,
 )
 from tare.report.figures.marks import SHORT, explained, gap
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import cost_text, costs_text, share_text
 from tare.stats.sequential import Verdict
 

@@ -27,7 +27,8 @@ from tare.report.figures.figure import (
 from tare.report.figures.lanes import at, lanes, line_of, round_ticks, share_of
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import better
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import Scale, plain, scale_for
 from tare.report.sampled_rows import Identity, identity
 

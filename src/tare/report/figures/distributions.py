@@ -14,7 +14,8 @@ from tare.report.figures.figure import Figure, Spec, clipped
 from tare.report.figures.lanes import at, lanes, line_of
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import is_number
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import scale_for
 from tare.stats.signed_rank import Array
 

@@ -13,7 +13,8 @@ from tare.report.figures.distributions import percents, reach
 from tare.report.figures.figure import Figure, Spec, facets, sample
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import NO_VALUE, is_number, point_text, sampled, shape_of
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 
 
 def drift(found: Findings, group: Group, number: int) -> Figure:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.model import INJECTED, Scalar
-from tare.report.findings import Findings, Group, params_text
+from tare.report.findings import Findings, Group
+from tare.report.names import params_text
 
 LEVELS = 3
 """Two points make a line whatever lies between."""

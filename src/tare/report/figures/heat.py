@@ -10,7 +10,8 @@ from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
 from tare.report.figures.grid import STRENGTH, Box, Legend, Line, grid
 from tare.report.figures.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, gap, is_flawed
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import MINUS, TIMES, cost_text, costs_text
 from tare.stats.sequential import Verdict
 

@@ -9,7 +9,8 @@ from tare.report import theme
 from tare.report.figures.figure import BOLD, NARROW, Figure, Spec, facets, shortened_apart
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import median_ends
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import NONE, Scale, middle_texts, plain, scale_for
 
 PHASES = ("create", "boot", "soft_reboot", "hard_reboot", "stop", "start", "delete")

@@ -28,7 +28,8 @@ from tare.report.figures.marks import (
     is_flawed,
     own_gap,
 )
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import cost_text, p_text
 from tare.stats.schedule import level
 from tare.stats.sequential import Verdict

@@ -17,7 +17,8 @@ from tare.report.figures.lanes import at, lanes, line_of, round_ticks, share_of,
 from tare.report.figures.marks import own_gap
 from tare.report.figures.trials import better, median_ends
 from tare.report.figures.zeros import FAR, edge_for
-from tare.report.findings import Findings, platform_text
+from tare.report.findings import Findings
+from tare.report.names import platform_text
 from tare.report.numbers import TOO_LONG, Scale, bytes_text, plain, scale_for
 
 MAX_FAMILIES = 6

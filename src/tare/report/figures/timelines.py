@@ -34,7 +34,8 @@ from tare.report.figures.stacks import (
     memory_stack,
     usable,
 )
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import Scale, duration_text, plain, scale_for
 from tare.report.sampled_rows import (
     HOST_BUSY,

@@ -24,7 +24,8 @@ from tare.report.figures.figure import (
 )
 from tare.report.figures.marks import explained, own_gap
 from tare.report.figures.zeros import Edge, edge_for
-from tare.report.findings import Findings, Group, platform_text
+from tare.report.findings import Findings, Group
+from tare.report.names import platform_text
 from tare.report.numbers import scale_for
 
 _SHAPES = {
