@@ -136,7 +136,15 @@ class Vcsim:
         log = self.folder / f"vcsim-{self.port}.log"
         docker_host = f"DOCKER_HOST={self.daemon.client[-1]}"
         serve = [
-            *("env", docker_host, str(built()), "-l", f"127.0.0.1:{self.port}"),
+            # What it makes in the folder for temporary files stays there when it is killed.
+            *(
+                "env",
+                docker_host,
+                f"TMPDIR={self.folder}",
+                str(built()),
+                "-l",
+                f"127.0.0.1:{self.port}",
+            ),
             *("-username", USER, "-password", f"{self.folder}/password"),
             *("-tlscert", f"{self.folder}/cert", "-tlskey", f"{self.folder}/certkey"),
             *("-cluster", "0", "-standalone-host", "1", "-vm", "1", "-autostart=false", *more),

@@ -253,10 +253,16 @@ def _by_component(packages: object) -> dict[str, list[str]]:
 
 
 def bootstrap_argv(recipe: Mapping[str, object], tar: Path) -> list[str]:
-    """Build the command that makes the tar."""
+    """Build the command that makes the tar.
+
+    It works in a folder beside the tar, which it removes; if it is killed, what removes the tar's
+    folder does.
+    """
     components = _by_component(recipe["packages"])
     packages = [name for names in components.values() for name in names]
     return [
+        "env",
+        f"TMPDIR={tar.parent}",
         "mmdebstrap",
         # apt says why it lacks a package only where it may say something.
         *(["--quiet"] if len(components) == 1 else []),
