@@ -14,6 +14,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.conditions import about
 from tare.compare.instances import MAKES_ITS_OWN
 from tare.compare.side import Side
+from tare.compare.told_facts import as_read
 from tare.model import Cell, Limits
 from tare.stats.description import middle
 
@@ -191,7 +192,8 @@ def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> str:
 
 def _limits(limits: Limits) -> str:
     cpus = f"{limits.cpus} CPU{'s' if limits.cpus > 1 else ''}"
-    return f"{cpus}, {limits.memory_bytes / 2**20:,.10g} MiB, disk cache {limits.disk_cache.value}"
+    memory = as_read("memory_bytes", limits.memory_bytes)
+    return f"{cpus}, {memory}, disk cache {limits.disk_cache.value}"
 
 
 def _middle(values: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tare.compare.side import Side
-from tare.compare.told_facts import differing, mapping, named, reading, text
+from tare.compare.told_facts import as_read, differing, mapping, named, reading
 from tare.model import Cell
 
 
@@ -61,25 +61,9 @@ def unlike(one: Cell, other: Cell) -> Iterator[str]:
     for kind, mine, theirs in pairs:
         for name in dict.fromkeys((*mine, *theirs)):
             if mine.get(name) != theirs.get(name):
-                told = [_as_read(name, one.get(name)) for one in (mine, theirs)]
+                told = [as_read(name, one.get(name)) for one in (mine, theirs)]
                 short = name.removesuffix("_bytes").removesuffix("_s")
                 yield f"{kind} {short} {told[0]} in A, {told[1]} in B"
-
-
-def _as_read(name: str, value: object) -> str:
-    """Write a value as people read it: with its unit, sizes in the largest that keeps them whole.
-
-    ``report.numbers`` writes them alike, but may not be asked from here.
-    """
-    if isinstance(value, bool):
-        return text(value)
-    if isinstance(value, int) and name.endswith("_bytes"):
-        units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-        fits = ((size, unit) for size, unit in units if value and value % size == 0)
-        size, unit = next(fits, (1, "B"))
-        return f"{value // size:,} {unit}"
-    is_time = isinstance(value, int | float) and name.endswith("_s")
-    return f"{value:g} s" if is_time else text(value)
 
 
 def _limits(cell: Cell) -> dict[str, object]:

@@ -100,6 +100,22 @@ def text(value: object) -> str:
     return str(value)
 
 
+def as_read(name: str, value: object) -> str:
+    """Write a value as people read it: with its unit, sizes in the largest that keeps them whole.
+
+    ``report.numbers`` writes them alike, but may not be asked from here.
+    """
+    if isinstance(value, bool):
+        return text(value)
+    if isinstance(value, int) and name.endswith("_bytes"):
+        units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+        fits = ((size, unit) for size, unit in units if value and value % size == 0)
+        size, unit = next(fits, (1, "B"))
+        return f"{value // size:,} {unit}"
+    is_time = isinstance(value, int | float) and name.endswith("_s")
+    return f"{value:g} s" if is_time else text(value)
+
+
 def named(names: Iterable[str], between_them: str) -> str:
     """Write the first few names, and how many more there are."""
     every = list(names)

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from tare.errors import ResultsError
 from tare.live.liveness import PROC, Locks, has_news
 from tare.model import Kind, Plan, Status, Trial
+from tare.store.reader import first_of
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
 Stamp = tuple[int, int, int] | None
@@ -254,8 +255,7 @@ def _why(line: bytes) -> str:
     try:
         TRIALS.validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return ": ".join([*map(str, first["loc"]), first["msg"]])
+        return first_of(error)
     return "it is not understood"
 
 

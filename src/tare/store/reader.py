@@ -71,8 +71,8 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
                 trial = read(line)
             except ValidationError as error:
                 raise ResultsError(
-                    f"{path}:{number}: not a trial: {_first(error)}; restore the file from a copy "
-                    "of the results, or remove this line"
+                    f"{path}:{number}: not a trial: {first_of(error)}; restore the file from a "
+                    "copy of the results, or remove this line"
                 ) from error
             # Few have texts, and few of these an escaped character: most are spared the copy.
             if (trial.reason or trial.warnings) and (b"\\" in line or not line.isascii()):
@@ -91,7 +91,7 @@ def _plan(path: Path) -> Plan:
     try:
         plan: Plan = _reader(Plan).validate_json(path.read_bytes())
     except ValidationError as error:
-        raise ResultsError(f"{path} is not understood: {_first(error)}; {_RESTORE}") from error
+        raise ResultsError(f"{path} is not understood: {first_of(error)}; {_RESTORE}") from error
     for field, text in _texts(asdict(replace(plan, slots=()))):
         if text != visible(text):
             raise ResultsError(
@@ -101,7 +101,7 @@ def _plan(path: Path) -> Plan:
     return plan
 
 
-def _first(error: ValidationError) -> str:
+def first_of(error: ValidationError) -> str:
     """Say in one line what is wrong first, and how much more there is."""
     first, *others = error.errors(include_url=False, include_context=False, include_input=False)
     where = ".".join(map(str, first["loc"]))
