@@ -10,6 +10,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from tare import layers
+from tare.agent import Agents
 from tare.errors import ConfigError, Unavailable
 from tare.limits import readback
 from tare.limits.readback import Inside
@@ -42,6 +43,8 @@ class Site:
     deadline_s: float = 120.0
     reached: bool = False
     """Whether another machine has to reach the machine inside: what that takes may cost a boot."""
+    agents: Agents | None = None
+    """What puts an agent into the machine inside; None: every command enters it anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,8 @@ class Instance(ABC):
     """The CPUs for the workload as they are numbered inside."""
     workdir: str = "/data"
     """An empty directory inside, on the storage that is to be measured."""
+    takes_agent: ClassVar[bool] = True
+    """Whether the machine inside can have an agent pushed into it through a shell."""
     shared: ClassVar[bool] = False
     """Whether instances of other stacks are in the same machine, so that it alone holds none."""
     network: str = "host"

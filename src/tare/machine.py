@@ -29,10 +29,32 @@ class Cancelled(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
-    """A command that has ended, as it was really run on the host.
+class Usage:
+    """What a command took by the kernel of its machine.
 
-    ``returncode`` is 128 and the signal's number where a signal ended it.
+    ``start_ns`` (right before its exec) and ``end_ns`` (when it was reaped) are of CLOCK_MONOTONIC
+    there, which in a guest has another origin than on the host.
+    """
+
+    start_ns: int
+    end_ns: int
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+    minor_faults: int
+    major_faults: int
+    blocks_in: int
+    blocks_out: int
+    voluntary_switches: int
+    involuntary_switches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that has ended, as it was really run.
+
+    ``returncode`` is 128 and the signal's number where a signal ended it; ``duration_s`` is by the
+    clock of the controlling host. ``usage`` is known of a command that an agent started.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +63,14 @@ class Completed:
     stderr: bytes
     duration_s: float
     timed_out: bool = False
+    usage: Usage | None = None
+
+
+class Cancellable(Protocol):
+    """Runs commands that the host does not see as processes of its own."""
+
+    def cancel(self) -> None:
+        """Kill every command that runs, and raise Cancelled in whoever waits for it."""
 
 
 class Machine(Protocol):
@@ -72,6 +102,7 @@ class Host:
 
     def __init__(self) -> None:
         self._active: set[subprocess.Popen[bytes]] = set()
+        self._attached: set[Cancellable] = set()
         self._cancelled = False
 
     def cancel(self) -> None:
@@ -79,6 +110,21 @@ class Host:
         self._cancelled = True
         for process in tuple(self._active):
             _kill(process)
+        for other in tuple(self._attached):
+            other.cancel()
+
+    def refuse_cancelled(self) -> None:
+        """Raise Cancelled once everything is cancelled."""
+        if self._cancelled:
+            raise Cancelled
+
+    def attach(self, other: Cancellable) -> None:
+        """Cancel this too when everything is cancelled."""
+        self._attached.add(other)
+
+    def detach(self, other: Cancellable) -> None:
+        """Forget what was attached."""
+        self._attached.discard(other)
 
     def restore(self) -> None:
         """Let commands run again, to clean up."""
@@ -90,8 +136,7 @@ class Host:
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run."""
-        if self._cancelled:
-            raise Cancelled
+        self.refuse_cancelled()
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
@@ -119,8 +164,7 @@ class Host:
             raise
         finally:
             self._active.discard(process)
-        if self._cancelled:
-            raise Cancelled
+        self.refuse_cancelled()
         took_s = time.perf_counter() - start
         code = process.returncode
         # As every shell says it, and so every other machine, of a command that died of a signal.

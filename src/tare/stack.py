@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from tare.agent import AgentMachine, NoAgent
+from tare.agent.placement import FOLDERS
 from tare.errors import LayerError, Unavailable
 from tare.layer import Instance, Layer, Site, Threads
 from tare.ledger import Scope
@@ -23,6 +25,19 @@ class Stack:
     scopes: list[Scope] = field(default_factory=list)
     cpuset: str = ""
     """The CPUs for the workload as the innermost machine numbers them; empty: as the host does."""
+    no_agent: str = ""
+    """Why some machine of it has no agent although one was wanted; else empty."""
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether commands in the innermost machine are started by an agent."""
+        return isinstance(self.machine, AgentMachine) and not self.machine.entered_anew
+
+    def enter_anew(self) -> None:
+        """Have every command enter its machine anew from now on, as if there was no agent."""
+        for instance in self.instances:
+            if isinstance(instance.machine, AgentMachine):
+                instance.machine.entered_anew = True
 
     def pause(self) -> None:
         """Take the CPU time of the whole stack away; the outermost layer holds all the others.
@@ -81,6 +96,9 @@ class Stack:
         is killed takes its containers with it, and a dead guest could not be asked.
         """
         failures = []
+        for instance in reversed(self.instances):
+            if isinstance(instance.machine, AgentMachine):
+                instance.machine.close()
         for depth, scope in reversed(list(enumerate(self.scopes))):
             if any(entry.machine.ephemeral for entry in scope.entries) and depth > 0:
                 scope.forget()
@@ -107,6 +125,7 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             stack.instances.append(instance)
             instance.start()
             instance.ready()
+            _put_agent(stack, instance, at)
             stack.machine, stack.workdir = instance.machine, instance.workdir
             stack.cpuset = instance.cpuset
             site = replace(site, cpuset=instance.cpuset)
@@ -121,3 +140,21 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             error.add_note(str(left))  # it stays in the ledger; what failed first is the news
         raise
     return stack
+
+
+def _put_agent(stack: Stack, instance: Instance, site: Site) -> None:
+    """Put an agent into a machine that is ready, unless its layer has done so.
+
+    Where none can be, commands enter the machine anew and the stack says why.
+    """
+    if site.agents is None or isinstance(instance.machine, AgentMachine):
+        return
+    # What outlives the instance is written only where its ledger removes what it made.
+    folders = (*FOLDERS, instance.workdir) if instance.machine.ephemeral else (instance.workdir,)
+    if not instance.takes_agent:
+        stack.no_agent = stack.no_agent or f"{instance.machine.name} takes no agent"
+        return
+    try:
+        instance.machine = site.agents.push(instance.machine, site.name, folders, site.deadline_s)
+    except NoAgent as error:
+        stack.no_agent = stack.no_agent or str(error)

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
+from tare.agent import AgentMachine
+from tare.agent.placement import MOUNTED_AT, can_connect
 from tare.engines import nat
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
 from tare.errors import CommandFailed, LayerError
@@ -75,20 +77,38 @@ class Layer(layer.Layer):
         if daemon.own:  # a group that has CPUs, or runsc could make none below it
             cgroup.make(outer, f"tare/{site.name}", site.scope)
         front = nat.make(outer, site) if self.network == "nat" else ""
+        agent = self._agent_folder(outer, site, daemon)
         remove = daemon.remove_argv(site.name)
         site.scope.about_to_make("container", site.name, outer, remove)
         try:
-            check(outer, self.create_argv(daemon, image, site), timeout_s=site.deadline_s)
+            argv = self.create_argv(daemon, image, site, agent)
+            check(outer, argv, timeout_s=site.deadline_s)
         except CommandFailed as error:
             raise LayerError(
                 f"docker did not create {site.name} on {outer.name}: {error}"
             ) from error
-        made = Instance(outer, site, daemon)
+        made = Instance(outer, site, daemon, agent)
         made.network, made.front = self.network, front
         return made
 
-    def create_argv(self, daemon: Daemon, image: str, site: layer.Site) -> list[str]:
-        """Build the command that creates the container."""
+    def _agent_folder(self, outer: Machine, site: layer.Site, daemon: Daemon) -> str:
+        """Make the folder through which a container has the agent as its main program, if it can.
+
+        It is mounted, so a daemon of Tare's own has to run the container in the kernel that the
+        socket is in; elsewhere the agent is pushed, at the cost of a client that stays.
+        """
+        is_near = daemon.own and self.runtime in ("runc", "crun") and can_connect(outer)
+        if site.agents is None or not is_near:
+            return ""
+        folder = f"{site.folder}/{site.name}.agent"
+        site.scope.about_to_make("folder", folder, outer, ["rm", "-rf", folder])
+        site.agents.install(outer, folder)
+        return folder
+
+    def create_argv(
+        self, daemon: Daemon, image: str, site: layer.Site, agent: str = ""
+    ) -> list[str]:
+        """Build the command that creates the container; ``agent`` is the folder of its agent."""
         memory = str(site.limits.memory_bytes)
         runtime = daemon.runtime(self.runtime, self._attached, privileged=self.privileged)
         # Without --memory-swap a container may use as much swap again as it has memory.
@@ -99,20 +119,25 @@ class Layer(layer.Layer):
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
             *([] if self.seccomp else ["--security-opt", "seccomp=unconfined"]),
             *(["--privileged"] if self.privileged else []),
-            image, "sleep", "infinity",
+            *(["--mount", f"type=bind,src={agent},dst={MOUNTED_AT}"] if agent else []),
+            *(["--entrypoint", f"{MOUNTED_AT}/agent"] if agent else []),
+            image, *([f"{MOUNTED_AT}/socket"] if agent else ["sleep", "infinity"]),
         ]  # fmt: skip
 
 
 class Instance(layer.Instance):
-    """One container; ``front`` is the address that is translated to its own, if any."""
+    """One container; ``front`` is the address that is translated to its own, if any.
+
+    ``agent`` is the folder of the agent that is its main program; empty where that is a sleep.
+    """
 
     front = ""
     _behind = ""
 
-    def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon) -> None:
-        self.outer, self.site, self.daemon = outer, site, daemon
+    def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon, agent: str = "") -> None:
+        self.outer, self.site, self.daemon, self.agent = outer, site, daemon, agent
         enter = [*daemon.client, "exec", "--interactive", site.name]
-        self.machine = Inner(outer, "docker", lambda argv: [*enter, *argv])
+        self.machine: Machine = Inner(outer, "docker", lambda argv: [*enter, *argv])
         self.cpuset = site.cpuset
         self.is_paused = False
 
@@ -122,6 +147,10 @@ class Instance(layer.Instance):
 
     def ready(self) -> None:
         """See Instance.ready."""
+        agents = self.site.agents
+        if agents is not None and self.agent and not isinstance(self.machine, AgentMachine):
+            path, deadline_s = f"{self.agent}/socket", self.site.deadline_s
+            self.machine = agents.connect(self.machine, self.outer, path, deadline_s)
         try:
             check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
         except CommandFailed as error:
