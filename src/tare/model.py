@@ -123,6 +123,18 @@ class Status(StrEnum):
     """This host cannot do it."""
 
 
+class Entry(StrEnum):
+    """How a trial's command got into its machine; the two are never mixed within a comparison.
+
+    What entering a container anew takes is charged to the container: 24 ms of CPU time in Docker.
+    """
+
+    ANEW = "anew"
+    """By the layers' own clients, for each command; so were all trials before there were agents."""
+    AGENT = "agent"
+    """It was started by an agent that had been put into the machine before."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCost:
     """What a trial cost, read on the host, over the threads that did the work (METHOD.md 2.7).
@@ -185,6 +197,7 @@ class Trial:
     repeat: int = 0
     cpuset: str = ""
     partner: str = ""
+    entry: Entry = Entry.ANEW
 
 
 class Evidence(StrEnum):

@@ -33,11 +33,11 @@ class Stack:
         """Whether commands in the innermost machine are started by an agent."""
         return isinstance(self.machine, AgentMachine) and not self.machine.entered_anew
 
-    def enter_anew(self) -> None:
+    def enter_anew(self, anew: bool = True) -> None:
         """Have every command enter its machine anew from now on, as if there was no agent."""
         for instance in self.instances:
             if isinstance(instance.machine, AgentMachine):
-                instance.machine.entered_anew = True
+                instance.machine.entered_anew = anew
 
     def pause(self) -> None:
         """Take the CPU time of the whole stack away; the outermost layer holds all the others.
@@ -125,7 +125,7 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             stack.instances.append(instance)
             instance.start()
             instance.ready()
-            _put_agent(stack, instance, at)
+            stack.no_agent = put_agent(instance, at) or stack.no_agent
             stack.machine, stack.workdir = instance.machine, instance.workdir
             stack.cpuset = instance.cpuset
             site = replace(site, cpuset=instance.cpuset)
@@ -142,19 +142,19 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
     return stack
 
 
-def _put_agent(stack: Stack, instance: Instance, site: Site) -> None:
-    """Put an agent into a machine that is ready, unless its layer has done so.
+def put_agent(instance: Instance, site: Site) -> str:
+    """Put an agent into a machine that is ready, if any is wanted and its layer has not done so.
 
-    Where none can be, commands enter the machine anew and the stack says why.
+    Returns why there is none although one was wanted; commands then enter the machine anew.
     """
     if site.agents is None or isinstance(instance.machine, AgentMachine):
-        return
+        return ""
+    if not instance.takes_agent:
+        return f"{instance.machine.name} takes no agent"
     # What outlives the instance is written only where its ledger removes what it made.
     folders = (*FOLDERS, instance.workdir) if instance.machine.ephemeral else (instance.workdir,)
-    if not instance.takes_agent:
-        stack.no_agent = stack.no_agent or f"{instance.machine.name} takes no agent"
-        return
     try:
         instance.machine = site.agents.push(instance.machine, site.name, folders, site.deadline_s)
     except NoAgent as error:
-        stack.no_agent = stack.no_agent or str(error)
+        return str(error)
+    return ""

@@ -17,6 +17,7 @@ import pytest
 
 from contract.vcsim import vsphere  # noqa: F401 - a fixture
 from tare import layer
+from tare.agent import Agents
 from tare.home import home
 from tare.ledger import Ledger, Scope, Services, leftovers
 from tare.machine import Host, await_true, check
@@ -69,6 +70,10 @@ class Place:
             "userland": self.userland,
         }
         return layer.Site(**(given | changes))
+
+    def open_with_agents(self, layers, **changes):
+        """Open a stack each of whose machines has an agent."""
+        return self.open(layers, self.site(agents=Agents(self.host, self.ledger), **changes))
 
     def open(self, layers, site=None):
         return open_stack(self.host, layers, site or self.site())

@@ -43,9 +43,23 @@ def opened(request, layers_of):
     path, settings = request.param
     place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
     layers = layers_of(path, **settings)
-    stack = place.open(layers)
+    stack = place.open_with_agents(layers)
     yield path, stack, layers[-1], layers
     stack.close()
+
+
+@pytest.fixture(autouse=True, params=["agent", "anew"])
+def entered(request):
+    """Have a stack's commands started by the agents in it, or enter its machines anew."""
+    if "opened" not in request.fixturenames:
+        if request.param == "anew":
+            pytest.skip("no stack is opened for it")
+        yield
+        return
+    stack = request.getfixturevalue("opened")[1]
+    stack.enter_anew(request.param == "anew")
+    yield
+    stack.enter_anew(False)
 
 
 @pytest.fixture

@@ -152,6 +152,39 @@ class Command:
             return self._changed.wait_for(condition, within_s)
 
 
+@dataclass(eq=False)
+class Request:
+    """Something that an agent was asked; ``asked_s`` is by the host's clock (time.monotonic).
+
+    ``at_s`` is when it was answered, ``cost_s`` the CPU time until then of the thread that
+    received it, which is one for all agents.
+    """
+
+    client: Client
+    number: int
+    asked_s: float
+    at_s: float = 0.0
+    cost_s: float = 0.0
+    _answer: bytes | None = None
+    _answered: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was asked."""
+        return time.monotonic() - self.asked_s
+
+    def answer(self, within_s: float) -> bytes | None:
+        """Wait for the answer; None if there is none in time, or will be none."""
+        self._answered.wait(within_s)
+        return self._answer
+
+    def receive(self, answer: bytes | None) -> None:
+        """Note the answer, or that there will be none."""
+        self.at_s, self.cost_s = time.monotonic(), time.thread_time()
+        self._answer = answer
+        self._answered.set()
+
+
 class Client:
     """The other end of an agent's streams; ``reason`` says why it is lost, or is empty."""
 
@@ -163,7 +196,7 @@ class Client:
         self.name, self.reason = name, ""
         self._streams = streams
         self._commands: dict[int, Command] = {}
-        self._answers: dict[int, tuple[threading.Event, list[bytes]]] = {}
+        self._requests: dict[int, Request] = {}
         self._count = 0
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._data = bytearray()
@@ -199,6 +232,8 @@ class Client:
         Raises OSError and ValueError where no process could have such arguments either.
         """
         payload = wire.order(argv, flags, timeout_s)
+        if self.reason:
+            raise LostAgent(f"the agent in {self.name} is gone: {self.reason}")
         with self._lock:
             self._count += 1
             made = Command(self, self._count, tuple(argv), timeout_s, time.perf_counter(), sink)
@@ -219,12 +254,9 @@ class Client:
         answer = self._ask("P", b"")
         return time.perf_counter() - begin, wire.pong(answer)
 
-    def files(self, payload: bytes, within_s: float = ANSWER_S) -> tuple[float, list[bytes | str]]:
-        """Return its CPU time in s and the content of files (see wire.paths); raises LostAgent.
-
-        A file that cannot be read is the reason why.
-        """
-        return wire.contents(self._ask("F", payload, within_s))
+    def ask_for_files(self, payload: bytes) -> Request:
+        """Ask for files (see wire.paths); wire.contents reads the answer. Raises LostAgent."""
+        return self._request("F", payload)
 
     def sweep(self) -> None:
         """Have all processes killed that descend from it, daemons too."""
@@ -261,20 +293,22 @@ class Client:
             self._said = self._streams.close()
         self._end_all()
 
-    def _ask(self, kind: str, payload: bytes, within_s: float = ANSWER_S) -> bytes:
+    def _request(self, kind: str, payload: bytes) -> Request:
         if self.reason:
             raise LostAgent(f"the agent in {self.name} is gone: {self.reason}")
-        answered, answer = threading.Event(), list[bytes]()
         with self._lock:
             self._count += 1
-            number = self._count
-            self._answers[number] = answered, answer
-        self.send(kind, number, payload)
-        if not answered.wait(within_s):
-            self.lose(f"it did not answer within {within_s:.0f} s")
-        if not answer:
+            asked = Request(self, self._count, time.monotonic())
+            self._requests[asked.number] = asked
+        self.send(kind, asked.number, payload)
+        return asked
+
+    def _ask(self, kind: str, payload: bytes) -> bytes:
+        answer = self._request(kind, payload).answer(ANSWER_S)
+        if answer is None:
+            self.lose(f"it did not answer within {ANSWER_S:.0f} s")
             raise LostAgent(f"the agent in {self.name} is gone: {self.reason}")
-        return answer[0]
+        return answer
 
     def _current(self) -> list[Command]:
         with self._lock:
@@ -284,9 +318,9 @@ class Client:
         for command in self._current():
             command.end(None)
         with self._lock:
-            waiting, self._answers = list(self._answers.values()), {}
-        for answered, _ in waiting:
-            answered.set()
+            waiting, self._requests = list(self._requests.values()), {}
+        for request in waiting:
+            request.receive(None)
         self._greeted.set()
 
     def _receive(self, data: bytes) -> None:
@@ -308,10 +342,9 @@ class Client:
             self._greeted.set()
         elif kind in "PF":
             with self._lock:
-                answered, answer = self._answers.pop(number, (None, None))
-            if answered is not None and answer is not None:
-                answer.append(payload)
-                answered.set()
+                request = self._requests.pop(number, None)
+            if request is not None:
+                request.receive(payload)
         else:
             with self._lock:
                 command = self._commands.get(number)

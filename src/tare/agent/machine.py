@@ -8,30 +8,35 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from tare.agent.client import GONE, Client, Command, LostAgent
+from tare.agent.client import GONE, Client, Command, LostAgent, Request
 from tare.agent.wire import Order
 from tare.machine import Completed, Host, Machine
 
 log = logging.getLogger(__name__)
 
 NOT_EXECUTABLE = 126
+AGAIN_S = 20.0
+"""How long a machine that had an agent may take to have another one; what is dead never has."""
 
 
 class AgentMachine:
     """Runs commands through an agent, in a machine that can also be entered anew.
 
-    ``enter`` makes the client of a fresh agent, and raises LostAgent. A lost agent is entered again
+    ``enter`` makes the client of a fresh agent within so many seconds, or raises LostAgent. A lost agent is entered again
     by the next command. ``entered_anew`` makes every command enter the machine anew, as if there
     was no agent: the two ways are never mixed within a comparison. After ``close`` commands do so
     too, for what is left to be done then is to clean up.
     """
 
-    def __init__(self, machine: Machine, host: Host, enter: Callable[[], Client]) -> None:
+    def __init__(
+        self, machine: Machine, host: Host, enter: Callable[[float], Client], within_s: float
+    ) -> None:
+        """Enter the machine, which may take ``within_s``; raises LostAgent."""
         self.machine, self._host, self._enter = machine, host, enter
         self.entered_anew = False
         self._closed = False
         self._lock = threading.Lock()
-        self.client = enter()
+        self.client = enter(within_s)
         host.attach(self)
 
     @property
@@ -89,9 +94,9 @@ class AgentMachine:
         flags = Order.ARMED | (Order.AFTER_EXEC if after_exec else Order.PLAIN)
         return self._current().start(argv, timeout_s, flags)
 
-    def read(self, asked: bytes, within_s: float) -> tuple[float, list[bytes | str]]:
-        """Read files without a process; see Client.files. Raises LostAgent."""
-        return self._current().files(asked, within_s)
+    def ask_for_files(self, asked: bytes) -> Request:
+        """Ask for files, without a process; see Client.ask_for_files. Raises LostAgent."""
+        return self._current().ask_for_files(asked)
 
     def clock_offset_ns(self, tries: int = 8) -> tuple[int, int]:
         """Return how far CLOCK_MONOTONIC inside is ahead of the host's, and how sure that is.
@@ -116,7 +121,7 @@ class AgentMachine:
         with self._lock:
             if self.client.reason:
                 log.info("entering %s again: its agent is gone (%s)", self.name, self.client.reason)
-                self.client = self._enter()
+                self.client = self._enter(AGAIN_S)
             return self.client
 
     def _offset(self) -> tuple[int, int]:

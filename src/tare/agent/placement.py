@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from threading import Lock
 
@@ -55,15 +55,18 @@ class Agents:
         program = self.program
         argv = machine.host_argv(["sh", "-c", PUT, str(len(program)), name, *folders])
 
-        def enter() -> Client:
+        def enter(limit_s: float) -> Client:
             try:
-                return Client(machine.name, Entry(argv, program), within_s)
+                return Client(machine.name, Entry(argv, program), limit_s)
             except LostAgent:
                 raise
             except OSError as error:  # the way in itself cannot be run here
                 raise LostAgent(f"no agent in {machine.name}: {error}") from error
 
-        return self._machine(machine, enter)
+        try:
+            return AgentMachine(machine, self.host, enter, within_s)
+        except LostAgent as error:
+            raise NoAgent(str(error)) from error
 
     def install(self, outer: Machine, folder: str) -> None:
         """Put the program into a folder of a machine, for an instance that will mount that.
@@ -87,24 +90,24 @@ class Agents:
         Raises LayerError where it does not come up.
         """
 
-        def enter() -> Client:
+        def enter(limit_s: float) -> Client:
             reached: list[Client] = []
             refused: list[str] = []
 
             def answers() -> bool:
                 try:
-                    reached.append(Client(machine.name, _streams(outer, path), within_s))
+                    reached.append(Client(machine.name, _streams(outer, path), limit_s))
                 except OSError as error:
                     refused.append(str(error))
                 return bool(reached)
 
-            if not await_true(answers, timeout_s=within_s, every_s=EVERY_S):
+            if not await_true(answers, timeout_s=limit_s, every_s=EVERY_S):
                 why = refused[-1] if refused else "nothing was tried"
                 raise LostAgent(f"no agent behind {path} on {outer.name}: {why}")
             return reached[0]
 
         try:
-            return AgentMachine(machine, self.host, enter)
+            return AgentMachine(machine, self.host, enter, within_s)
         except LostAgent as error:
             raise LayerError(str(error)) from error
 
@@ -120,12 +123,6 @@ class Agents:
                 return self._program
             except TareError as error:
                 raise NoAgent(f"there is no agent: {error}") from error
-
-    def _machine(self, machine: Machine, enter: Callable[[], Client]) -> AgentMachine:
-        try:
-            return AgentMachine(machine, self.host, enter)
-        except LostAgent as error:
-            raise NoAgent(str(error)) from error
 
 
 def can_connect(outer: Machine) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tare.compare.contention import share_of_wall
 from tare.compare.suspects import why_suspect
-from tare.model import Better, Metric, Status, Trial, Unit, Variant
+from tare.model import Better, Entry, Metric, Status, Trial, Unit, Variant
 from tare.stats.signed_rank import Array
 
 Flags = NDArray[np.bool_]
@@ -33,6 +33,7 @@ class Columns:
 
     blocks: NDArray[np.int64]
     sessions: NDArray[np.str_]
+    by_agent: Flags
     suspect: NDArray[np.int64]
     values: Array
     no_ratio: Flags
@@ -90,6 +91,7 @@ class Readings:
         return Columns(
             self._blocks,
             self._sessions,
+            self._by_agent,
             self._suspect,
             values,
             np.isinf(values) & self._has_numbers,
@@ -151,6 +153,12 @@ class Readings:
     def _sessions(self) -> NDArray[np.str_]:
         """The sessions that trials were measured in, as their instances name them."""
         return np.array([trial.instance.partition("-")[0] for trial in self._trials], dtype=str)
+
+    @cached_property
+    def _by_agent(self) -> Flags:
+        """Which trials' commands were started by an agent."""
+        agent = Entry.AGENT
+        return np.array([trial.entry is agent for trial in self._trials], dtype=bool)
 
     @cached_property
     def _times(self) -> Array:

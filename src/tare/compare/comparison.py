@@ -119,7 +119,11 @@ def measured(
         baseline_failed=pairs.baseline_failed,
         zeros=pairs.zeros,
         baseline_zeros=pairs.baseline_zeros,
-        left_out=pairs.both_failed + pairs.baseline_missing + pairs.absent + pairs.apart,
+        left_out=pairs.both_failed
+        + pairs.baseline_missing
+        + pairs.absent
+        + pairs.apart
+        + pairs.other_entry,
         both_failed=pairs.both_failed,
         suspect=pairs.suspect,
         stop=judgement.stop,
@@ -301,6 +305,11 @@ def _flags(pairs: Pairs, metric: Metric, repeated: int) -> Iterator[str]:
         )
     if pairs.apart:
         yield f"Left out {pairs.apart} blocks whose two trials are of different sessions."
+    if pairs.other_entry:
+        yield (
+            f"Left out {pairs.other_entry} blocks in which a command entered its machine in "
+            "another way (anew, or by an agent) than in most."
+        )
     if pairs.absent:
         yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
     if repeated:

@@ -188,6 +188,8 @@ class Pairs:
     """The block of each of the log ratios."""
     apart: int = 0
     """Blocks whose two trials are of different sessions, hours apart perhaps: they make no pair."""
+    other_entry: int = 0
+    """Blocks whose trials were not both entered as those of most pairs were: they make no pair."""
 
 
 def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Variant.WALL) -> Pairs:
@@ -196,6 +198,8 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
     blocks, at, other, alone = _meet(here.blocks, there.blocks)
     together = here.sessions[at] == there.sessions[other]
     blocks, at, other = blocks[together], at[together], other[together]
+    alike = _entered_alike(here.by_agent[at], there.by_agent[other])
+    blocks, at, other = blocks[alike], at[alike], other[alike]
 
     unknown: Counter[str] = Counter()
     if here.unknown or there.unknown:
@@ -238,7 +242,14 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
         workers=int(max(here.workers[at].max(initial=0), there.workers[other].max(initial=0))),
         blocks=tuple(blocks.tolist()),
         apart=_count(~together),
+        other_entry=_count(~alike),
     )
+
+
+def _entered_alike(own: NDArray[np.bool_], base: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which pairs have both trials entered in one way, that of most such pairs."""
+    by_agent, anew = own & base, ~own & ~base
+    return by_agent if _count(by_agent) >= _count(anew) else anew
 
 
 Blocks = NDArray[np.int64]

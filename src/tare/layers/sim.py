@@ -70,6 +70,8 @@ class Layer(layer.Layer):
 class Instance(layer.Instance):
     """A simulated machine; there is nothing to start and nothing to remove."""
 
+    takes_agent = False
+
     def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:
         root = outer
         while isinstance(root, SimulatedMachine):

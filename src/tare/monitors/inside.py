@@ -10,11 +10,13 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from tare.agent import AgentMachine
 from tare.layer import Instance, Layer
 from tare.machine import Machine
 from tare.monitors import _readings as readings
 from tare.monitors._sources import of_machine
 from tare.monitors._tracks import Tracks
+from tare.monitors.agent_reader import AgentReader
 from tare.monitors.reader import Answer, Reader
 from tare.monitors.series import MACHINE, Series
 
@@ -33,7 +35,7 @@ class Listener:
     ``cost_s`` is the CPU time that listening took on the host; see ``metrics`` for that inside.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: AnyReader) -> None:
         self._reader = reader
         self._tracks: list[Tracks] = []
         self._cpu_s: list[float] = []
@@ -117,7 +119,10 @@ class Listener:
             tracks.fail(self._reader.reason or "the reader inside did not answer in time")
 
 
-def reader_of(layers: Sequence[Layer], instances: Sequence[Instance]) -> Reader | None:
+AnyReader = Reader | AgentReader
+
+
+def reader_of(layers: Sequence[Layer], instances: Sequence[Instance]) -> AnyReader | None:
     """Make the reader of the innermost machine that has a kernel of its own.
 
     None where there is no such machine: what is inside a layer is then what its group tells.
@@ -127,9 +132,12 @@ def reader_of(layers: Sequence[Layer], instances: Sequence[Instance]) -> Reader 
     return reader_in(own[-1].machine) if own else None
 
 
-def reader_in(machine: Machine, root: Path = ROOT) -> Reader:
+def reader_in(machine: Machine, root: Path = ROOT) -> AnyReader:
     """Make the reader of a machine, to be started at its first trial."""
-    return Reader(machine, [source.path for source in sources(root, (), ())], root)
+    paths = [source.path for source in sources(root, (), ())]
+    if isinstance(machine, AgentMachine) and not machine.entered_anew:
+        return AgentReader(machine, paths, root)
+    return Reader(machine, paths, root)
 
 
 def sources(

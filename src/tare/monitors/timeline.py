@@ -23,8 +23,7 @@ from tare.monitors import _readings as readings
 from tare.monitors._sources import of_group, of_host
 from tare.monitors._tracks import Tracks
 from tare.monitors.guests import of_guests
-from tare.monitors.inside import Listener
-from tare.monitors.reader import Reader
+from tare.monitors.inside import AnyReader, Listener
 from tare.monitors.series import HOST, LAYER, Series, summary
 from tare.monitors.threads import ROOT
 
@@ -60,7 +59,7 @@ class Timeline:
         cpus: Sequence[int],
         hertz: float = 1.0,
         places: Places | None = None,
-        reader: Reader | None = None,
+        reader: AnyReader | None = None,
     ) -> None:
         if not SLOWEST_HZ <= hertz <= FASTEST_HZ:
             raise ConfigError(

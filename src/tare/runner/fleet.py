@@ -11,7 +11,7 @@ from tare import detection, layer
 from tare.errors import LayerError, LayerTimedOut, TareError, Unavailable
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
-from tare.monitors.reader import Reader
+from tare.monitors.inside import AnyReader
 from tare.runner import conditions
 from tare.stack import Stack
 from tare.study import Platform
@@ -57,7 +57,7 @@ class Member:
     start_s: float = 0.0
     number: int = 0
     resumed_s: float = 0.0
-    reader: Reader | None = None
+    reader: AnyReader | None = None
 
 
 @dataclass

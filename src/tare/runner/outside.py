@@ -20,7 +20,7 @@ from tare.machine import Machine, get
 from tare.model import HostCost, Limits
 from tare.runner.service import Endpoint, Server, free_ports, serving
 from tare.runner.session import Session
-from tare.stack import Stack
+from tare.stack import Stack, put_agent
 from tare.workload import Service, Workload
 
 BUSY_LIMIT = 0.9
@@ -89,6 +89,7 @@ def outside_of(session: Session, limits: Limits, deadline_s: float) -> Outside:
         instance = layer.load("host", network="cable").create(session.host, site)
         instance.start()
         instance.ready()
+        put_agent(instance, site)
         address = instance.address()
         if address is None:
             raise LayerError("the machine outside has no network of its own")

@@ -6,13 +6,14 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
 from tare import detection
 from tare.errors import CommandFailed, LayerError, TareError
 from tare.limits import readback
-from tare.model import Cell, Params, Status
+from tare.model import Cell, Entry, Params, Status
 from tare.monitors.inside import reader_of
 from tare.runner import conditions, cores
 from tare.runner.fleet import (
@@ -104,6 +105,32 @@ class Pool:
                 raise
         for fleet in self.fleets.values():
             fleet.members.sort(key=lambda member: int(member.label))
+        self._enter_alike()
+
+    @property
+    def entry(self) -> Entry:
+        """How commands get into the machines of this session, all of them alike."""
+        return Entry.ANEW if self.session.agents is None else Entry.AGENT
+
+    def _enter_alike(self) -> None:
+        """Have no agent used where any machine cannot have one.
+
+        Everything is compared with the baseline, and the two ways are never mixed in a comparison:
+        what an engine's client costs would be part of one side of it only.
+        """
+        members = [(fleet, one) for fleet in self.fleets.values() for one in fleet.members]
+        lacking = [(fleet, one) for fleet, one in members if one.stack.no_agent]
+        for fleet, one in lacking:
+            if one.label == FIRST and one.stack.instances[-1].takes_agent:
+                why = f"commands enter every machine anew, without an agent: {one.stack.no_agent}"
+                self.progress.says(f"{fleet.platform.name}: {why}")
+                fleet.warnings.append(why)
+        if lacking:
+            self.session.agents = None
+        for fleet, one in members:
+            if lacking:
+                one.stack.enter_anew()
+            one.reader = reader_of(load_layers(fleet.platform), one.stack.instances)
 
     def reopen(self, fleet: Fleet, member: Member) -> None:
         """Replace an instance that no longer answers; on failure the fleet is closed."""
@@ -170,9 +197,11 @@ class Pool:
         site = self.session.site(
             f"{fleet.name}-{label}", fleet.limits, self.deadline_s, fleet.number
         )
-        stack = open_stack(self.session.host, layers[:-1] if self.around else layers, site)
+        if self.around:  # the lifecycle that is measured is that of the layers' own clients
+            layers, site = layers[:-1], replace(site, agents=None)
+        stack = open_stack(self.session.host, layers, site)
         took_s = time.monotonic() - start
-        reader = reader_of(layers, stack.instances)
+        reader = None if self.around else reader_of(layers, stack.instances)
         member = Member(label, stack, start_s=took_s, number=fleet.number, reader=reader)
         try:
             if not self.around:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +13,7 @@ from platform import python_version
 from tare import detection, resolution
 from tare.errors import ResultsError
 from tare.facts import host_facts, noise
-from tare.model import Plan
+from tare.model import Entry, Plan, Trial
 from tare.runner import conditions, cores
 from tare.runner.fleet import Fleet, takes_userland
 from tare.runner.pool import Pool
@@ -87,6 +87,7 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             continue
         platforms[name] = {
             "stack": fleet.platform.stack,
+            "entry": pool.entry.value,
             "settings": dict(fleet.platform.settings),
             "probe": dict(fleet.probe),
             "inside": asdict(fleet.inside) if fleet.inside else {},
@@ -121,6 +122,24 @@ def _conditions(study: Study, fleet: Fleet, base: Fleet | None) -> dict[str, obj
     nothing = conditions.Conditions()
     of_base = (base and base.conditions) or nothing
     return conditions.facts(study, fleet.conditions or nothing, of_base)
+
+
+def was_entered_anew(trials: Iterable[Trial]) -> bool:
+    """Whether stored trials entered their machines without an agent; false where there are none."""
+    return any(trial.samples and trial.entry is Entry.ANEW for trial in trials)
+
+
+def refuse_other_entry(folder: Path, trials: Iterable[Trial], pool: Pool) -> None:
+    """Refuse to go on without an agent where there was one: such trials make no pairs."""
+    by_agent = any(trial.samples and trial.entry is Entry.AGENT for trial in trials)
+    if not by_agent or pool.entry is Entry.AGENT:
+        return
+    members = [one for fleet in pool.fleets.values() for one in fleet.members]
+    why = next((one.stack.no_agent for one in members if one.stack.no_agent), "")
+    raise ResultsError(
+        f"{folder} was measured by agents, which this host cannot have now ({why}); install what "
+        "is missing, or start a new study"
+    )
 
 
 def refuse_other_userland(folder: Path, known: object, now: object) -> None:

@@ -103,12 +103,15 @@ class _Runner:
             for side in ((0, 1) if is_duet else (None,))
             for cell in self.plan.cells
         }
+        if record.was_entered_anew(self.slots.trials):
+            self.session.agents = None
         limits = self.study.limits
         self.session.step_aside(cores.kept_free(self.session, self.plan.repetition, limits))
         self.pool.open_all(wanted, self.plan.repetition.instances)
         opened = self._platform_facts()
         if goes_on:
             record.refuse_other_userland(self.folder, known.get("userland"), opened["userland"])
+            record.refuse_other_entry(self.folder, self.slots.trials, self.pool)
         self.writer.facts(facts | opened)
         self.slots.give_up_closed()
         self.stop = self._blocks()

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+from tare.agent import Agents
 from tare.errors import LayerError, ResultsError, Unavailable
 from tare.home import home
 from tare.layer import Site
@@ -59,6 +60,7 @@ class Session:
             self._lock.close()
             raise
         self.services = Services(self.ledger)
+        self.agents: Agents | None = Agents(self.host, self.ledger)
         self.userland = Userland(suite, packages, self.ledger, nested, programs=programs)
         self.folder = root / "run" / self.id
         self.everything = sorted(os.sched_getaffinity(0))
@@ -92,6 +94,7 @@ class Session:
             userland=self.userland,
             deadline_s=deadline_s,
             reached=self.reached,
+            agents=self.agents,
         )
 
     def __enter__(self) -> Session:

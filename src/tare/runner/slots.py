@@ -11,7 +11,7 @@ from threading import Lock
 
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
 from tare.machine import Completed
-from tare.model import Cell, Kind, Plan, Slot, Status, Trial, Variant
+from tare.model import Cell, Entry, Kind, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
 from tare.runner.fleet import Fleet, Member, key, load_layers, running, status_of
@@ -216,6 +216,7 @@ class Slots:
             repeat=repeat,
             cpuset=",".join(map(str, cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
+            entry=self.pool.entry if is_command else Entry.ANEW,
         )
         return self._store(trial, outcome.completed, series)
 
@@ -235,7 +236,8 @@ class Slots:
         for number in range(what.count):
             name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
             site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
-            site = replace(site, cpuset=member.stack.cpuset or site.cpuset)
+            cpuset = member.stack.cpuset or site.cpuset
+            site = replace(site, cpuset=cpuset, agents=None)
             instances.append((load_layers(fleet.platform)[-1], site))
         host, outer = self.session.host, member.stack.machine
         return measure_lifecycle(host, outer, instances, what, cpus)

@@ -10,8 +10,8 @@ from tare.home import home
 from tare.machine import Completed
 from tare.model import HostCost
 from tare.monitors import disk, noise
+from tare.monitors.inside import AnyReader
 from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
-from tare.monitors.reader import Reader
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Timeline
 from tare.runner.outside import Outside
@@ -33,7 +33,7 @@ class Watching:
     hertz: float = 1.0
     closely: bool = False
     foreign_counts: bool = True
-    reader: Reader | None = None
+    reader: AnyReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
