@@ -38,7 +38,7 @@ LOOP = "while :; do :; done"
 
 
 @pytest.fixture(scope="module", params=PARAMS)
-def opened(request, layers_of):
+def opened_once(request, layers_of):
     """A stack's name and the stack, opened once for all tests on it."""
     path, settings = request.param
     place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
@@ -48,17 +48,13 @@ def opened(request, layers_of):
     stack.close()
 
 
-@pytest.fixture(autouse=True, params=["agent", "anew"])
-def entered(request):
-    """Have a stack's commands started by the agents in it, or enter its machines anew."""
-    if "opened" not in request.fixturenames:
-        if request.param == "anew":
-            pytest.skip("no stack is opened for it")
-        yield
-        return
-    stack = request.getfixturevalue("opened")[1]
+@pytest.fixture(params=["agent", "anew"])
+def opened(request, opened_once):
+    """The same, with commands that an agent starts, or that enter the machine anew."""
+    stack = opened_once[1]
+    assert stack.has_agent, stack.no_agent
     stack.enter_anew(request.param == "anew")
-    yield
+    yield opened_once
     stack.enter_anew(False)
 
 

@@ -271,7 +271,10 @@ static void feed(struct command *c)
         send_frame('W', c->id, &c->owed, 4);
         c->owed = 0;
     }
-    if (c->is_fed && !c->filled) shut(&c->in);
+    if (c->is_fed && !c->filled) {
+        if (c->flags & CONNECT) shutdown(c->in, SHUT_WR); /* its output is another descriptor */
+        shut(&c->in);
+    }
 }
 
 static void input(struct command *c, const char *bytes, uint32_t size)

@@ -62,7 +62,7 @@ class Command:
         """Send it some of its stdin, as fast as it takes that; raises LostAgent."""
         view = memoryview(data)
         while view and not self.has_ended:
-            size = min(self._take_credit(), PIECE, len(view))
+            size = self._take_credit(min(PIECE, len(view)))
             if size:
                 self.client.send("I", self.number, view[:size])
                 view = view[size:]
@@ -138,12 +138,12 @@ class Command:
         """Allow so many bytes of input before any is acknowledged."""
         self._credit = size
 
-    def _take_credit(self) -> int:
+    def _take_credit(self, most: int) -> int:
         limit_s = self.timeout_s + GRACE_S
         if not self._wait(lambda: self._credit > 0 or self.has_ended, limit_s):
             raise LostAgent(f"{self.argv[0]} took no input for {limit_s:.0f} s")
         with self._changed:
-            size = min(self._credit, PIECE)
+            size = min(self._credit, most)
             self._credit -= size
         return size
 

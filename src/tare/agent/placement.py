@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
 
@@ -18,8 +18,8 @@ PUT = r"""
 size=$0 name=$1
 shift
 for at; do
-    [ -d "$at" ] && [ -w "$at" ] || continue
     file=$at/.$name
+    ( : > "$file" ) 2> /dev/null || continue
     head -c "$size" > "$file" && chmod 755 "$file" || exit 126
     exec "$file"
 done
@@ -84,10 +84,11 @@ class Agents:
         outer: Machine,
         path: str,
         within_s: float,
+        alive: Callable[[], bool],
     ) -> AgentMachine:
         """Reach the agent of a machine at its socket, a path on the machine outside it.
 
-        Raises LayerError where it does not come up.
+        ``alive`` says whether it may still come up. Raises LayerError where it does not.
         """
 
         def enter(limit_s: float) -> Client:
@@ -101,7 +102,7 @@ class Agents:
                     refused.append(str(error))
                 return bool(reached)
 
-            if not await_true(answers, timeout_s=limit_s, every_s=EVERY_S):
+            if not await_true(answers, timeout_s=limit_s, every_s=EVERY_S, alive=alive):
                 why = refused[-1] if refused else "nothing was tried"
                 raise LostAgent(f"no agent behind {path} on {outer.name}: {why}")
             return reached[0]

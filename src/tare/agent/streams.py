@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 STUCK_S = 60.0
 """How long a machine may take no input before it counts as lost."""
+MOMENT_S = 0.2
+"""What a frozen machine may delay the end of its entry by; its layer kills it in any case."""
 RECEIVE_BYTES = 1 << 18
 MOST_SAID = 400
 
@@ -35,7 +37,7 @@ class Streams(Protocol):
         """Send all of it, or raise OSError."""
 
     def close(self) -> str:
-        """End it without waiting for the agent; returns what was said beside the protocol.
+        """End it without waiting for long; returns what was said beside the protocol.
 
         The agent sees its input end, kills what it started and ends, as soon as its machine runs.
         """
@@ -121,7 +123,14 @@ class Entry:
         _send(self._stdin.fileno(), data)
 
     def close(self) -> str:
-        """See Streams.close."""
+        """See Streams.close.
+
+        Where the process is the agent itself it has a moment to end what it started.
+        """
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(MOMENT_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -133,8 +142,6 @@ class Entry:
         if not self._stdout.closed:
             _LOOP.remove(self._stdout.fileno())
             self._stdout.close()
-        with contextlib.suppress(OSError):
-            self._stdin.close()
         return said.decode(errors="replace").strip()[-MOST_SAID:]
 
 

@@ -47,6 +47,7 @@ echo "$why" >&2
 exit 1
 """
 PID = "{{.State.Pid}}"
+RUNNING = "{{.State.Running}}"
 ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
 
 
@@ -80,6 +81,11 @@ class Daemon:
             check(self.machine, [*self.client, verb, container], timeout_s=timeout_s)
         except CommandFailed as error:
             raise LayerError(f"docker {verb} {container} failed: {error}") from error
+
+    def runs(self, container: str) -> bool:
+        """Ask whether a container has been started and has not ended."""
+        ask = [*self.client, "inspect", "--format", RUNNING, container]
+        return self.machine.run(ask).stdout.strip() == b"true"
 
     def group(self, container: str) -> str:
         """Find the control group of a container that runs."""

@@ -150,7 +150,9 @@ class Instance(layer.Instance):
         agents = self.site.agents
         if agents is not None and self.agent and not isinstance(self.machine, AgentMachine):
             path, deadline_s = f"{self.agent}/socket", self.site.deadline_s
-            self.machine = agents.connect(self.machine, self.outer, path, deadline_s)
+            self.machine = agents.connect(
+                self.machine, self.outer, path, deadline_s, lambda: self.daemon.runs(self.site.name)
+            )
         try:
             check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
         except CommandFailed as error:
