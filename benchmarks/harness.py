@@ -2,8 +2,10 @@
 
 For each platform, interleaved so that drift falls on all alike:
 
-bare     the command by hand, nothing of Tare but the way in: a chroot, or ``docker exec``
-trial    the same command as a trial: sampling, parsing, storing with fsync
+bare     the command by hand, nothing of Tare but the way in: a chroot, ``docker exec``, ssh
+agent    the bare way there and back of the agent: the command without a trial
+trial    the same command as a trial of Tare: started by the agent, with everything that is read on
+         the host and inside, parsed, and stored with fsync
 switch   letting an instance run before a trial and pausing it after
 
 Memory and the controller's CPU are those of a simulated and of a real run.
@@ -17,21 +19,27 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tare import layer
 from tare.model import Kind, Limits, Sample, Status, Trial
+from tare.monitors.inside import AnyReader, reader_of
 from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
-from tare.runner.trial import measure
+from tare.runner.trial import Outcome, measure
 from tare.runner.watch import Watching
 from tare.stack import Stack, open_stack
 from tare.store import Writer
+from tare.store.samples import Samples
 from tare.workload import Output, Workload, load
 
 REPEAT = 60
+STACKS = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker")
+BARE_REPEAT = {"host/qemu-tcg": 20, "host/qemu-tcg/docker": 3}
+"""How often a bare command is run where it takes long: 0.3 s and 3 s."""
+LAST_CPU = max(os.sched_getaffinity(0))
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 PACKAGES = ("fio", "mbw", "sysbench")
 
@@ -51,17 +59,33 @@ class Nothing(Workload):
         return iter(())
 
 
-def trial_of(stack: Stack, workload: Workload, writer: Writer, number: int) -> float:
+@dataclass
+class Recorder:
+    """Stores trials as a study does, readings too."""
+
+    writer: Writer
+    samples: Samples
+
+    def store(self, trial: Trial, outcome: Outcome) -> None:
+        resources, series = outcome.readings()
+        trial = replace(trial, resources=resources)
+        self.writer.trial(trial, outcome.completed)
+        self.samples.add(trial, series)
+
+
+def trial_of(
+    stack: Stack, workload: Workload, into: Recorder, number: int, reader: AnyReader | None = None
+) -> float:
     """Run and store one trial; give the seconds it took as a whole."""
     begin = time.perf_counter()
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(stack, workload, command, 60, Watching(cpus=[0]))
+    outcome = measure(stack, workload, command, 60, Watching(cpus=[LAST_CPU], reader=reader))
     trial = Trial(
         cell="bench", block=number, slot=0, kind=Kind.MEASURED, instance="0",
         status=outcome.status, duration_s=outcome.completed.duration_s,
         host=outcome.host, phases_s=outcome.phases_s,
     )  # fmt: skip
-    writer.trial(trial, outcome.completed)
+    into.store(trial, outcome)
     if outcome.status is Status.FAILED:
         raise SystemExit(outcome.reason)
     return time.perf_counter() - begin
@@ -88,35 +112,44 @@ def milliseconds(values: list[float]) -> float:
     return 1000 * statistics.median(values)
 
 
-def per_trial(session: Session, writer: Writer) -> None:
-    titles = ("bare ms", "trial ms", "added ms", "ratio", "switch ms")
-    print(f"{'platform':<12}" + "".join(f"{title:>11}" for title in titles))
-    for name in ("host", "docker"):
-        site = session.site(f"bench-{name}", LIMITS, 120)
-        stack = open_stack(session.host, [layer.load(name)], site)
+def per_trial(session: Session, into: Recorder, stacks: Sequence[str]) -> None:
+    titles = ("bare ms", "agent ms", "trial ms", "added ms", "/ bare", "/ agent", "switch ms")
+    print(f"{'platform':<22}" + "".join(f"{title:>11}" for title in titles))
+    for path in stacks:
+        layers = [layer.load(name) for name in path.split("/")[1:] or ["host"]]
+        for each in layers:
+            each.prepare(session.host, session.userland)
+        stack = open_stack(session.host, layers, session.site("bench", LIMITS, 300))
+        reader = reader_of(layers, stack.instances)
+        by_hand = stack.machine.host_argv(["true"])
+        alone, agent, whole, switched = [], [], [], []
         try:
-            by_hand = stack.machine.host_argv(["true"])
-            alone, whole, switched = [], [], []
+            trial_of(stack, Nothing(), into, 0, reader)  # it starts what stays for all others
             for number in range(REPEAT):
-                alone.append(bare(by_hand))
-                whole.append(trial_of(stack, Nothing(), writer, number))
+                if number < BARE_REPEAT.get(path, REPEAT):
+                    alone.append(bare(by_hand))
+                agent.append(stack.machine.run(["true"]).duration_s)
+                whole.append(trial_of(stack, Nothing(), into, number, reader))
                 switched.append(switch(stack))
         finally:
+            if reader is not None:
+                reader.close()
             stack.close()
-        added = milliseconds([w - a for w, a in zip(whole, alone, strict=True)])
+        hand, sent, all_of_it = map(milliseconds, (alone, agent, whole))
         print(
-            f"{name:<12}{milliseconds(alone):>11.1f}{milliseconds(whole):>11.1f}{added:>11.1f}"
-            f"{milliseconds(whole) / milliseconds(alone):>11.2f}{milliseconds(switched):>11.1f}"
+            f"{path:<22}{hand:>11.1f}{sent:>11.2f}{all_of_it:>11.2f}{all_of_it - hand:>11.2f}"
+            f"{all_of_it / hand:>11.2f}{all_of_it / sent:>11.2f}{milliseconds(switched):>11.2f}",
+            flush=True,
         )
 
 
-def controller_cpu(session: Session, writer: Writer) -> None:
+def controller_cpu(session: Session, into: Recorder) -> None:
     """Measure the CPU time of this process while a busy trial runs elsewhere."""
     stack = open_stack(session.host, [layer.load("host")], session.site("cpu", LIMITS, 120))
     busy = load("sysbench_cpu", time_s=5, threads=1)
     try:
         before, begin = time.process_time(), time.perf_counter()
-        trial_of(stack, busy, writer, 0)
+        trial_of(stack, busy, into, 0)
         share = (time.process_time() - before) / (time.perf_counter() - begin)
     finally:
         stack.close()
@@ -150,12 +183,14 @@ def memory() -> None:
 
 
 def main() -> int:
+    chosen = sys.argv[1:] or STACKS
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        writer = Writer(Path(folder))
-        with Session(Path(folder), "bookworm", PACKAGES) as session:
+        into = Recorder(Writer(Path(folder)), Samples(Path(folder)))
+        with Session(Path(folder), "bookworm", PACKAGES, nested=("docker.io",)) as session:
             session.step_aside(1)
-            per_trial(session, writer)
-            controller_cpu(session, writer)
+            per_trial(session, into, chosen)
+            controller_cpu(session, into)
+        into.samples.close()
     memory()
     return 0
 

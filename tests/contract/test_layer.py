@@ -17,6 +17,7 @@ import pytest
 
 from contract.stacks import PARAMS
 from tare import detection, layer
+from tare.agent.client import GONE
 from tare.errors import CommandFailed, Unavailable
 from tare.layer import Threads
 from tare.limits import readback
@@ -138,6 +139,37 @@ def test_a_command_may_leave_a_process_on_purpose(machine, settles):
         assert machine.run(["sh", "-c", 'kill -0 "$0"', pid]).returncode == 0
 
 
+# --- the agent inside
+
+
+# What the two ways may differ in: who called, and what the way in is made of.
+SIGHT = r"""
+echo "cwd $(pwd)"; umask; id
+env | grep -v '^_=' | sort
+sed 's/.*) //' /proc/$$/stat | awk '{ print "priority", $16, "nice", $17, "policy", $39 }'
+grep -E '^(Cap|NoNewPrivs|Seccomp|Speculation|Cpus_allowed|Mems_allowed|Sig(Blk|Ign))' \
+    /proc/$$/status
+sed 's/  */ /g' /proc/$$/limits
+for file in oom_score_adj timerslack_ns personality coredump_filter cgroup; do
+    echo "$file $(cat /proc/$$/$file 2> /dev/null)"
+done
+for name in /proc/$$/ns/*; do echo "$name" | sed 's/.*[/]//'; readlink "$name"; done
+wc -l < /proc/$$/mountinfo
+[ -t 0 ] || [ -t 1 ] || echo no terminal
+"""
+
+
+def test_a_command_sees_the_same_whichever_way_it_came_in(opened_once):
+    stack = opened_once[1]
+    seen = {}
+    for anew in (True, False):
+        stack.enter_anew(anew)
+        seen[anew] = text(stack.machine, ["sh", "-c", SIGHT]).splitlines()
+
+    assert len(seen[True]) > 30
+    assert seen[True] == seen[False]
+
+
 # --- what it is given
 
 
@@ -256,6 +288,30 @@ def test_threads_name_the_group_that_does_the_work(stack):
     # What it did not run, it waited to run, several threads of it at once: others may be busy here.
     assert cost.cpu_s + cost.run_delay_s > 0.8 * BUSY_S
     assert cost.cpu_s < took_s + 0.3
+
+
+# --- at the end, because an instance whose main program is the agent ends with it
+
+
+def test_an_agent_that_is_killed_in_the_middle_takes_nothing_along(opened_once, settles):
+    stack = opened_once[1]
+    stack.enter_anew(False)
+    machine, marker = stack.machine, f"44{secrets.randbelow(10**6):06}"
+
+    script = f"echo begun; kill -KILL $PPID; sleep {marker}"
+    done = machine.run(["sh", "-c", script], timeout_s=120)
+
+    assert done.returncode == GONE
+    assert f"the agent in {machine.name} is gone" in done.stderr.decode()
+    assert not done.timed_out
+    assert settles(lambda: marker not in command_lines(Host()))
+    again = machine.run(["echo", "again"])
+    if again.returncode == 0:
+        assert again.stdout == b"again\n"
+        assert settles(lambda: marker not in command_lines(machine))
+    else:  # whoever opened it sees that it no longer answers, and replaces it
+        assert again.returncode == GONE
+        assert machine.name.endswith("docker")
 
 
 # --- helpers
