@@ -33,6 +33,11 @@ class Stack:
         """Whether commands in the innermost machine are started by an agent."""
         return isinstance(self.machine, AgentMachine) and not self.machine.entered_anew
 
+    @property
+    def may_hold_orphans(self) -> bool:
+        """Whether a lost agent may have left processes in the innermost machine."""
+        return isinstance(self.machine, AgentMachine) and self.machine.may_hold_orphans
+
     def enter_anew(self, anew: bool = True) -> None:
         """Have every command enter its machine anew from now on, as if there was no agent."""
         for instance in self.instances:

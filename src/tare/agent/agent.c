@@ -1,5 +1,8 @@
 /* A resident agent: starts commands in the machine it was put into, for one client.
  *
+ * It is two processes. The first only waits for the second, which does the work, and kills what that
+ * one leaves if it is killed; the client then sees the end of the streams, and nothing runs on.
+ *
  * The client is at the other end of the agent's stdin and stdout, or of the first connection to the
  * unix socket that is given as argument. The agent ends when that connection ends, or on SIGTERM,
  * and kills every process that descends from it. Nobody else is answered.
@@ -20,6 +23,7 @@
  *   F files  u64 CPU time of the agent in ns; then for each path i32 size or -errno, content
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,7 +53,7 @@ enum { FREE, HELD, RUNS, ENDED, REPORTED };
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct order { uint32_t flags, argc, envc; uint64_t allowed_ns; } __attribute__((packed));
-struct hello { uint32_t version, pid, slots, window; uint64_t mono_ns, real_ns; };
+struct hello { uint32_t version, pid, slots, window, adopts, pad; }; /* adopts: is a subreaper */
 struct pong { uint64_t mono_ns, real_ns, cpu_ns; };
 struct ended {
     int32_t status, error; /* as wait(2) gives it; errno of the exec or fork that failed */
@@ -73,6 +77,7 @@ static char out[ROOM], *in;
 static size_t out_from, out_to, in_to, in_room;
 static volatile sig_atomic_t should_end;
 static pid_t self;
+static volatile pid_t worker;
 
 static uint64_t now(clockid_t clock)
 {
@@ -86,6 +91,21 @@ static void kill_group(struct command *c, int signal)
     if (c->pid > 0 && kill(-c->pid, signal) < 0) kill(c->pid, signal); /* before its setsid */
 }
 
+static void sweep_all(void)
+{
+    DIR *processes = opendir("/proc");
+    for (struct dirent *entry; processes && (entry = readdir(processes));) {
+        char path[300];
+        int pid = 0, parent = 0;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *stat = fopen(path, "re");
+        if (stat && fscanf(stat, "%d %*[^)]) %*c %d", &pid, &parent) == 2 && parent == self)
+            kill(pid, SIGKILL);
+        if (stat) fclose(stat);
+    }
+    if (processes) closedir(processes);
+}
+
 /* As a subreaper the agent is the parent of all orphans below it: they are its children too. */
 static void sweep(void)
 {
@@ -94,8 +114,9 @@ static void sweep(void)
     for (int i = 0; i < SLOTS; i++)
         if (commands[i].state == HELD || commands[i].state == RUNS) kill_group(commands + i, SIGKILL);
     FILE *children = fopen(path, "re");
-    for (int pid; children && fscanf(children, "%d", &pid) == 1;) kill(pid, SIGKILL);
-    if (children) fclose(children);
+    if (!children) return sweep_all(); /* not every kernel has this file */
+    for (int pid; fscanf(children, "%d", &pid) == 1;) kill(pid, SIGKILL);
+    fclose(children);
 }
 
 static void leave(int status)
@@ -160,7 +181,7 @@ static void become_command(struct command *c, const int std[3], int go, char **a
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != self) _exit(0);
     for (int fd = 0; fd < 3; fd++) dup2(std[fd], fd);
-    signal(SIGPIPE, SIG_DFL);
+    for (int i = 1; i < 32; i++) signal(i, SIG_DFL); /* whatever the way in has ignored */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (*cwd && chdir(cwd) < 0) {
@@ -448,6 +469,34 @@ static void serve(const char *path)
     close(one), close(fd);
 }
 
+static void pass_on(int signal)
+{
+    if (worker > 0) kill(worker, signal);
+}
+
+/* Returns in the worker only. */
+static void supervise(void)
+{
+    int status = 0, signals[] = {SIGTERM, SIGHUP, SIGINT};
+    pid_t first = getpid(), pid;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (int i = 0; i < 3; i++)
+        sigaction(signals[i], &(struct sigaction){.sa_handler = pass_on}, NULL);
+    worker = fork();
+    self = getpid();
+    if (worker == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != first) _exit(1);
+        return;
+    }
+    if (worker < 0) _exit(5);
+    while ((pid = wait(&status)) != worker)
+        if (pid < 0 && errno != EINTR) break;
+    worker = 0;
+    if (WIFEXITED(status)) _exit(WEXITSTATUS(status)); /* it has swept */
+    leave(1);
+}
+
 int main(int argc, char **argv)
 {
     int signals[] = {SIGCHLD, SIGTERM, SIGHUP, SIGINT};
@@ -455,7 +504,7 @@ int main(int argc, char **argv)
     sigemptyset(&none);
     sigemptyset(&blocked);
     for (int fd = 3; fd < 256; fd++) close(fd);
-    self = getpid();
+    supervise();
     if (argc > 1)
         serve(argv[1]);
     else
@@ -466,13 +515,13 @@ int main(int argc, char **argv)
         sigaddset(&blocked, signals[i]);
     }
     sigprocmask(SIG_BLOCK, &blocked, NULL); /* delivered during ppoll only */
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
     fcntl(1, F_SETFL, fcntl(1, F_GETFL) | O_NONBLOCK);
     struct note *notes = mmap(NULL, SLOTS * sizeof *notes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (notes == MAP_FAILED) return 5;
     for (int i = 0; i < SLOTS; i++) commands[i].note = notes + i;
-    struct hello h = {VERSION, self, SLOTS, WINDOW, now(CLOCK_MONOTONIC), now(CLOCK_REALTIME)};
+    struct hello h = {VERSION, self, SLOTS, WINDOW, adopts, 0};
     send_frame('H', 0, &h, sizeof h);
     for (;;) {
         struct pollfd fds[2 + 3 * SLOTS] = {{0, POLLIN, 0}};

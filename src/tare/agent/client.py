@@ -220,6 +220,11 @@ class Client:
         """Its process, as its own machine numbers it."""
         return self._hello.pid if self._hello else 0
 
+    @property
+    def adopts(self) -> bool:
+        """Whether nothing that it started outlives it, even if it is killed."""
+        return self._hello is not None and self._hello.adopts
+
     def start(
         self,
         argv: Sequence[str],

@@ -26,6 +26,8 @@ class AgentMachine:
     agent is entered again by the next command. ``entered_anew`` makes every command enter the
     machine anew, as if there was no agent: the two ways are never mixed within a comparison. After
     ``close`` commands do so too, for what is left to be done then is to clean up.
+    ``may_hold_orphans`` says that a lost agent may have left processes: its kernel, as gVisor's,
+    knows no subreaper.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class AgentMachine:
         """Enter the machine, which may take ``within_s``; raises LostAgent."""
         self.machine, self._host, self._enter = machine, host, enter
         self.entered_anew = False
+        self.may_hold_orphans = False
         self._closed = False
         self._lock = threading.Lock()
         self.client = enter(within_s)
@@ -121,6 +124,7 @@ class AgentMachine:
         with self._lock:
             if self.client.reason:
                 log.info("entering %s again: its agent is gone (%s)", self.name, self.client.reason)
+                self.may_hold_orphans |= not self.client.adopts
                 self.client = self._enter(AGAIN_S)
             return self.client
 

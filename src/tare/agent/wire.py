@@ -19,7 +19,7 @@ EVERY = 0xFFFFFFFF
 _OWN_ENVIRONMENT = 0xFFFFFFFF
 _HEAD = struct.Struct("<IIB")
 _ORDER = struct.Struct("<IIIQ")
-_HELLO = struct.Struct("<IIIIQQ")
+_HELLO = struct.Struct("<IIIIII")
 _PONG = struct.Struct("<QQQ")
 _ENDED = struct.Struct("<iiII11Q")
 
@@ -50,12 +50,16 @@ class End(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first frame of an agent; ``window`` is how many bytes of input a command may owe."""
+    """The first frame of an agent; ``window`` is how many bytes of input a command may owe.
+
+    ``adopts`` says that it is the parent of all orphans below it, so that nothing escapes its end.
+    """
 
     version: int
     pid: int
     slots: int
     window: int
+    adopts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +142,10 @@ def hello(payload: bytes) -> Hello:
     """Return the first frame of an agent, or raise ValueError where it is of another version."""
     if len(payload) != _HELLO.size:
         raise ValueError(f"its first frame has {len(payload)} bytes, expected {_HELLO.size}")
-    version, pid, slots, window, _, _ = _HELLO.unpack(payload)
+    version, pid, slots, window, adopts, _ = _HELLO.unpack(payload)
     if version != VERSION:
         raise ValueError(f"it speaks version {version} of the protocol, expected {VERSION}")
-    return Hello(version, pid, slots, window)
+    return Hello(version, pid, slots, window, bool(adopts))
 
 
 def pong(payload: bytes) -> Pong:

@@ -297,6 +297,7 @@ class Slots:
 def _answers(member: Member) -> bool:
     try:
         with running(member) as stack:
-            return stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
+            answers = stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
+            return answers and not stack.may_hold_orphans
     except TareError:
         return False
