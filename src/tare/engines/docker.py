@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tare.layer import Site
     from tare.userland import Userland
 
-START_S = 60.0
+START_S = 120.0
+CONTAINERD_SOCKET = "exec/containerd/containerd.sock"
 IMPORT_S = 600.0
 MOUNTS = {
     "overlay": (),
@@ -210,8 +211,13 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
         )
         root = PREPARED_DOCKER if prepared else f"{folder}/root"
         put(machine, config(machine, folder).encode(), f"{folder}/daemon.json")
-        argv = daemon_argv(folder, root, bridge)
-        check(machine, group.enter_argv(["sh", "-c", SERVE, f"{folder}/log", *argv]))
+        put(machine, containerd_config(folder, root).encode(), f"{folder}/containerd.toml")
+        for name_of_log, argv in (
+            ("containerd.log", ["containerd", "--config", f"{folder}/containerd.toml"]),
+            ("log", daemon_argv(folder, root, bridge)),
+        ):
+            serve = ["sh", "-c", SERVE, f"{folder}/{name_of_log}", *argv]
+            check(machine, group.enter_argv(serve))
     except CommandFailed as error:
         raise LayerError(f"could not start dockerd on {machine.name}: {error}") from error
     daemon = Daemon(machine, ("docker", "--host", f"unix://{folder}/socket"), own=True)
@@ -223,7 +229,8 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
         timeout_s=START_S,
         alive=lambda: machine.run(lives).returncode == 0,
     ):
-        log = machine.run(["tail", "-n", "5", f"{folder}/log"]).stdout.decode(errors="replace")
+        logs = [f"{folder}/containerd.log", f"{folder}/log"]
+        log = machine.run(["tail", "-q", "-n", "3", *logs]).stdout.decode(errors="replace")
         raise LayerError(f"dockerd did not start on {machine.name}; its log ends: {log.strip()}")
     return daemon
 
@@ -243,12 +250,29 @@ def config(machine: Machine, folder: str) -> str:
     return json.dumps({"runtimes": runtimes})
 
 
+def containerd_config(folder: str, root: str) -> str:
+    """Write what the containerd of a daemon is to know.
+
+    It is started beside dockerd, which waits a minute for one that it is told of, but ends if one
+    that it has started itself is not up within 15 s: not enough for an emulated guest under load.
+    """
+    return f"""version = 2
+root = "{root}/containerd/daemon"
+state = "{folder}/exec/containerd/daemon"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+
+[grpc]
+  address = "{folder}/{CONTAINERD_SOCKET}"
+"""
+
+
 def daemon_argv(folder: str, root: str, bridge: str) -> list[str]:
     """Build the command that serves; it leaves the machine's packet filter and routes alone."""
     return [
         "dockerd", "--config-file", f"{folder}/daemon.json",
         "--host", f"unix://{folder}/socket", "--data-root", root,
-        "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "--bridge", bridge,
+        "--containerd", f"{folder}/{CONTAINERD_SOCKET}", "--exec-root", f"{folder}/exec",
+        "--pidfile", f"{folder}/pid", "--bridge", bridge,
         "--iptables=false", "--ip-forward=false", "--ip-masq=false",
         "--exec-opt", "native.cgroupdriver=cgroupfs",
     ]  # fmt: skip
