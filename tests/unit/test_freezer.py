@@ -30,7 +30,7 @@ def group(request):
         pytest.skip(f"no {request.param} here that can be written")
     path = f"tare-test-{secrets.token_hex(3)}"
     (tree / path).mkdir()
-    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    busy = subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"])
     (tree / path / "cgroup.procs").write_text(str(busy.pid))
     yield root, path, busy.pid
     for file, content in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):

@@ -82,7 +82,9 @@ def test_a_refusal_is_an_error_with_its_reason(serve):
 def test_one_that_hangs_up_did_not_answer(serve):
     _, path = serve([{"return": {}}])
 
-    with pytest.raises(LayerError, match="did not take .stop.: (it did not answer|Connection reset)"):
+    with pytest.raises(
+        LayerError, match=r"did not take .stop.: (it did not answer|Connection reset)"
+    ):
         qemu.tell(Host(), path, ("stop", {}))
 
 
@@ -94,5 +96,5 @@ def test_one_that_says_nothing_is_given_up(serve):
 
 
 def test_a_socket_that_is_gone_is_an_error(tmp_path):
-    with pytest.raises(LayerError, match="did not take 'stop': No such file"):
+    with pytest.raises(LayerError, match=r"did not take 'stop': No such file"):
         qemu.tell(Host(), f"{tmp_path}/none/monitor", ("stop", {}))

@@ -88,7 +88,7 @@ class Daemon:
         return cgroup.of_process(self.machine, pid)
 
     def freezer(self, container: str) -> cgroup.Group | None:
-        """Find the group that freezes a container which runs; None: only the daemon can pause it."""
+        """Find the group that freezes a running container; None: only the daemon can pause it."""
         ask = [*self.client, "inspect", "--format", PID_AND_ID, container]
         return cgroup.freezer_of(self.machine, ask)
 

@@ -75,7 +75,7 @@ class Podman:
         return cgroup.of_process(self.machine, pid)
 
     def freezer_of(self, container: str) -> Group | None:
-        """Find the group that freezes a container which runs; None: only Podman can pause it."""
+        """Find the group that freezes a running container; None: only Podman can pause it."""
         ask = self.argv("inspect", "--format", PID_AND_ID, container)
         return cgroup.freezer_of(self.machine, ask)
 
