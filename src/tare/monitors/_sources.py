@@ -20,7 +20,7 @@ def of_host(cpus: Collection[int], proc: Path, sys: Path) -> Sequence[Source]:
     """List what a host may tell; ``cpus`` are those whose clock rate is wanted."""
     names = tuple(_listed(f"{sys}/class/net"))
     ends = bridged(sys, names)
-    links = frozenset(name for name in names if os.path.exists(f"{sys}/class/net/{name}/device"))  # noqa: PTH110
+    links = _hardware_links(sys, names)
     disks = frozenset(hardware_disks(sys))
     zones = tuple(_listed(f"{sys}/class/powercap"))
     return _of_host(tuple(sorted(cpus)), proc, sys, disks, links, ends, zones)
@@ -42,6 +42,12 @@ def _of_host(  # noqa: PLR0913 - what a host's sources are made of, to be known 
         *(_frequency(cpu, sys) for cpu in cpus),
         *_energy(sys / "class/powercap"),
     )
+
+
+@lru_cache(maxsize=4)
+def _hardware_links(sys: Path, names: Sequence[str]) -> frozenset[str]:
+    """Find the network devices with hardware behind them, which they do not lose."""
+    return frozenset(name for name in names if (sys / "class/net" / name / "device").exists())
 
 
 def _encoded(names: Iterable[str]) -> frozenset[bytes]:

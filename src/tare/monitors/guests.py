@@ -21,7 +21,7 @@ TOTAL = "kernel/debug/kvm/exits"
 def is_told(sys: Path) -> bool:
     """Whether KVM tells the exits of guests here: a kernel that is locked down lets nobody read."""
     try:
-        os.close(os.open(sys / TOTAL, os.O_RDONLY))
+        os.close(os.open(f"{sys}/{TOTAL}", os.O_RDONLY))
     except OSError:
         return False
     return True

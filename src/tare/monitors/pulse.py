@@ -6,8 +6,8 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from threading import Condition, Lock, Thread
+from dataclasses import dataclass, field
+from threading import Lock, Thread
 
 Call = Callable[[], float]
 """Does something that is due, and returns after how many seconds it is due again."""
@@ -21,6 +21,8 @@ class Beat:
     due_s: float
     waiting_s: float = 0.0
     error: Exception | None = None
+    is_called: Lock = field(default_factory=Lock)
+    """Held while it is called."""
 
 
 class Pulse:
@@ -30,9 +32,11 @@ class Pulse:
     """
 
     def __init__(self) -> None:
-        self._changed = Condition(Lock())
+        self._lock = Lock()
         self._beats: list[Beat] = []
-        self._calling: Beat | None = None
+        # Free for a moment to wake the thread up: an event or a condition takes longer to wait for.
+        self._alarm = Lock()
+        self._alarm.acquire()
         self._sleeps_until_s = -math.inf
         self._thread: Thread | None = None
         self._cpus: set[int] = set()
@@ -40,22 +44,22 @@ class Pulse:
     def begin(self, call: Call, after_s: float) -> Beat:
         """Have something called after some seconds, until ``end``."""
         beat = Beat(call, time.monotonic() + after_s)
-        with self._changed:
+        with self._lock:
             self._beats.append(beat)
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="pulse", daemon=True)
                 self._thread.start()
-            elif beat.due_s < self._sleeps_until_s:
-                self._changed.notify_all()
+            elif beat.due_s < self._sleeps_until_s and self._alarm.locked():
+                self._alarm.release()
             self._follow(self._thread)
         return beat
 
     def end(self, beat: Beat) -> None:
         """Return once it is not called any more; what it raised is raised here."""
-        with self._changed:
+        with self._lock:
             self._beats.remove(beat)
-            while self._calling is beat:
-                self._changed.wait()
+        with beat.is_called:
+            pass
         if beat.error is not None:
             raise beat.error
 
@@ -75,19 +79,19 @@ class Pulse:
                 wait_s = beat.call()
             except Exception as error:  # noqa: BLE001 - it is of whoever began the beat
                 beat.error = error
-            with self._changed:
-                beat.due_s = time.monotonic() + wait_s
-                self._calling = None
-                self._changed.notify_all()  # whoever ends it waits for that
+            beat.due_s = time.monotonic() + wait_s
+            beat.is_called.release()
 
     def _next(self) -> Beat:
-        with self._changed:
-            while True:
+        """Wait for the next beat that is due, and return it as one that is called."""
+        while True:
+            with self._lock:
                 beat = min(self._beats, key=lambda one: one.due_s, default=None)
-                self._sleeps_until_s = beat.due_s if beat is not None else math.inf
-                left_s = self._sleeps_until_s - time.monotonic()
+                due_s = beat.due_s if beat is not None else math.inf
+                left_s = due_s - time.monotonic()
                 if beat is not None and left_s <= 0:
-                    self._calling = beat
+                    beat.is_called.acquire()
                     self._sleeps_until_s = -math.inf
                     return beat
-                self._changed.wait(left_s if left_s < math.inf else None)
+                self._sleeps_until_s = due_s
+            self._alarm.acquire(timeout=left_s if left_s < math.inf else -1)

@@ -25,7 +25,7 @@ from tare.monitors.series import LAYER, Series
 ROOT = Path("/sys/fs/cgroup")
 LEAST_S, MOST_S = 0.005, 0.05
 """Bounds of the time between readings."""
-READING_SHARE = 0.005
+READING_SHARE = 0.004
 """The part of one core that reading may cost; what costs more is done less often."""
 LEAST_COVERAGE = 0.9
 """Where less of the CPU time was seen thread by thread, the delay is that of some threads only."""
