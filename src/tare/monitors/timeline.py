@@ -20,7 +20,7 @@ from tare.layer import Threads
 from tare.monitors import _readings as readings
 from tare.monitors._sources import of_group, of_host
 from tare.monitors._tracks import Tracks
-from tare.monitors.files import KeptFiles, subtree
+from tare.monitors.files import KeptFiles, content, subtree
 from tare.monitors.guests import of_guests
 from tare.monitors.inside import Listener
 from tare.monitors.instruments import Instruments, shared
@@ -166,7 +166,7 @@ class Timeline:
         sizes = []
         for folder in subtree(str(tree)):
             with contextlib.suppress(OSError, ValueError):  # the group is gone
-                pids = (Path(folder) / "cgroup.procs").read_text().split()
+                pids = content(f"{folder}/cgroup.procs").decode().split()
                 sizes += [size for size in map(self._pss_of, pids) if size is not None]
         if not sizes:
             reason = "not available here: no process of the layer was left when the trial ended"
@@ -177,7 +177,7 @@ class Timeline:
     def _pss_of(self, pid: str) -> int | None:
         # It has ended meanwhile, or has no memory of its own (a thread of the kernel).
         with contextlib.suppress(OSError, ValueError):
-            return readings.pss_bytes((self._places.proc / pid / "smaps_rollup").read_bytes())
+            return readings.pss_bytes(content(f"{self._places.proc}/{pid}/smaps_rollup"))
         return None
 
 
