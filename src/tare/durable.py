@@ -23,6 +23,20 @@ def append(file: IO[bytes], content: bytes) -> None:
         raise
 
 
+def write(path: str, content: bytes) -> None:
+    """Write a file anew, as the system writes it to the disk when it has time; raises OSError.
+
+    Of many small ones: a file object takes as long again.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(file, rest) :]
+    finally:
+        os.close(file)
+
+
 def replace(path: Path, content: str | bytes) -> None:
     """Write a file so that it is found old or new, never in between, or raise OSError."""
     new = path.with_name(f"{path.name}.new")

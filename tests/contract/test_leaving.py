@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from contract.stacks import ALONE_PARAMS
 from tare import layer
 from tare.errors import LayerError
-from tare.ledger import Scope
+from tare.ledger import Scope, clean
 from tare.limits import cgroup
 from tare.machine import Host, check
 from tare.model import DiskCache, Limits
@@ -41,6 +43,54 @@ def test_leaving_removes_everything_also_while_paused_and_twice(
     assert settles(lambda: not traces(site.name)), traces(site.name)
     where(path).undo_again(site.name)
     assert traces(site.name) == []
+
+
+PAUSES = """
+import sys
+from contract.conftest import Place
+from tare import layer
+
+place = Place()
+site = place.site()
+stack = place.open([layer.load(sys.argv[1])], site)
+stack.pause()
+print(place.path, site.name, stack.threads().cgroup, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("docker", marks=pytest.mark.needs("docker")),
+        pytest.param("podman", marks=pytest.mark.needs("podman")),
+    ],
+)
+def test_what_a_killed_session_left_frozen_is_removed(name, traces, settles):
+    with subprocess.Popen(
+        [sys.executable, "-c", PAUSES, name],
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as session:
+        ledger, site, group = session.stdout.readline().split()
+        session.kill()
+    assert is_frozen(group)
+    assert traces(site)
+
+    problems = [problem for _, problem in clean(Path(ledger)) if problem]
+
+    assert problems == []
+    assert settles(lambda: not traces(site)), traces(site)
+    Path(ledger).unlink()
+
+
+def is_frozen(group):
+    v1, v2 = (Path("/sys/fs/cgroup", at) for at in (f"freezer/{group}", group))
+    if (v1 / "freezer.state").exists():
+        return (v1 / "freezer.state").read_text() == "FROZEN\n"
+    return "frozen 1" in (v2 / "cgroup.events").read_text()
 
 
 @pytest.mark.needs("docker")

@@ -11,6 +11,7 @@ import pytest
 from tare.errors import ConfigError
 from tare.layer import Threads
 from tare.monitors import _readings as readings
+from tare.monitors.instruments import Instruments
 from tare.monitors.series import HOST, LAYER, Series, per_work, spans, summary
 from tare.monitors.timeline import FASTEST_HZ, SLOWEST_HZ, Places, Timeline, next_tick
 from tare.study import loader
@@ -249,11 +250,10 @@ def test_of_virtual_network_devices_those_of_tare_are_kept_if_anything_went_thro
 
 
 def test_a_group_that_is_gone_ends_the_layers_series_and_nothing_else(tree):
-    with tree.timeline() as timeline:
+    with Timeline(THREADS, (0,), 1.0, tree.places, instruments=Instruments()) as timeline:
         gone = os.open(tree.root, os.O_RDONLY)
-        for file in timeline._files:
-            if file._side == LAYER:  # a folder can be opened and not read: as good as gone
-                os.dup2(gone, file._file)
+        for file in timeline._own._open.values():
+            os.dup2(gone, file)  # a folder can be opened and not read: as good as gone
         os.close(gone)
         tree.goes_on()
 
@@ -303,13 +303,24 @@ def test_a_file_of_many_pieces_is_read_whole(tree):
 def test_readings_are_taken_while_the_block_runs(tree):
     deadline = time.monotonic() + PATIENCE_S
     with tree.timeline(hertz=10.0) as timeline:
-        while len(timeline._files[0]._tracks["cpu_idle_s", ""].values) < 3:
+        while taken(timeline) < 3:
             assert time.monotonic() < deadline, "the thread takes no readings"
             time.sleep(0.01)
 
     times_s = found(timeline, "cpu_idle_s").times_s
     assert list(times_s) == sorted(times_s)
-    assert not timeline._thread.is_alive()
+    seen = taken(timeline)
+    with tree.timeline(hertz=10.0) as after:  # on the same thread
+        while taken(after) < 2:
+            assert time.monotonic() < deadline, "the thread takes no readings"
+            time.sleep(0.01)
+    assert taken(timeline) == seen
+
+
+def taken(timeline):
+    """Count the readings of one figure that were taken in so far."""
+    track = timeline._files[0]._tracks.get(("cpu_idle_s", ""))
+    return 0 if track is None else len(track.values)
 
 
 def open_files():
@@ -317,6 +328,8 @@ def open_files():
 
 
 def test_an_error_in_the_block_passes_and_leaves_nothing_behind(tree):
+    with tree.timeline():  # the first one starts the thread of them all
+        pass
     open_before, running_before = open_files(), threading.active_count()
 
     with pytest.raises(RuntimeError, match="the trial"), tree.timeline():

@@ -49,6 +49,7 @@ exit 1
 """
 PID = "{{.State.Pid}}"
 RUNNING = "{{.State.Running}}"
+PID_AND_ID = "{{.State.Pid}} {{.Id}}"
 ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
 
 
@@ -92,6 +93,11 @@ class Daemon:
         """Find the control group of a container that runs."""
         pid = text(self.machine, [*self.client, "inspect", "--format", PID, container])
         return cgroup.of_process(self.machine, pid)
+
+    def freezer(self, container: str) -> cgroup.Group | None:
+        """Find the group that freezes a running container; None: only the daemon can pause it."""
+        ask = [*self.client, "inspect", "--format", PID_AND_ID, container]
+        return cgroup.freezer_of(self.machine, ask)
 
     def address(self, container: str) -> str:
         """Find the address of a container that runs on a bridge, or raise LayerError."""

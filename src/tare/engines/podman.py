@@ -33,6 +33,7 @@ function least(limit) { return limit == "unlimited" || limit + 0 > most + 0 ? mo
 ' /proc/self/limits
 """
 PID = "{{.State.Pid}}"
+PID_AND_ID = "{{.State.Pid}} {{.Id}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,11 @@ class Podman:
         """Find the control group of a container that runs."""
         pid = text(self.machine, self.argv("inspect", "--format", PID, container))
         return cgroup.of_process(self.machine, pid)
+
+    def freezer_of(self, container: str) -> Group | None:
+        """Find the group that freezes a running container; None: only Podman can pause it."""
+        ask = self.argv("inspect", "--format", PID_AND_ID, container)
+        return cgroup.freezer_of(self.machine, ask)
 
 
 def usable(machine: Machine) -> str:

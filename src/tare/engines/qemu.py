@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tare.engines import qmp
 from tare.errors import LayerError, Unavailable
-from tare.machine import Machine, text
+from tare.machine import Host, Machine, text
 from tare.model import Limits
 
 PACKAGES = {"amd64": "qemu-system-x86", "arm64": "qemu-system-arm"}
@@ -168,29 +169,47 @@ def firmware_argv(hardware: Hardware, firmware: str) -> list[str]:
 
 Command = tuple[str, Mapping[str, str]]
 HELLO: Command = ("qmp_capabilities", {})
+TOLD_S = 10.0
 
 
 def tell(outer: Machine, monitor: str, *commands: Command) -> list[Any]:
-    """Give commands to the QEMU behind a monitor's socket, and give its answers (QMP).
+    """Give commands to the QEMU behind a monitor's socket and return its answers (QMP).
 
-    QEMU reads no command before it has answered the one before it, and no end of file either, so
-    they can be sent at once; socat waits for the last answer, which is when QEMU hangs up.
+    QEMU reads no command before it has answered the one before it, so they can be sent at once.
+    On the controlling host that needs no process.
     Raises LayerError if one is refused, or QEMU does not answer.
     """
     asked = [{"execute": name, "arguments": dict(given)} for name, given in (HELLO, *commands)]
-    lines = "".join(f"{json.dumps(line)}\n" for line in asked)
-    to_monitor = ["socat", "-t", "10", "-", f"UNIX-CONNECT:{monitor}"]
-    done = outer.run(to_monitor, stdin=lines.encode(), timeout_s=20)
+    lines = "".join(f"{json.dumps(line)}\n" for line in asked).encode()
+    if isinstance(outer, Host):
+        output, failure = _said_here(monitor, lines, len(asked))
+    else:
+        output, failure = _said_there(outer, monitor, lines)
     try:
-        said = [json.loads(line) for line in done.stdout.splitlines()]
+        said = [json.loads(line) for line in output.splitlines()]
     except json.JSONDecodeError:
         said = []
     answers = [line["return"] for line in said if "return" in line]
     if len(answers) < len(asked):
         refused = [str(line["error"]["desc"]) for line in said if "error" in line]
-        why = "; ".join(refused) or done.stderr.decode(errors="replace").strip()[-300:]
+        why = "; ".join(refused) or failure
         raise LayerError(f"QEMU did not take '{commands[0][0]}': {why or 'it did not answer'}")
     return answers[1:]
+
+
+def _said_here(monitor: str, lines: bytes, count: int) -> tuple[bytes, str]:
+    """Return what QEMU says, and why it says no more, without a process: the socket is here."""
+    try:
+        return qmp.converse(monitor, lines, count, TOLD_S), ""
+    except OSError as error:
+        return b"", error.strerror or f"no answer within {TOLD_S:g} s"
+
+
+def _said_there(outer: Machine, monitor: str, lines: bytes) -> tuple[bytes, str]:
+    """Return the same by socat, which waits for the last answer: only then does QEMU hang up."""
+    to_monitor = ["socat", "-t", "10", "-", f"UNIX-CONNECT:{monitor}"]
+    done = outer.run(to_monitor, stdin=lines, timeout_s=20)
+    return done.stdout, done.stderr.decode(errors="replace").strip()[-300:]
 
 
 def refuse_too_few_huge_pages(outer: Machine, memory_bytes: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.agent import AgentMachine
 from tare.agent.placement import MOUNTED_AT, can_connect
-from tare.engines import nat
+from tare.engines import nat, oci
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
@@ -88,7 +88,7 @@ class Layer(layer.Layer):
                 f"docker did not create {site.name} on {outer.name}: {error}"
             ) from error
         made = Instance(outer, site, daemon, agent)
-        made.network, made.front = self.network, front
+        made.network, made.front, made.runtime = self.network, front, self.runtime
         return made
 
     def _agent_folder(self, outer: Machine, site: layer.Site, daemon: Daemon) -> str:
@@ -132,6 +132,7 @@ class Instance(layer.Instance):
     """
 
     front = ""
+    runtime = "runc"
     _behind = ""
 
     def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon, agent: str = "") -> None:
@@ -167,19 +168,30 @@ class Instance(layer.Instance):
 
     def reboot(self, *, hard: bool = False) -> None:
         """See Instance.reboot."""
+        if self.is_paused:
+            self.resume()
         if hard:
             super().reboot(hard=True)
         else:
             self._docker("restart")
 
     def pause(self) -> None:
-        """See Instance.pause."""
-        self._docker("pause")
+        """See Instance.pause. The daemon, which takes its time, is asked only where it must be.
+
+        It does not know then: whatever it is to end is thawed first.
+        """
+        if self._freezer is None:
+            self._docker("pause")
+        else:
+            self._freezer.freeze()
         self.is_paused = True
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self._docker("unpause")
+        if self._freezer is None:
+            self._docker("unpause")
+        else:
+            self._freezer.thaw()
         self.is_paused = False
 
     def address(self) -> str | None:
@@ -200,6 +212,18 @@ class Instance(layer.Instance):
     def _group(self) -> str:
         # Asked once: it is wanted before every trial, and a client takes its time.
         return self.daemon.group(self.site.name)
+
+    @cached_property
+    def _freezer(self) -> cgroup.Group | None:
+        # It is the same after a reboot. Of a runtime that is not known here (Kata) the processes
+        # may not all be in the group.
+        if self.runtime not in oci.KNOWN:
+            return None
+        group = self.daemon.freezer(self.site.name)
+        if group is not None:  # a daemon waits 10 s for what is frozen to die, so that is thawed
+            undo = ["sh", "-c", cgroup.THAW, group.path]
+            self.site.scope.about_to_make("freeze", group.path, self.outer, undo)
+        return group
 
     def _docker(self, verb: str) -> None:
         self.daemon.do(verb, self.site.name, self.site.deadline_s)

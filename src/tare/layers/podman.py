@@ -11,6 +11,7 @@ from tare import layer
 from tare.engines import oci, tree
 from tare.engines.podman import Podman, own, ulimits, usable
 from tare.errors import CommandFailed, LayerError
+from tare.limits.cgroup import Group
 from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
@@ -110,13 +111,19 @@ class Instance(layer.Instance):
         self._podman("restart", *(["--time=0"] if hard else []))
 
     def pause(self) -> None:
-        """See Instance.pause."""
-        self._podman("pause")
+        """See Instance.pause. Podman is not asked where its container's freezer can be written."""
+        if self._freezer is None:
+            self._podman("pause")
+        else:
+            self._freezer.freeze()
         self.is_paused = True
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self._podman("unpause")
+        if self._freezer is None:
+            self._podman("unpause")
+        else:
+            self._freezer.thaw()
         self.is_paused = False
 
     def threads(self) -> layer.Threads:
@@ -127,6 +134,11 @@ class Instance(layer.Instance):
     def _group(self) -> str:
         # Asked once: it is wanted before every trial, and each call of Podman takes its time.
         return self.podman.group_of(self.site.name)
+
+    @cached_property
+    def _freezer(self) -> Group | None:
+        # It is the same after a reboot.
+        return self.podman.freezer_of(self.site.name)
 
     def _podman(self, verb: str, *options: str) -> None:
         self.podman.do(verb, *options, self.site.name, timeout_s=self.site.deadline_s)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tare.errors import CommandFailed, LayerError
 from tare.ledger import Scope
-from tare.machine import Machine, check, text
+from tare.limits import freezer
+from tare.machine import Host, Machine, check, text
 from tare.model import Limits
 
 # In v1 every controller is a tree of its own; a new cpuset has no CPUs until they are written, and
@@ -100,6 +101,14 @@ while IFS= read -r now < "$at/freezer.state" && [ "$now" != $state ]; do
 done
 """
 
+# A group that is gone is as good as thawed.
+THAW = r"""
+for file in /sys/fs/cgroup/freezer/"$0"/freezer.state /sys/fs/cgroup/"$0"/cgroup.freeze; do
+    [ "${file##*.}" = state ] && word=THAWED || word=0
+    [ ! -f "$file" ] || echo $word > "$file" || [ ! -f "$file" ] || exit 1
+done
+"""
+
 # What stays after a stop is waited for here; 20 s is far more than a kill takes.
 KILL = r"""
 path=$0
@@ -169,16 +178,22 @@ class Group:
 
     def freeze(self) -> None:
         """Take the CPU time of all processes in it and below away, or raise LayerError."""
-        self._do(FREEZE, "1")
+        self._switch(frozen=True)
 
     def thaw(self) -> None:
         """Undo freeze, or raise LayerError."""
-        self._do(FREEZE, "0")
+        self._switch(frozen=False)
 
     def kill(self) -> None:
         """Kill all processes in it and below, and wait until they are gone, or raise LayerError."""
         self.thaw()  # a frozen process does not die of a signal
         self._do(KILL)
+
+    def _switch(self, *, frozen: bool) -> None:
+        if isinstance(self.machine, Host):
+            freezer.switch(self.path, frozen=frozen)
+        else:
+            self._do(FREEZE, str(int(frozen)))
 
     def _do(self, script: str, *arguments: str) -> None:
         try:
@@ -200,12 +215,32 @@ def make(
     return Group(machine, path)
 
 
-def of_process(machine: Machine, pid: str) -> str:
-    """Find the group of a process, in the hierarchy that counts CPU time."""
+def of_process(machine: Machine, pid: str, controller: str = "cpuacct") -> str:
+    """Find the group of a process, in the hierarchy of a controller: by default that of CPU time.
+
+    That is the one hierarchy of v2 where v1 does not have the controller.
+    """
     lines = text(machine, ["cat", f"/proc/{pid}/cgroup"]).splitlines()
     found = {}
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            found[controller] = path
-    return found.get("cpuacct", found.get("", "/")).strip("/")
+        for name in controllers.split(","):
+            found[name] = path
+    return found.get(controller, found.get("", "/")).strip("/")
+
+
+def freezer_of(machine: Machine, ask: Sequence[str]) -> Group | None:
+    """Find the group that freezes a container, where that can be written without a process.
+
+    ``ask`` is the command that has an engine print the container's pid and id. None on other
+    machines than the controlling host, where the engine does not know the container, and where the
+    group does not bear the id: the engine may serve from a machine that has other processes.
+    """
+    if not isinstance(machine, Host):
+        return None
+    try:
+        pid, own_id = text(machine, ask).split()
+        path = of_process(machine, pid, "freezer")
+    except (CommandFailed, ValueError):
+        return None
+    return Group(machine, path) if own_id in path and freezer.is_there(path) else None

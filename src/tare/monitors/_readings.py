@@ -42,7 +42,8 @@ class Source:
 
     ``wraps`` has, by name, after which value a counter begins at 0 again. ``resets`` says that a
     write sets what it tells back to what it is now. ``made`` are devices that were made for some
-    stack, besides those whose names begin with ``OURS``.
+    stack, besides those whose names begin with ``OURS``. ``looks_further`` says that parsing it
+    reads other files too, and so has to be done at once.
     """
 
     path: Path
@@ -51,6 +52,7 @@ class Source:
     wraps: Mapping[str, float] = field(default_factory=dict)
     resets: bool = False
     made: Collection[str] = ()
+    looks_further: bool = False
 
 
 def host_cpu(content: bytes) -> Iterator[Figure]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 from tare.monitors import _readings as readings
@@ -16,16 +16,42 @@ from tare.monitors.noise import PRESSURES
 _MEMORY = ("memory_cached_bytes", *readings.FAULTS)
 
 
-def of_host(cpus: Collection[int], proc: Path, sys: Path) -> list[Source]:
+def of_host(cpus: Collection[int], proc: Path, sys: Path) -> Sequence[Source]:
     """List what a host may tell; ``cpus`` are those whose clock rate is wanted."""
-    disks = frozenset(name.encode() for name in hardware_disks(sys))
-    links = frozenset(path.parent.name.encode() for path in sys.glob("class/net/*/device"))
-    ends = bridged(sys)
-    return [
-        *of_machine(proc, disks, links.union(one.encode() for one in ends), made=ends),
-        *(_frequency(cpu, sys) for cpu in sorted(cpus)),
+    names = tuple(_listed(f"{sys}/class/net"))
+    ends = bridged(sys, names)
+    links = _hardware_links(sys, names)
+    disks = frozenset(hardware_disks(sys))
+    zones = tuple(_listed(f"{sys}/class/powercap"))
+    return _of_host(tuple(sorted(cpus)), proc, sys, disks, links, ends, zones)
+
+
+@lru_cache(maxsize=32)
+def _of_host(  # noqa: PLR0913 - what a host's sources are made of, to be known again
+    cpus: Sequence[int],
+    proc: Path,
+    sys: Path,
+    disks: frozenset[str],
+    links: frozenset[str],
+    ends: frozenset[str],
+    _zones: Sequence[str],
+) -> Sequence[Source]:
+    """List them, as long as the same devices are there."""
+    return (
+        *of_machine(proc, _encoded(disks), _encoded(links | ends), made=ends),
+        *(_frequency(cpu, sys) for cpu in cpus),
         *_energy(sys / "class/powercap"),
-    ]
+    )
+
+
+@lru_cache(maxsize=4)
+def _hardware_links(sys: Path, names: Sequence[str]) -> frozenset[str]:
+    """Find the network devices with hardware behind them, which they do not lose."""
+    return frozenset(name for name in names if (sys / "class/net" / name / "device").exists())
+
+
+def _encoded(names: Iterable[str]) -> frozenset[bytes]:
+    return frozenset(name.encode() for name in names)
 
 
 def of_machine(
@@ -68,10 +94,16 @@ def of_machine(
     ]
 
 
-def of_group(path: str, root: Path, sys: Path) -> list[Source]:
+def of_group(path: str, root: Path, sys: Path) -> Sequence[Source]:
     """List what a layer's control group may tell, v1 or v2, of all that is in it and below."""
-    numbers = frozenset(number.encode() for number in hardware_disks(sys).values())
-    if (root / "cgroup.controllers").exists():
+    is_v2 = (root / "cgroup.controllers").exists()
+    return _of_group(path, root, _encoded(hardware_disks(sys).values()), is_v2)
+
+
+@lru_cache(maxsize=256)
+def _of_group(path: str, root: Path, numbers: frozenset[bytes], is_v2: bool) -> Sequence[Source]:
+    """List them, as long as the same disks are there, by their numbers."""
+    if is_v2:
         group = root / path
         return [
             Source(group / "cpu.stat", LAYER_CPU, readings.group_cpu_v2),
@@ -106,28 +138,44 @@ def of_group(path: str, root: Path, sys: Path) -> list[Source]:
     ]
 
 
-def hardware_disks(sys: Path) -> dict[str, str]:
+def hardware_disks(sys: Path) -> Mapping[str, str]:
     """Find the disks with hardware, real or virtual, behind them: name to major:minor.
 
     Others only pass on what such a disk moves, and would count it twice.
     """
+    return _hardware_disks(sys, tuple(_listed(f"{sys}/block")))
+
+
+@lru_cache(maxsize=4)
+def _hardware_disks(sys: Path, names: Sequence[str]) -> Mapping[str, str]:
+    """Find them among these; what has hardware does not lose it while it is there."""
     found = {}
-    for device in sorted(sys.glob("block/*/device")):
-        number = ""
-        with contextlib.suppress(OSError):  # it goes at this moment
-            number = (device.parent / "dev").read_text().strip()
-        found[device.parent.name] = number
+    for name in names:
+        if (sys / "block" / name / "device").exists():
+            number = ""
+            with contextlib.suppress(OSError):  # it goes at this moment
+                number = (sys / "block" / name / "dev").read_text().strip()
+            found[name] = number
     return found
 
 
-def bridged(sys: Path) -> frozenset[str]:
+def bridged(sys: Path, names: Iterable[str] | None = None) -> frozenset[str]:
     """Find the devices on the bridges that Tare made: an engine gives them names of its own."""
     found = set()
-    for master in sys.glob("class/net/*/master"):
-        with contextlib.suppress(OSError):  # it goes at this moment
-            if os.fsencode(master.readlink().name).startswith(readings.OURS):
-                found.add(master.parent.name)
+    for name in _listed(f"{sys}/class/net") if names is None else names:
+        with contextlib.suppress(OSError):  # it has no master, or goes at this moment
+            master = os.readlink(f"{sys}/class/net/{name}/master")  # noqa: PTH115 - of many devices
+            if os.fsencode(master.rpartition("/")[2]).startswith(readings.OURS):
+                found.add(name)
     return frozenset(found)
+
+
+def _listed(folder: str) -> list[str]:
+    """List the names in a folder; none where there is no such folder."""
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - before every trial
+    except OSError:
+        return []
 
 
 def _level(path: Path, name: str, *, resets: bool = False) -> Source:

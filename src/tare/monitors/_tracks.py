@@ -15,7 +15,18 @@ class Tracks:
     def __init__(self, side: str, source: readings.Source) -> None:
         self._side, self._source = side, source
         self._tracks: dict[tuple[str, str], _Track] = {}
+        self._held: list[tuple[float, bytes]] = []
         self._reason = ""
+
+    def hold(self, now_s: float, content: bytes) -> None:
+        """Keep a reading, to be taken in when there is time for it: see ``settle``."""
+        self._held.append((now_s, content))
+
+    def settle(self) -> None:
+        """Take in what is held, in order."""
+        held, self._held = self._held, []
+        for now_s, content in held:
+            self.take(now_s, content)
 
     def take(self, now_s: float, content: bytes) -> None:
         """Take a reading in; one that is not understood ends these series, and nothing else."""
@@ -32,11 +43,18 @@ class Tracks:
             self.fail(f"{self._source.path}: not understood: {error}")
 
     def fail(self, reason: str) -> None:
-        """End these series, for the first reason there is."""
+        """End these series, for the first reason there is; what is held was read before it."""
+        self.settle()
         self._reason = self._reason or reason
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether these series have ended."""
+        return bool(self._reason)
 
     def series(self) -> Iterator[Series]:
         """Give what was read, and by name what was not."""
+        self.settle()
         ended = f"ended early: {self._reason}" if self._reason else ""
         for (name, device), track in self._tracks.items():
             # What Tare made for other stacks lies idle, and says nothing of this trial.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tare.monitors.files import content
 
 SECTOR_BYTES = 512
 """The unit of /proc/diskstats, whatever the disk's own is."""
@@ -27,7 +29,11 @@ class Moved:
     at_s: float = 0.0
 
 
-def read(proc: Path = Path("/proc"), blocks: Path = Path("/sys/block")) -> Moved | None:
+def read(
+    proc: Path = Path("/proc"),
+    blocks: Path = Path("/sys/block"),
+    read_file: Callable[[str], bytes] = content,
+) -> Moved | None:
     """Sum over all disks that have hardware, real or virtual, behind them; None if there is none.
 
     Partitions, mappings, RAID and loops only pass on what such a disk moves and would count twice.
@@ -37,11 +43,11 @@ def read(proc: Path = Path("/proc"), blocks: Path = Path("/sys/block")) -> Moved
     read_sectors = written = 0
     busy_ms = {}
     try:
-        lines = (proc / "diskstats").read_text().splitlines()
+        lines = read_file(f"{proc}/diskstats").decode(errors="replace").splitlines()
     except OSError:
         return None
     for fields in map(str.split, lines):
-        if (blocks / fields[2] / "device").exists():
+        if os.path.exists(f"{blocks}/{fields[2]}/device"):  # noqa: PTH110 - of many devices
             read_sectors += int(fields[5])
             written += int(fields[9])
             busy_ms[fields[2]] = int(fields[12])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare.monitors._readings import Figure, Source
+from tare.monitors.files import subtree
 
 TOTAL = "kernel/debug/kvm/exits"
 """Below /sys: the exits of all guests of the host; where it can be read, theirs can be too."""
@@ -20,7 +21,7 @@ TOTAL = "kernel/debug/kvm/exits"
 def is_told(sys: Path) -> bool:
     """Whether KVM tells the exits of guests here: a kernel that is locked down lets nobody read."""
     try:
-        os.close(os.open(sys / TOTAL, os.O_RDONLY))
+        os.close(os.open(f"{sys}/{TOTAL}", os.O_RDONLY))
     except OSError:
         return False
     return True
@@ -33,9 +34,10 @@ def of_guests(path: str, root: Path, sys: Path) -> list[Source]:
     total = sys / TOTAL
     group = root / path if (root / "cgroup.controllers").exists() else root / "cpuacct" / path
     # A trial makes no groups of its own, so that the tree is walked only once.
-    folders = [folder for folder, _, _ in os.walk(group)] or [str(group)]
+    folders = subtree(str(group)) or [str(group)]
     lists = [Path(folder) / "cgroup.procs" for folder in folders]
-    return [Source(total, ("guest_exits",), _Guests(total.parent, lists).exits)]
+    exits = _Guests(total.parent, lists).exits
+    return [Source(total, ("guest_exits",), exits, looks_further=True)]
 
 
 @dataclass(slots=True)

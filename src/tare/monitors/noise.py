@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from tare.model import HostCost
+from tare.monitors.files import KeptFiles
 
 STEAL_LIMIT = 0.05
 FOREIGN_LIMIT = 0.10
@@ -39,7 +40,11 @@ Throttling by a cgroup's quota (``HostCost``) is none of the host's noise: the p
 PRESSURES = ("cpu", "memory", "io")
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-_VMSTAT = {"pswpin": "swapped_pages", "pswpout": "swapped_pages", "pgmajfault": "major_faults"}
+_VMSTAT = {
+    b"\npswpin ": "swapped_pages",
+    b"\npswpout ": "swapped_pages",
+    b"\npgmajfault ": "major_faults",
+}
 _MPERF, _APERF = 0xE7, 0xE8
 
 
@@ -65,31 +70,37 @@ def read(
     proc: Path = Path("/proc"),
     devices: Path = Path("/sys/devices/system/cpu"),
     registers: Path = Path("/dev/cpu"),
+    files: KeptFiles | None = None,
 ) -> Reading:
-    """Read what this host tells of the CPUs that trials are pinned to, and of itself."""
-    stat = (proc / "stat").read_text()
+    """Read what this host tells of the CPUs that trials are pinned to, and of itself.
+
+    ``files`` are those that stay open for the next reading.
+    """
+    if files is None:
+        with contextlib.closing(KeptFiles()) as opened:
+            return read(cpus, proc, devices, registers, opened)
+    stat = files.content(f"{proc}/stat")
     busy_s, steal_s = _cpu_times(cpus, stat)
-    switches = stat.partition("\nctxt ")[2].split()[0]
+    switches = stat.partition(b"\nctxt ")[2].split(None, 1)[0]
     counts = {"swapped_pages": 0, "major_faults": 0, "context_switches": int(switches)}
-    for line in (proc / "vmstat").read_text().splitlines():
-        name, _, count = line.partition(" ")
-        if name in _VMSTAT:
-            counts[_VMSTAT[name]] += int(count)
+    paging = b"\n" + files.content(f"{proc}/vmstat")
+    for name, figure in _VMSTAT.items():
+        counts[figure] += int(paging.partition(name)[2].partition(b"\n")[0] or 0)
     heat = [
-        _number(devices / f"cpu{cpu}/thermal_throttle/{of}_throttle_count")
+        _number(files, f"{devices}/cpu{cpu}/thermal_throttle/{of}_throttle_count")
         for cpu in cpus
         for of in ("core", "package")
     ]
     if any(count is not None for count in heat):
         counts["heat_throttles"] = round(sum(count or 0.0 for count in heat))
-    rates = [_number(devices / f"cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in cpus]
+    rates = [_number(files, f"{devices}/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in cpus]
     known = [1000 * rate for rate in rates if rate is not None]
     return Reading(
         busy_s,
         steal_s,
         counts,
-        dict(_pressure(proc)),
-        float((proc / "loadavg").read_text().split()[0]),
+        dict(_pressure(files, proc)),
+        float(files.content(f"{proc}/loadavg").split(None, 1)[0]),
         _cycles(cpus, registers),
         mean(known) if known else None,
     )
@@ -97,14 +108,14 @@ def read(
 
 def cpu_times(cpus: Collection[int], proc: Path = Path("/proc")) -> tuple[float, float]:
     """Read the busy and the stolen seconds of some CPUs since boot."""
-    return _cpu_times(cpus, (proc / "stat").read_text())
+    return _cpu_times(cpus, (proc / "stat").read_bytes())
 
 
-def _cpu_times(cpus: Collection[int], stat: str) -> tuple[float, float]:
+def _cpu_times(cpus: Collection[int], stat: bytes) -> tuple[float, float]:
     busy = steal = 0
-    for line in stat.splitlines():
+    for line in stat.partition(b"\nintr ")[0].splitlines():
         name, *ticks = line.split()
-        if not name.startswith("cpu"):
+        if not name.startswith(b"cpu"):
             break
         if name[3:] and int(name[3:]) in cpus:
             user, nice, system, _idle, _iowait, irq, softirq, stolen = map(int, ticks[:8])
@@ -185,16 +196,16 @@ def _frequency_ratio(before: Reading, after: Reading) -> float | None:
     return run / base if base > 0 and run > 0 else None
 
 
-def _pressure(proc: Path) -> Iterator[tuple[str, float]]:
+def _pressure(files: KeptFiles, proc: Path) -> Iterator[tuple[str, float]]:
     """Read the totals of PSI; a kernel without it, or that has it switched off, has none."""
     for what in PRESSURES:
         try:
-            lines = (proc / "pressure" / what).read_text().splitlines()
+            lines = files.content(f"{proc}/pressure/{what}").decode().splitlines()
         except OSError:
             continue
         for line in lines:
-            kind, *fields = line.split()
-            yield f"{what}_{kind}", int(fields[-1].removeprefix("total=")) / 1e6
+            kind, *_, total = line.split()
+            yield f"{what}_{kind}", int(total.removeprefix("total=")) / 1e6
 
 
 def _cycles(cpus: Collection[int], registers: Path) -> tuple[int, int] | None:
@@ -202,7 +213,7 @@ def _cycles(cpus: Collection[int], registers: Path) -> tuple[int, int] | None:
     run = base = 0
     for cpu in cpus:
         try:
-            file = os.open(registers / f"{cpu}/msr", os.O_RDONLY)
+            file = os.open(f"{registers}/{cpu}/msr", os.O_RDONLY)
         except OSError:
             return None
         try:
@@ -215,7 +226,7 @@ def _cycles(cpus: Collection[int], registers: Path) -> tuple[int, int] | None:
     return run, base
 
 
-def _number(path: Path) -> float | None:
+def _number(files: KeptFiles, path: str) -> float | None:
     with contextlib.suppress(OSError, ValueError):
-        return float(path.read_text())
+        return float(files.content(path))
     return None

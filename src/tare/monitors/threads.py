@@ -14,17 +14,18 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Event, Thread
 
 from tare.layer import Threads
 from tare.model import HostCost
 from tare.monitors.delay import Track, closed_delay_s, foreign_delay_s, workers
+from tare.monitors.files import content, subtree
+from tare.monitors.instruments import Instruments, shared
 from tare.monitors.series import LAYER, Series
 
 ROOT = Path("/sys/fs/cgroup")
 LEAST_S, MOST_S = 0.005, 0.05
 """Bounds of the time between readings."""
-READING_SHARE = 0.005
+READING_SHARE = 0.004
 """The part of one core that reading may cost; what costs more is done less often."""
 LEAST_COVERAGE = 0.9
 """Where less of the CPU time was seen thread by thread, the delay is that of some threads only."""
@@ -41,7 +42,10 @@ class Sampler:
     a CPU, or why that is not known.
     """
 
-    def __init__(self, threads: Threads, root: Path = ROOT) -> None:
+    def __init__(
+        self, threads: Threads, root: Path = ROOT, instruments: Instruments | None = None
+    ) -> None:
+        self._pulse = (instruments or shared()).pulse
         self._comm = threads.comm.encode()
         is_v2 = (root / "cgroup.controllers").exists()
         tree = root if is_v2 else root / "cpuacct"
@@ -49,16 +53,15 @@ class Sampler:
         self._usage = "cpu.stat" if is_v2 else "cpuacct.usage"
         # A trial makes no groups of its own, so that the trees are walked only once.
         tasks = "cgroup.threads" if is_v2 else "tasks"
-        self._lists = [f"{folder}/{tasks}" for folder, _, _ in os.walk(self._group)]
+        self._lists = [f"{folder}/{tasks}" for folder in subtree(str(self._group))]
         limited = self._group if is_v2 else root / "cpu" / threads.cgroup
-        self._quotas = [Path(folder) / "cpu.stat" for folder, _, _ in os.walk(limited)]
+        self._quotas = [f"{folder}/cpu.stat" for folder in subtree(str(limited))]
         self._files: dict[str, int] = {}
         self._others: set[str] = set()
         self._tracks: dict[str, Track] = {}
         self._slices: dict[str, tuple[int, int]] = {}
         self._ended = 0
-        self._stop = Event()
-        self._thread = Thread(target=self._loop, daemon=True)
+        self._reading_s = 0.0
         self._working: list[Track] = []
         self.cost: HostCost | None = None
         self.busiest_s = 0.0
@@ -70,12 +73,11 @@ class Sampler:
         self._throttled_s = throttled_s(self._quotas)
         self._read(at_start=True)
         self._used = self._group_cpu_ns()
-        self._thread.start()
+        self._beat = self._pulse.begin(self._goes_on, LEAST_S)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._pulse.end(self._beat)
         self._read(at_start=False)
         # A group that is gone took its counter along: then what was seen is all that is known.
         ended = self._group_cpu_ns()
@@ -123,15 +125,14 @@ class Sampler:
             foreign_delay_s=lost_s,
         )
 
-    def _loop(self) -> None:
-        reading_s, wait_s = 0.0, LEAST_S
-        before_s = time.thread_time()
-        while not self._stop.wait(wait_s):
-            self._read(at_start=False)
-            now_s = time.thread_time()
-            # Half of the last one: the first, which opens files, is soon forgotten.
-            reading_s = (reading_s + now_s - before_s) / 2
-            before_s, wait_s = now_s, period_s(reading_s)
+    def _goes_on(self) -> float:
+        """Take a reading in the middle of the trial, and return how long to wait for the next."""
+        begin_s = time.thread_time()
+        self._read(at_start=False)
+        took_s = self._beat.waiting_s + time.thread_time() - begin_s
+        # Half of the last one: the first, which opens files, is soon forgotten.
+        self._reading_s = (self._reading_s + took_s) / 2
+        return period_s(self._reading_s)
 
     def _read(self, *, at_start: bool) -> None:
         listed = list(self._tids())
@@ -184,8 +185,7 @@ class Sampler:
     def _tids(self) -> Iterator[str]:
         for path in self._lists:
             try:
-                with open(path) as file:  # noqa: PTH123 - many times a second: Path costs more
-                    tids = file.read().split()
+                tids = content(path).decode().split()
             except OSError:  # the group is gone
                 continue
             yield from (tid for tid in tids if self._is_measured(tid))
@@ -196,7 +196,7 @@ class Sampler:
         if tid in self._others:
             return False
         try:
-            if Path(f"/proc/{tid}/comm").read_bytes().startswith(self._comm):
+            if content(f"/proc/{tid}/comm").startswith(self._comm):
                 return True
         except OSError:
             return False
@@ -205,12 +205,12 @@ class Sampler:
 
     def _group_cpu_ns(self) -> int | None:
         try:
-            content = (self._group / self._usage).read_text()
+            told = content(f"{self._group}/{self._usage}")
         except OSError:
             return None
         if self._usage == "cpu.stat":
-            return 1000 * int(content.split("usage_usec", 1)[1].split()[0])
-        return int(content)
+            return 1000 * int(told.split(b"usage_usec", 1)[1].split(None, 1)[0])
+        return int(told)
 
 
 def period_s(reading_s: float) -> float:
@@ -218,12 +218,12 @@ def period_s(reading_s: float) -> float:
     return min(max(reading_s / READING_SHARE, LEAST_S), MOST_S)
 
 
-def throttled_s(quotas: Sequence[Path]) -> float:
+def throttled_s(quotas: Sequence[str]) -> float:
     """Add up for how long quotas held groups back, from their cpu.stat, v1 (ns) or v2 (us)."""
     total_s = 0.0
     for path in quotas:
         with contextlib.suppress(OSError):  # a group that is gone, or a tree without the controller
-            fields = dict(line.split() for line in path.read_text().splitlines())
-            total_s += int(fields.get("throttled_time", 0)) / NS
-            total_s += int(fields.get("throttled_usec", 0)) / 1e6
+            fields = dict(line.split() for line in content(path).splitlines())
+            total_s += int(fields.get(b"throttled_time", 0)) / NS
+            total_s += int(fields.get(b"throttled_usec", 0)) / 1e6
     return total_s

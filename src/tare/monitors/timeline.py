@@ -1,38 +1,33 @@
 """What host, layer and machine did over the time of a trial, read a few times a second.
 
-One thread reads everything, and asks the machine inside (see ``inside``). Counters are kept as they
-are, with the monotonic time of each reading, so that nothing is lost between two of them; rates are
-made of them later. What cannot be read is said, and never a zero.
+One thread (``pulse``) reads everything, and asks the machine inside (see ``inside``). Counters are
+kept as they are, with the monotonic time of each reading, so that nothing is lost between two of
+them; rates are made of them later. What cannot be read is said, and never a zero.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import Event, Thread
 
 from tare.errors import ConfigError
 from tare.layer import Threads
 from tare.monitors import _readings as readings
 from tare.monitors._sources import of_group, of_host
 from tare.monitors._tracks import Tracks
+from tare.monitors.files import KeptFiles, content, subtree
 from tare.monitors.guests import of_guests
 from tare.monitors.inside import AnyReader, Listener
+from tare.monitors.instruments import Instruments, shared
 from tare.monitors.series import HOST, LAYER, Series, summary
 from tare.monitors.threads import ROOT
 
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
-
-_CHUNK = 2**16
-
-_SURELY_LAST = 2048
-"""A piece that leaves half of the kernel's buffer, a page, empty had room for one more line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +44,19 @@ class Timeline:
 
     The first reading is taken when the block begins and the last when it has ended, so that every
     trial has two, however short it is. ``cpus`` are those whose clock rate is read, ``reader`` that
-    of the machine inside, where this has a kernel of its own. ``cost_s`` is the CPU time that all
-    of it took on the host. Raises ConfigError for a rate that is not from 1 to 10.
+    of the machine inside, where this has a kernel of its own. ``instruments`` are those that the
+    next trial has too; without them files are closed at the end. ``cost_s`` is the CPU time that
+    all of it took on the host. Raises ConfigError for a rate that is not from 1 to 10.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is read, how often, from where and with what
         self,
         threads: Threads,
         cpus: Sequence[int],
         hertz: float = 1.0,
         places: Places | None = None,
         reader: AnyReader | None = None,
+        instruments: Instruments | None = None,
     ) -> None:
         if not SLOWEST_HZ <= hertz <= FASTEST_HZ:
             raise ConfigError(
@@ -67,12 +64,14 @@ class Timeline:
             )
         self._group, self._places = threads.cgroup, places or Places()
         self._cpus, self._period_s = cpus, 1 / hertz
+        self._own = KeptFiles()
+        self._host_files = instruments.files if instruments is not None else self._own
+        self._pulse = (instruments or shared()).pulse
         self._files: list[_File] = []
         self._others: list[Series] = []
         self._inside = Listener(reader) if reader is not None else None
         self._begin_s = 0.0
-        self._stop = Event()
-        self._thread = Thread(target=self._loop, name="timeline", daemon=True)
+        self._tick = 0
         self.cost_s = 0.0
 
     def __enter__(self) -> Timeline:
@@ -86,24 +85,22 @@ class Timeline:
                 *of_guests(self._group, at.groups, at.sys),
             ]
             self._files = [
-                *(_File(HOST, source) for source in host),
-                *(_File(LAYER, source) for source in group),
+                *(_File(HOST, source, self._host_files) for source in host),
+                *(_File(LAYER, source, self._own) for source in group),
             ]
             self._begin_s = time.monotonic()
             # Before the host, and at the end after it: what it costs is then no work of the trial.
             if self._inside is not None:
                 self._inside.first(self._begin_s)
             self._read()
-        self._thread.start()
+        self._beat = self._pulse.begin(self._goes_on, self._wait_s())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._pulse.end(self._beat)
         with self._counted():
             self._read()
-            for file in self._files:
-                file.close()
+            self._own.close()
             if self._inside is not None and kind is None:  # an interrupt waits for no machine
                 self._inside.last()
 
@@ -135,17 +132,20 @@ class Timeline:
             found |= self._inside.metrics
         return found
 
-    def _loop(self) -> None:
-        tick = 0
+    def _goes_on(self) -> float:
+        """Take a reading in the middle of the trial, and return how long to wait for the next."""
         with self._counted():
-            while True:
-                elapsed_s = time.monotonic() - self._begin_s
-                tick = next_tick(tick, elapsed_s, self._period_s)
-                if self._stop.wait(max(0.0, tick * self._period_s - elapsed_s)):
-                    return
-                self._read()
-                if self._inside is not None:
-                    self._inside.tick()
+            self._read()
+            for file in self._files:
+                file.settle()
+            if self._inside is not None:
+                self._inside.tick()
+        return self._wait_s()
+
+    def _wait_s(self) -> float:
+        elapsed_s = time.monotonic() - self._begin_s
+        self._tick = next_tick(self._tick, elapsed_s, self._period_s)
+        return max(0.0, self._tick * self._period_s - elapsed_s)
 
     def _read(self) -> None:
         for file in self._files:
@@ -163,9 +163,9 @@ class Timeline:
         is_v2 = (at.groups / "cgroup.controllers").exists()
         tree = (at.groups if is_v2 else at.groups / "cpuacct") / self._group
         sizes = []
-        for folder, _, _ in os.walk(tree):
+        for folder in subtree(str(tree)):
             with contextlib.suppress(OSError, ValueError):  # the group is gone
-                pids = (Path(folder) / "cgroup.procs").read_text().split()
+                pids = content(f"{folder}/cgroup.procs").decode().split()
                 sizes += [size for size in map(self._pss_of, pids) if size is not None]
         if not sizes:
             reason = "not available here: no process of the layer was left when the trial ended"
@@ -176,66 +176,37 @@ class Timeline:
     def _pss_of(self, pid: str) -> int | None:
         # It has ended meanwhile, or has no memory of its own (a thread of the kernel).
         with contextlib.suppress(OSError, ValueError):
-            return readings.pss_bytes((self._places.proc / pid / "smaps_rollup").read_bytes())
+            return readings.pss_bytes(content(f"{self._places.proc}/{pid}/smaps_rollup"))
         return None
 
 
 class _File(Tracks):
-    """A file that is kept open and read again and again, until it fails."""
+    """A file that is read again and again, until it fails.
 
-    def __init__(self, side: str, source: readings.Source) -> None:
+    A reading is only held, so that nothing else waits for it to be understood.
+    """
+
+    def __init__(self, side: str, source: readings.Source, files: KeptFiles) -> None:
         super().__init__(side, source)
-        self._file: int | None = None
-        try:
-            self._file = _open(source)
-        except OSError as error:
-            self.fail(f"{source.path}: {error.strerror}")
+        self._path, self._files = str(source.path), files
+        if source.resets:
+            # Older kernels take no write; the peak is then that of the group's life.
+            with contextlib.suppress(OSError):
+                files.reset(self._path)
 
     def read(self, begin_s: float) -> None:
-        """Take a reading in; one that fails ends these series, and nothing else."""
-        if self._file is None:
+        """Take a reading; one that fails ends these series, and nothing else."""
+        if self.has_failed:
             return
         now_s = time.monotonic() - begin_s
         try:
-            self.take(now_s, _content(self._file))
+            self.hold(now_s, self._files.content(self._path))
+            if self._source.looks_further:
+                self.settle()
         except OSError as error:  # a group that is gone, a feature that is switched off
-            self.fail(f"{self._source.path}: {error.strerror}")
-
-    def close(self) -> None:
-        """Close it, if it still is open."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def fail(self, reason: str) -> None:
-        """See Tracks.fail."""
-        super().fail(reason)
-        self.close()
+            self.fail(f"{self._path}: {error.strerror}")
 
 
 def next_tick(tick: int, elapsed_s: float, period_s: float) -> int:
     """Number the next reading: those that were missed are left out, and none is taken twice."""
     return max(tick, math.floor(elapsed_s / period_s)) + 1
-
-
-def _open(source: readings.Source) -> int:
-    if source.resets:
-        # Older kernels take no write; the peak is then that of the group's life.
-        with contextlib.suppress(OSError):
-            file = os.open(source.path, os.O_RDWR)
-            try:
-                os.write(file, b"0\n")
-            except OSError:
-                os.close(file)
-                raise
-            return file
-    return os.open(source.path, os.O_RDONLY)
-
-
-def _content(file: int) -> bytes:
-    """Read all of a file: the kernel gives a long one in pieces, by lines."""
-    content = piece = os.pread(file, _CHUNK, 0)
-    while len(piece) > _SURELY_LAST:
-        piece = os.pread(file, _CHUNK, len(content))
-        content += piece
-    return content

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from tare.home import home
 from tare.machine import Completed
 from tare.model import HostCost
 from tare.monitors import disk, noise
 from tare.monitors.inside import AnyReader
+from tare.monitors.instruments import Instruments, shared
 from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Timeline
@@ -26,7 +29,7 @@ class Watching:
     ``closely`` asks for counters that slow down what they count: not where time is compared.
     ``foreign_counts`` says that CPU time that other work took makes a trial suspect, as it does
     where wall time decides. ``reader`` is that of the machine inside, where this has a kernel of
-    its own.
+    its own. ``instruments`` are what is kept from trial to trial: those of this process.
     """
 
     cpus: Sequence[int]
@@ -34,6 +37,7 @@ class Watching:
     closely: bool = False
     foreign_counts: bool = True
     reader: AnyReader | None = None
+    instruments: Instruments = field(default_factory=shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +61,20 @@ class Watch:
     ) -> None:
         threads = stack.threads()
         self._workload, self._outside, self._how = workload, outside, how
-        self._sampler = Sampler(threads) if threads is not None else None
-        self._apart = Sampler(outside.threads()) if outside is not None else None
+        kept = how.instruments
+        self._sampler = Sampler(threads, instruments=kept) if threads is not None else None
+        self._apart = None
+        if outside is not None:
+            self._apart = Sampler(outside.threads(), instruments=kept)
         self._counters = Counters(threads.cgroup) if threads is not None and how.closely else None
         self.timeline: Timeline | None = None
         if threads is not None:
-            self.timeline = Timeline(threads, how.cpus, how.hertz, reader=how.reader)
+            self.timeline = Timeline(
+                threads, how.cpus, how.hertz, reader=how.reader, instruments=kept
+            )
         # What is not measured on this host moves other disks than this host's.
         moves = threads is not None and workload.disk_bytes() > 0
-        self._has_disk = moves and disk.is_counted(home())
+        self._has_disk = moves and _is_counted(home())
         self._open = ExitStack()
 
     def __enter__(self) -> Watch:
@@ -74,8 +83,8 @@ class Watch:
             if one is not None:
                 self._open.enter_context(one)
         if self.timeline is not None:
-            self._disk_before = disk.read() if self._has_disk else None
-            self._before = noise.read(self._how.cpus)
+            self._disk_before = self._disks()
+            self._before = self._noise()
             self._open.callback(self._read_after)
         for sampler in (self._sampler, self._apart):
             if sampler is not None:
@@ -106,8 +115,20 @@ class Watch:
         return Seen(cost, said, complaints)
 
     def _read_after(self) -> None:
-        self._after = noise.read(self._how.cpus)
-        self._disk_after = disk.read() if self._has_disk else None
+        self._after = self._noise()
+        self._disk_after = self._disks()
+
+    def _noise(self) -> noise.Reading:
+        return noise.read(self._how.cpus, files=self._how.instruments.files)
+
+    def _disks(self) -> disk.Moved | None:
+        return disk.read(read_file=self._how.instruments.files.content) if self._has_disk else None
+
+
+@cache
+def _is_counted(path: Path) -> bool:
+    """Return whether the disks of a path are counted; it stays on them as long as Tare runs."""
+    return disk.is_counted(path)
 
 
 def add_counts(timeline: Timeline, sampler: Sampler, counters: Counters | None) -> None:

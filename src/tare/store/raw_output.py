@@ -47,19 +47,22 @@ class RawOutput:
     def add(self, trial: Trial, completed: Completed) -> None:
         """Keep what the command of a trial was and printed, or raise OSError."""
         name = raw_name(trial)
-        folder = self._folder / name
-        folder.mkdir(exist_ok=True)
+        folder = f"{self._folder}/{name}"
+        files = {"stdout": completed.stdout}
+        if completed.stderr:
+            files["stderr"] = completed.stderr
         command = {
             "argv": completed.argv,
             "status": completed.returncode,
             "timed_out": completed.timed_out,
             "duration_s": completed.duration_s,
         }
-        (folder / "command.json").write_text(json.dumps(command))
-        (folder / "stdout").write_bytes(completed.stdout)
-        if completed.stderr:
-            (folder / "stderr").write_bytes(completed.stderr)
-        about = {"name": name, "files": _names(folder), "argv": completed.argv}
+        files["command.json"] = json.dumps(command).encode()
+        is_new = _make(folder)
+        for file, content in files.items():
+            durable.write(f"{folder}/{file}", content)
+        names = sorted(files) if is_new else _names(folder)
+        about = {"name": name, "files": names, "argv": completed.argv}
         # Not synced: whose line a lost power takes away is found by looking into its folder.
         self._index.write(f"{json.dumps(about)}\n".encode())
 
@@ -141,7 +144,16 @@ def _typed(argv: tuple[str, ...]) -> str:
     return shlex.join(argv)
 
 
-def _names(folder: Path) -> list[str]:
+def _make(folder: str) -> bool:
+    """Make a folder; False where it is there, as that of a trial that is run anew."""
+    try:
+        os.mkdir(folder)  # noqa: PTH102 - after every trial: Path costs more
+    except FileExistsError:
+        return False
+    return True
+
+
+def _names(folder: Path | str) -> list[str]:
     """List what is in a folder that may be gone, as far as a link can name it."""
     try:
         found = os.listdir(folder)  # noqa: PTH208 - a hundred thousand of these

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from tare import durable
@@ -15,6 +15,7 @@ from tare.store.raw_output import RawOutput
 
 # 1: the first
 FORMAT = 1
+TRIAL_FIELDS = tuple(field.name for field in fields(Trial))
 
 
 class Writer:
@@ -46,7 +47,9 @@ class Writer:
 
     def trial(self, trial: Trial, completed: Completed | None) -> None:
         """Append a trial and its raw output, or raise ResultsError and leave the file as it was."""
-        line = json.dumps({"format": FORMAT, **asdict(trial)}, separators=(",", ":")) + "\n"
+        # asdict on the whole of it would copy all that is in it first.
+        content = {"format": FORMAT, **{name: getattr(trial, name) for name in TRIAL_FIELDS}}
+        line = json.dumps(content, separators=(",", ":"), default=asdict) + "\n"
         try:
             if completed is not None:
                 self._raw.add(trial, completed)

@@ -1,0 +1,97 @@
+"""One thread that calls whatever is due, for all monitors: none is started for a trial."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock, Thread
+
+Call = Callable[[], float]
+"""Does something that is due, and returns after how many seconds it is due again."""
+
+
+@dataclass(eq=False, slots=True)
+class Beat:
+    """Something that is called again and again; ``waiting_s`` is the CPU time of the last wait."""
+
+    call: Call
+    due_s: float
+    waiting_s: float = 0.0
+    error: Exception | None = None
+    is_called: Lock = field(default_factory=Lock)
+    """Held while it is called."""
+
+
+class Pulse:
+    """Calls beats when they are due, one after the other, on a thread that the first one starts.
+
+    It runs on the CPUs of whoever began the last one: a session steps aside from those it measures.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._beats: list[Beat] = []
+        # Free for a moment to wake the thread up: an event or a condition takes longer to wait for.
+        self._alarm = Lock()
+        self._alarm.acquire()
+        self._sleeps_until_s = -math.inf
+        self._thread: Thread | None = None
+        self._cpus: set[int] = set()
+
+    def begin(self, call: Call, after_s: float) -> Beat:
+        """Have something called after some seconds, until ``end``."""
+        beat = Beat(call, time.monotonic() + after_s)
+        with self._lock:
+            self._beats.append(beat)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="pulse", daemon=True)
+                self._thread.start()
+            elif beat.due_s < self._sleeps_until_s and self._alarm.locked():
+                self._alarm.release()
+            self._follow(self._thread)
+        return beat
+
+    def end(self, beat: Beat) -> None:
+        """Return once it is not called any more; what it raised is raised here."""
+        with self._lock:
+            self._beats.remove(beat)
+        with beat.is_called:
+            pass
+        if beat.error is not None:
+            raise beat.error
+
+    def _follow(self, thread: Thread) -> None:
+        cpus = os.sched_getaffinity(0)
+        if cpus != self._cpus and thread.native_id is not None:
+            os.sched_setaffinity(thread.native_id, cpus)
+            self._cpus = cpus
+
+    def _run(self) -> None:
+        while True:
+            begin_s = time.thread_time()
+            beat = self._next()
+            beat.waiting_s = time.thread_time() - begin_s
+            wait_s = math.inf
+            try:
+                wait_s = beat.call()
+            except Exception as error:  # noqa: BLE001 - it is of whoever began the beat
+                beat.error = error
+            beat.due_s = time.monotonic() + wait_s
+            beat.is_called.release()
+
+    def _next(self) -> Beat:
+        """Wait for the next beat that is due, and return it as one that is called."""
+        while True:
+            with self._lock:
+                beat = min(self._beats, key=lambda one: one.due_s, default=None)
+                due_s = beat.due_s if beat is not None else math.inf
+                left_s = due_s - time.monotonic()
+                if beat is not None and left_s <= 0:
+                    beat.is_called.acquire()
+                    self._sleeps_until_s = -math.inf
+                    return beat
+                self._sleeps_until_s = due_s
+            self._alarm.acquire(timeout=left_s if left_s < math.inf else -1)
