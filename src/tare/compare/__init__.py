@@ -29,10 +29,12 @@ and a verdict), ``control`` (what the A/A control, the other variants and the fa
 add), ``attribution`` (stacks beside their layers), ``conditions`` (in what a platform was unlike
 the baseline), ``causes`` and ``plausibility`` (what is better than it can be, and why), ``summary``
 (a cell on its own), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older
-studies, beside it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and
+studies, beside it), ``between`` (two result sets), ``advice`` (platforms for a mix of work),
+``allocation`` (what each comparison of a running study still needs) and
 ``explanation`` (which ``counters`` moved with a degradation).
 """
 
+from tare.compare.allocation import Standing, standings
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import FAMILYWISE
@@ -48,9 +50,11 @@ __all__ = [
     "Comparisons",
     "Explanation",
     "OtherTests",
+    "Standing",
     "Summary",
     "compare",
     "decided",
     "explanations",
     "other_tests",
+    "standings",
 ]

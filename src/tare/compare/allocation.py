@@ -1,0 +1,136 @@
+"""What each comparison of a running study still needs, so that its budget goes to what is open.
+
+METHOD.md 2.4b: a comparison that is decided *rests*, and the time goes to the others. It goes on
+for a few pairs after an early verdict, because the size is known only within a factor then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.compare.comparison import Comparison, is_done, measured
+from tare.compare.control import with_holm
+from tare.compare.pairing import History, baselines, group, histories, pair
+from tare.model import Cell, Evidence, Plan, Trial
+from tare.stats.description import middle, spread
+from tare.stats.hierarchy import tamed
+from tare.stats.schedule import FIRST_LOOK, level
+from tare.stats.sequential import Stop, Verdict
+from tare.stats.signed_rank import Array
+
+RESTS_FROM = 5
+"""Pairs from which a decided comparison rests if its interval is narrow."""
+RESTS_AT = FIRST_LOOK
+"""Pairs at which a decided comparison rests, however wide its interval."""
+NARROW = math.log(1.5)
+"""Half-width of an interval, on the log scale, that is good enough for what is decided."""
+
+SMALLEST_SPREAD = 1e-4
+SMALLEST_EFFECT = 0.005
+"""Log ratios below which a spread or an effect is luck of few pairs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of a comparison by the variant that decides, and whether it needs trials.
+
+    ``decided`` is that a stop reason but the maximum holds; what cannot be measured is never
+    decided. ``rests`` is that no more trials are wanted of it unless all others rest too; what
+    cannot be measured rests. ``needed`` is the predicted number of pairs, in all, of a decision,
+    at least 8. ``half_width`` is that of the interval of the last look on the log scale: None
+    without one, infinite if an end is. ``cost`` is a ratio, above 1 is worse.
+    """
+
+    pairs: int
+    decided: bool
+    rests: bool
+    needed: float
+    half_width: float | None
+    verdict: Verdict
+    cost: float | None
+
+
+def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
+    """Return how each compared cell stands, by its id, in the order of the plan.
+
+    Baselines are left out, and so are A/A controls that stand beside other comparisons.
+    """
+    found = histories(plan, trials)
+    rows = with_holm([measured(row, found, plan.repetition) for row in _rows(plan)])
+    compared = {group(row.cell) for row in rows if not row.cell.control}
+    return {
+        row.cell.id: _standing(row, found, plan)
+        for row in rows
+        if not row.cell.control or group(row.cell) not in compared
+    }
+
+
+def needed_pairs(log_ratios: Array, margin: float) -> float:
+    """Predict how many pairs a decision takes; ``margin`` is a log ratio.
+
+    A cost beyond the margin has to be told from 0, one inside from the margin, whichever is farther
+    away (METHOD.md 2.4 and 2.4b).
+    """
+    if len(log_ratios) < 2:
+        return float(FIRST_LOOK)
+    values = tamed(log_ratios)
+    noise = max(spread(values), float(values.std(ddof=1)) / 2, SMALLEST_SPREAD)
+    size = abs(middle(values))
+    effect = max(size, margin - size, SMALLEST_EFFECT)
+    return max(float(FIRST_LOOK), 12 * (noise / effect) ** 2)
+
+
+def _rows(plan: Plan) -> Iterator[Comparison]:
+    """List the comparisons that the plan decides by, and those of the controls."""
+    references = baselines(plan)
+    for cell in plan.cells:
+        baseline = references.get(group(cell))
+        if cell is not baseline:
+            yield Comparison(
+                cell=cell,
+                baseline=baseline,
+                metric=plan.metrics[cell.workload][0],
+                primary=True,
+                level=level(plan.repetition.max_blocks),
+                variant=plan.repetition.variant,
+            )
+
+
+def _standing(row: Comparison, found: Mapping[str, History], plan: Plan) -> Standing:
+    half_width = _half_width(row)
+    is_weak = plan.repetition.evidence is Evidence.ESTABLISHED and row.evidence is Evidence.LIKELY
+    decided = row.stop in (Stop.EXCLUDES_ONE, Stop.INSIDE_MARGIN, Stop.PRECISE) and not is_weak
+    is_narrow = half_width is not None and half_width <= NARROW
+    if decided:
+        rests = row.pairs >= RESTS_AT or (row.pairs >= RESTS_FROM and is_narrow)
+    else:
+        rests = not is_weak and is_done(row.cell, row.baseline, found, plan)
+    return Standing(
+        pairs=row.pairs,
+        decided=decided,
+        rests=rests,
+        needed=needed_pairs(_log_ratios(row, found), math.log1p(plan.repetition.margin)),
+        half_width=half_width,
+        verdict=row.verdict,
+        cost=row.cost,
+    )
+
+
+def _log_ratios(row: Comparison, found: Mapping[str, History]) -> Array:
+    if row.baseline is None:
+        return np.empty(0)
+    cell: Cell = row.cell
+    theirs = found[row.baseline.id].beside(cell.id)
+    return pair(found[cell.id], theirs, row.metric, row.variant).log_ratios
+
+
+def _half_width(row: Comparison) -> float | None:
+    if row.low is None or row.high is None:
+        return None
+    if row.low <= 0 or math.isinf(row.high):
+        return math.inf
+    return math.log(row.high / row.low) / 2
