@@ -11,7 +11,7 @@ from tare.compare.comparison import measured
 from tare.compare.control import beside_controls, with_holm
 from tare.compare.pairing import baselines, group, histories
 from tare.model import Kind, Plan, Slot, Trial
-from tare.stats.schedule import level, looks
+from tare.stats.schedule import FIRST_LOOK, level, looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Course:
 
     ``rows`` are those of ``tare.compare.compare`` that are primary, without what only the report
     looks for: causes, drift, warm-up. ``looks`` are by the cell's id. ``next`` is the slot that the
-    plan has after the last trial, None at its end.
+    plan has after the last trial, None at its end and where the runner chooses among workloads.
     """
 
     rows: tuple[Comparison, ...]
@@ -77,6 +77,8 @@ class Narrowing:
         place = self._places.get((last.block, last.slot), 0)
         if last.kind is Kind.WARMUP:
             return self._plan.slots[place] if place < len(self._plan.slots) else None
+        if last.block >= max(FIRST_LOOK, self._plan.repetition.min_blocks):
+            return None  # which workload has a block now is the runner's choice
         left_out = {block: self._left_out(trials, block) for block in (last.block, last.block + 1)}
         following = (
             slot

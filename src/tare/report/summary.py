@@ -1,4 +1,4 @@
-"""The three sentences at the head of the page: what costs most, what was decided, what to trust.
+"""The three sentences at the head of the page: the finding, what was decided, what to trust.
 
 The sentences of ``words.summary``, one a platform, stand below them as the numbers they rest on.
 """
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tare.compare import Comparison
 from tare.model import Evidence
 from tare.report import numbers, words
+from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.stats.sequential import Verdict
@@ -25,7 +26,11 @@ def three_sentences(found: Findings) -> list[str]:
     rows = [row for row in found.headline if not row.cell.control]
     if not rows:
         return words.summary(found)
-    return [_extremes(rows, found), _counts(rows, found), words.control_text(found)]
+    if any(row.cell.injected is not None for row in rows):
+        first = _extremes(rows, found)  # the work differs, and what it costs is known
+    else:
+        first = finding(found)
+    return [first, _counts(rows, found), words.control_text(found)]
 
 
 def _extremes(rows: Sequence[Comparison], found: Findings) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from tare import detection
 from tare.errors import CommandFailed, LayerError, TareError
 from tare.limits import readback
-from tare.model import Cell, Params, Status
+from tare.model import Cell, Params, Repetition, Status
 from tare.monitors.inside import reader_of
 from tare.runner import conditions, cores
 from tare.runner.fleet import (
@@ -81,17 +81,18 @@ class Pool:
             for fleet in fleets
         ]
 
-    def open_all(self, wanted: Mapping[Key, Platform], instances: int) -> None:
+    def open_all(self, wanted: Mapping[Key, Platform], repetition: Repetition) -> None:
         """Open every instance of every platform, some at a time; failures close their fleet."""
         for number, (which, platform) in enumerate(wanted.items()):
             self.fleets[which] = Fleet(platform, which[2], f"p{number}", cores=which[3])
             self._probe(self.fleets[which])
         self._build()
+        names = {platform.name for platform in wanted.values()}
         jobs = [
             (fleet, index)
-            for index in range(instances)
+            for index in range(max(map(repetition.instances_of, names), default=0))
             for fleet in self.fleets.values()
-            if fleet.status is Status.OK
+            if fleet.status is Status.OK and index < repetition.instances_of(fleet.platform.name)
         ]
         # The slowest first, so that none of them is waited for alone at the end.
         jobs.sort(key=lambda job: _slowness(job[0].platform), reverse=True)
