@@ -250,8 +250,7 @@ repetition: {max_blocks: 12}
 
 def test_instances_of_a_platform_are_in_the_plan_and_in_no_cell():
     plan = plan_of(read_study(STUDY, "few.yaml"), 1)
-    bare = make_plan(read_study(STUDY.replace("instances: 3, ", "").replace(
-        ", instances: 3", ""), "few.yaml"), 1)  # fmt: skip
+    bare = plan_of(read_study(STUDY.replace("instances: 3", "name: host/docker"), "few.yaml"), 1)
     rule = plan.repetition
     assert [rule.instances_of(name) for name in ("host", "host/docker")] == [5, 3]
     assert rule.instances_of("host", "host/docker") == 3

@@ -23,7 +23,7 @@ def speed_text(cost: float) -> str:
 
 
 def _factor(times: float) -> str:
-    return plain(times, 2) if times < 10 else f"{times:,.0f}"
+    return f"{times:.2g}" if times < 10 else f"{times:,.0f}"
 
 
 def standing_text(standing: Standing, margin: float) -> str:
