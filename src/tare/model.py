@@ -224,7 +224,8 @@ class Repetition:
     """When to stop repeating (METHOD.md 2.4).
 
     ``margin`` and ``precision`` are ratios minus one: 0.02 is 2 %. Looks are taken at
-    ``tare.stats.looks`` up to ``max_blocks``; ``budget_s`` ends the measuring, None is no budget.
+    ``tare.stats.schedule.all_looks`` up to ``max_blocks`` and decide nothing before ``min_blocks``;
+    ``budget_s`` ends the measuring, None is no budget.
     ``shared_devices`` allows a duet of workloads that use one device, such as the disk.
     ``variant`` of the primary metric is what verdicts, stopping and Holm's family rest on.
     A comparison goes on until its verdict has the ``evidence`` that is asked for.
@@ -236,7 +237,7 @@ class Repetition:
     where trials still became faster after it.
     """
 
-    min_blocks: int = 8
+    min_blocks: int = 3
     max_blocks: int = 100
     margin: float = 0.02
     precision: float | None = None

@@ -7,18 +7,17 @@ for a few pairs after an early verdict, because the size is known only within a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from tare.compare.comparison import Comparison, is_done, measured
+from tare.compare.comparison import Comparison, is_done, log_ratios, measured
 from tare.compare.control import with_holm
-from tare.compare.pairing import History, baselines, group, histories, pair
-from tare.model import Cell, Evidence, Plan, Trial
+from tare.compare.pairing import History, group, histories
+from tare.compare.rows import references
+from tare.model import Evidence, Plan, Trial
 from tare.stats.description import middle, spread
 from tare.stats.hierarchy import tamed
-from tare.stats.schedule import FIRST_LOOK, level
+from tare.stats.schedule import FIRST_LOOK
 from tare.stats.sequential import Stop, Verdict
 from tare.stats.signed_rank import Array
 
@@ -60,7 +59,9 @@ def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
     Baselines are left out, and so are A/A controls that stand beside other comparisons.
     """
     found = histories(plan, trials)
-    rows = with_holm([measured(row, found, plan.repetition) for row in _rows(plan)])
+    rows = with_holm(
+        [measured(row, found, plan.repetition) for row in references(plan).primaries()]
+    )
     compared = {group(row.cell) for row in rows if not row.cell.control}
     return {
         row.cell.id: _standing(row, found, plan)
@@ -69,35 +70,25 @@ def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
     }
 
 
-def needed_pairs(log_ratios: Array, margin: float) -> float:
+def resting(plan: Plan, trials: Iterable[Trial]) -> set[str]:
+    """List the ids of the cells that rest; baseline and control do where nothing else is open."""
+    found = standings(plan, trials)
+    return references(plan).whole({cell for cell, one in found.items() if one.rests})
+
+
+def needed_pairs(values: Array, margin: float) -> float:
     """Predict how many pairs a decision takes; ``margin`` is a log ratio.
 
     A cost beyond the margin has to be told from 0, one inside from the margin, whichever is farther
     away (METHOD.md 2.4 and 2.4b).
     """
-    if len(log_ratios) < 2:
+    if len(values) < 2:
         return float(FIRST_LOOK)
-    values = tamed(log_ratios)
+    values = tamed(values)
     noise = max(spread(values), float(values.std(ddof=1)) / 2, SMALLEST_SPREAD)
     size = abs(middle(values))
     effect = max(size, margin - size, SMALLEST_EFFECT)
     return max(float(FIRST_LOOK), 12 * (noise / effect) ** 2)
-
-
-def _rows(plan: Plan) -> Iterator[Comparison]:
-    """List the comparisons that the plan decides by, and those of the controls."""
-    references = baselines(plan)
-    for cell in plan.cells:
-        baseline = references.get(group(cell))
-        if cell is not baseline:
-            yield Comparison(
-                cell=cell,
-                baseline=baseline,
-                metric=plan.metrics[cell.workload][0],
-                primary=True,
-                level=level(plan.repetition.max_blocks),
-                variant=plan.repetition.variant,
-            )
 
 
 def _standing(row: Comparison, found: Mapping[str, History], plan: Plan) -> Standing:
@@ -108,24 +99,16 @@ def _standing(row: Comparison, found: Mapping[str, History], plan: Plan) -> Stan
     if decided:
         rests = row.pairs >= RESTS_AT or (row.pairs >= RESTS_FROM and is_narrow)
     else:
-        rests = not is_weak and is_done(row.cell, row.baseline, found, plan)
+        rests = not is_weak and is_done(row, found, plan.repetition)
     return Standing(
         pairs=row.pairs,
         decided=decided,
         rests=rests,
-        needed=needed_pairs(_log_ratios(row, found), math.log1p(plan.repetition.margin)),
+        needed=needed_pairs(log_ratios(row, found), math.log1p(plan.repetition.margin)),
         half_width=half_width,
         verdict=row.verdict,
         cost=row.cost,
     )
-
-
-def _log_ratios(row: Comparison, found: Mapping[str, History]) -> Array:
-    if row.baseline is None:
-        return np.empty(0)
-    cell: Cell = row.cell
-    theirs = found[row.baseline.id].beside(cell.id)
-    return pair(found[cell.id], theirs, row.metric, row.variant).log_ratios
 
 
 def _half_width(row: Comparison) -> float | None:

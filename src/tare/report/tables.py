@@ -153,6 +153,8 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "pairs_left_out": row.left_out,
         "look": row.look,
         "decided_at": row.decided_at,
+        "decided_by": row.decided_by.value if row.decided_by else None,
+        "interval_by": row.interval_by.value if row.interval_by else None,
         "evidence": row.evidence.value if row.evidence else None,
         "cost": row.cost,
         "low": row.low,

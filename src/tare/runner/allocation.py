@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from tare.compare.allocation import Standing
 from tare.compare.pairing import Group, baselines, group
 from tare.model import Cell, Design, Plan, Trial
-from tare.stats.schedule import FIRST_LOOK, looks
+from tare.stats.schedule import EARLY_LOOKS, FIRST_LOOK, all_looks
 
-EARLY = range(3, FIRST_LOOK)
-"""Numbers of pairs before the schedule of ranks at which an obvious difference can be decided."""
 SUPPORT = 2
 """Trials that a block of a workload has beside those of what is compared: baseline and control."""
 
@@ -51,7 +49,7 @@ class Allocation:
             self.next_block[which] = max(self.next_block[which], trial.block)
         self.end = 1 + max((slot.block for slot in plan.slots), default=-1)
         self.together = max(FIRST_LOOK, plan.repetition.min_blocks)
-        self._schedule = looks(plan.repetition.max_blocks)
+        self._schedule = all_looks(plan.repetition.max_blocks)
         self._since: Counter[str] = Counter()
         self._ran: Counter[str] = Counter()
         """In how many rounds a cell was, since it was looked at last and in this session."""
@@ -94,9 +92,9 @@ class Allocation:
     def is_look_due(self, known: Mapping[str, Standing]) -> bool:
         """Whether any comparison has come to a look since it was looked at last."""
         return any(
-            count in EARLY or count in self._schedule
+            one.pairs + self._since[cell] in self._schedule
             for cell, one in known.items()
-            if self._since[cell] and (count := one.pairs + self._since[cell])
+            if self._since[cell]
         )
 
     def looked(self) -> None:
@@ -137,7 +135,7 @@ class Allocation:
 
     def _rests(self, cell: str, one: Standing) -> bool:
         """Whether no more trials are wanted; what an earlier session had no pair of is tried."""
-        least = max(self.plan.repetition.min_blocks, EARLY.start)
+        least = max(self.plan.repetition.min_blocks, EARLY_LOOKS[0])
         return one.rests and (one.pairs > 0 or self._ran[cell] >= least)
 
     def _remaining(self, cells: Sequence[str], known: Mapping[str, Standing]) -> float:

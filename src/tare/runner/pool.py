@@ -213,11 +213,20 @@ class Pool:
 
         Not that of one that was replaced meanwhile, nor that of the control.
         """
-        for (_, is_control, *_), fleet in self.fleets.items():
-            for member in () if is_control else fleet.members:
-                if fleet.conditions is not None and fleet.conditions.label == member.label:
-                    with suppress(TareError), running(member) as stack:
-                        conditions.watch_clock(fleet.conditions, stack)
+        asked = [
+            (fleet.conditions, member)
+            for (_, is_control, *_), fleet in self.fleets.items()
+            for member in (() if is_control else fleet.members)
+            if fleet.conditions is not None and fleet.conditions.label == member.label
+        ]
+
+        def watch(one: tuple[conditions.Conditions, Member]) -> None:
+            known, member = one
+            with suppress(TareError), running(member) as stack:
+                conditions.watch_clock(known, stack)
+
+        with ThreadPoolExecutor(max_workers=len(self.session.everything)) as workers:
+            list(workers.map(watch, asked))  # each mostly waits for seconds to pass
 
     def _detect(self, fleet: Fleet, member: Member) -> None:
         """See in a platform's first instance whether its stack is the one that was declared."""

@@ -13,6 +13,8 @@ from tare.study.declaration import Study
 
 # Around one command: entering the stack, reading the host's counters, writing the trial.
 _AROUND_TRIAL_S = 0.15
+# No cell rests with fewer blocks, however soon it is decided (tare.compare.allocation).
+_RESTS_FROM = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,8 @@ class Estimate:
     In a duet a pair takes as long as one of its two trials, and every platform has its instances
     twice, once on each set of CPUs.
 
-    ``min`` is every cell decided at the first look, ``max`` none before the last block. Trials
+    ``min`` is every cell decided early, which goes on to five blocks for its size (METHOD.md 2.4b),
+    ``max`` none decided before the last block. Trials
     count warm-ups; ``max`` trials do not regard the budget, seconds do. ``starts`` and
     ``disk_bytes`` are by platform, the control's with the baseline's.
     """
@@ -98,11 +101,12 @@ def estimate(plan: Plan, study: Study) -> Estimate:
         warmup_s = repetition.warmups * sum(warmups_s)
         return start_s + min(budget_s, block_s * blocks + warmup_s)
 
+    fewest = min(repetition.max_blocks, max(repetition.min_blocks, _RESTS_FROM))
     return Estimate(
         cells=len(plan.cells),
-        trials_min=trials(repetition.min_blocks),
+        trials_min=trials(fewest),
         trials_max=trials(repetition.max_blocks),
-        duration_min_s=seconds(repetition.min_blocks),
+        duration_min_s=seconds(fewest),
         duration_max_s=seconds(repetition.max_blocks),
         starts={platform.name: starts[platform.name] for platform in study.platforms},
         disk_bytes={platform.name: disk_bytes[platform.name] for platform in study.platforms},
