@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
@@ -16,7 +16,7 @@ from tare.errors import ResultsError
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
-from tare.runner.allocation import Allocation
+from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
 from tare.runner.packages import has_services, needs_of, packages_of, programs_of
 from tare.runner.pool import Pool
@@ -167,22 +167,13 @@ class _Runner:
             if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
                 state = f"{decided} of {of} comparisons are decided"
                 return f"the budget of {rule.budget_s:.0f} s was spent; {state}"
-            block = [
-                slot
-                for slot in slots[chosen.block]
-                if group(self.plan.cells_by_id[slot.cell]) in chosen.groups
-            ]
-            todo = [
-                place
-                for place in duet.places(block)
-                if chosen.cells.issuperset(slot.cell for slot in place)
-                and self.slots.is_open(place)
-            ]
+            todo = self._places(slots[chosen.block], chosen)
             allocation.ran(chosen, trials=bool(todo))
             if not todo:
                 continue
             self.progress.block(chosen.block, decided, of)
-            closed = given_up | {cell for cell, one in known.items() if one.rests}
+            resting = {cell for cell, one in known.items() if one.rests}
+            closed = (given_up | resting) - chosen.cells
             if chosen.block in at_looks or goes_on:
                 self.slots.recycling.look(self.slots.trials, closed)
                 goes_on = False
@@ -190,6 +181,16 @@ class _Runner:
             self.slots.recycling.before(turn, closed, chosen.groups)
             for place in todo:
                 duet.together(place, self.slots.run, self.session.host.cancel)
+
+    def _places(self, block: Sequence[Slot], chosen: Round) -> list[tuple[Slot, ...]]:
+        """List the places of a block that are chosen and have yet to be run, in their order."""
+        cells = self.plan.cells_by_id
+        own = [slot for slot in block if group(cells[slot.cell]) in chosen.groups]
+        return [
+            place
+            for place in duet.places(own)
+            if chosen.cells.issuperset(slot.cell for slot in place) and self.slots.is_open(place)
+        ]
 
     def _look(self, before: Mapping[str, Standing]) -> Mapping[str, Standing]:
         """Look at all trials so far, and report each comparison of which more is known."""
