@@ -128,6 +128,8 @@ class Pool:
                 fleet.warnings.append(f"it runs {instead}, not the shared userland")
             fleet.warnings += [told for one in layers if (told := one.caveat())]
             made = layers[0]
+            if made.boots_guest:  # KVM is tried by a guest, which may have to be built first
+                self.progress.says(f"checking {fleet.platform.name}")
             userland = self.session.userland if made.boots_guest else None
             fleet.probe = made.probe(self.session.host, userland)
         except TareError as error:
