@@ -156,6 +156,18 @@ def test_a_failure_among_the_first_pairs_ends_the_early_looks():
     assert found.verdict is Verdict.UNDECIDED
 
 
+def test_a_size_is_not_claimed_of_the_first_pairs_where_most_failed_later():
+    some = measured([3.0, 3.1, 2.9])
+    for block in range(3, 7):
+        some += [make_trial(one, block, samples={"time": 1.0}) for one in (HOST, CONTROL)]
+        some += [make_trial(DOCKER, block, status=Status.FAILED)]
+    found = row(compare(STUDY, some))
+
+    assert (found.pairs, found.failed, found.look, found.cost) == (7, 4, 3, None)
+    assert found.verdict is Verdict.SLOWER
+    assert any(flag.startswith("No cost is given") for flag in found.flags)
+
+
 def test_a_verdict_that_later_pairs_refute_is_taken_back():
     found = judged([3.0] * 3 + [0.5] * 24)
 

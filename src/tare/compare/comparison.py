@@ -277,7 +277,8 @@ def _with_numbers(
     is_early = judgement.interval_by is LookKind.EARLY
     is_nested = judgement.nested and not is_early
     replicates = means(used, shared) if is_nested else used
-    sized = has_size(used)
+    # An early look is of the first pairs, which may be the lucky ones of those that failed later.
+    sized = has_size(pairs.log_ratios if is_early else used)
     if not sized:
         row = replace(row, flags=(*row.flags, f"No cost is given: {row.why_no_cost}."))
     finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]

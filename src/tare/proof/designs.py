@@ -83,9 +83,13 @@ def measured(
     That a decided comparison may go on for a few pairs, for its size, is left out: its interval is
     widest at the stop.
     """
-    stop = _stop(log_ratios, control, rule)
+    judged = rule.judge(log_ratios[: early_looks(rule.cap)[-1]], control=control, ended=False)
+    if judged.decided_at is None:
+        judged = rule.judge(log_ratios, control=control, ended=True)
+    stop = judged.decided_at or len(log_ratios)
     seen = log_ratios[:stop]
-    judged = rule.judge(seen, control=control, ended=stop == len(log_ratios))
+    if judged.look != stop:  # the interval was that of a later look
+        judged = rule.judge(seen, control=control, ended=stop == len(log_ratios))
     low, high = judged.interval or (-math.inf, math.inf)
     return Measured(
         verdict=judged.verdict,
@@ -95,16 +99,6 @@ def measured(
         p=judged.p,
         covered=low <= truth <= high,
     )
-
-
-def _stop(log_ratios: Array, control: Array | None, rule: Rule) -> int:
-    """Find the look that decides; what is obvious is decided before the others are taken."""
-    for seen in (log_ratios[: early_looks(rule.cap)[-1]], log_ratios):
-        ended = len(seen) == len(log_ratios)
-        found = rule.judge(seen, control=control, ended=ended).decided_at
-        if found is not None:
-            return found
-    return len(log_ratios)
 
 
 def holds(errors: Array, n: int, strictness: float) -> bool:
