@@ -172,7 +172,7 @@ def test_costs_are_said_with_two_digits(cost, text):
         (Verdict.SAME, True, 1.001, 0.01, "no difference beyond 2 %, decided"),
         (Verdict.UNDECIDED, False, 1.01, 0.06, "1 % slower so far, undecided (known within 6.2 %)"),
         (Verdict.UNDECIDED, False, 0.5, 1.0,
-         "2x faster so far, undecided (known within a factor of 2.7)"),
+         "2x faster so far, undecided after 4 pairs"),
         (Verdict.UNDECIDED, True, 1.01, 0.01,
          "1 % slower so far, precise enough (known within 1 %)"),
         (Verdict.SLOWER, True, None, None, "slower, decided"),

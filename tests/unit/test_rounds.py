@@ -168,8 +168,14 @@ def test_what_was_given_up_is_in_no_round():
 def test_nothing_is_left_when_every_block_was_run():
     allocation = at_block(Allocation(planned(), []), 27)
     assert allocation.choose(all_at(standing(27)), set(), narrow=True) is None
-    assert allocation.has_reached_the_end(set())
-    assert not at_block(allocation, 26).has_reached_the_end(set())
+    assert allocation.has_reached_the_end(all_at(standing(27)), set())
+    assert not at_block(allocation, 26).has_reached_the_end(all_at(standing(27)), set())
+    # Of what is decided the blocks that were left out are none that are missing.
+    allocation.next_block = dict(zip(allocation.groups, (8, 27), strict=True))
+    decided = standing(8, decided=True, rests=True)
+    known = all_at(decided, docker_disk=standing(27, rests=True))
+    assert allocation.has_reached_the_end(known, set())
+    assert not allocation.has_reached_the_end(all_at(decided), set())
 
 
 def test_in_a_duet_nothing_is_run_without_the_baseline():

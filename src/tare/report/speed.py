@@ -41,13 +41,7 @@ def standing_text(standing: Standing, margin: float) -> str:
     if standing.verdict in (Verdict.SLOWER, Verdict.FASTER):
         return f"{size}, {'decided' if standing.decided else 'likely'}"
     state = "precise enough" if standing.decided else "undecided"
-    return f"{size} so far, {state}{_within(standing.half_width)}"
-
-
-def _within(half_width: float | None) -> str:
-    if half_width is None or math.isinf(half_width):
-        return ""
-    factor = math.exp(half_width)
-    if factor >= TIMES_FROM:
-        return f" (known within a factor of {plain(factor, 2)})"
-    return f" (known within {share_text(factor - 1)})"
+    if standing.half_width is None or standing.half_width >= math.log(TIMES_FROM):
+        return f"{size} so far, {state} after {standing.pairs} pairs"
+    within = share_text(math.expm1(standing.half_width))
+    return f"{size} so far, {state} (known within {within})"

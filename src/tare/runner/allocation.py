@@ -101,10 +101,12 @@ class Allocation:
         """Note that all trials so far were looked at."""
         self._since.clear()
 
-    def has_reached_the_end(self, given_up: Collection[str]) -> bool:
-        """Whether every workload that can be measured has had all its blocks."""
-        able = [w for w, cells in self.groups.items() if {c.id for c in cells} - set(given_up)]
-        return all(self.next_block[which] >= self.end for which in able)
+    def has_reached_the_end(self, known: Mapping[str, Standing], given_up: Collection[str]) -> bool:
+        """Whether all planned blocks were run: of everything, or of what is undecided."""
+        able = [cell for cell in known if cell not in given_up]
+        wanted = [cell for cell in able if not known[cell].decided] or able
+        cells = self.plan.cells_by_id
+        return all(self.next_block[group(cells[cell])] >= self.end for cell in wanted)
 
     def _able(
         self, which: Group, known: Mapping[str, Standing], given_up: Collection[str]

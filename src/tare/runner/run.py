@@ -163,7 +163,7 @@ class _Runner:
             chosen = allocation.choose(known, given_up, narrow=rule.budget_s is not None)
             decided, of = self._decided(known)
             if chosen is None:
-                return self._why_ended(allocation, decided, of)
+                return self._why_ended(allocation, known)
             if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
                 state = f"{decided} of {of} comparisons are decided"
                 return f"the budget of {rule.budget_s:.0f} s was spent; {state}"
@@ -205,10 +205,11 @@ class _Runner:
         able = [one for cell, one in known.items() if one.pairs or cell not in self.slots.given_up]
         return sum(one.decided for one in able), len(able)
 
-    def _why_ended(self, allocation: Allocation, decided: int, of: int) -> str:
+    def _why_ended(self, allocation: Allocation, known: Mapping[str, Standing]) -> str:
+        decided, of = self._decided(known)
         if not of:
             return "nothing is left to compare"
-        if allocation.has_reached_the_end(self.slots.given_up):
+        if allocation.has_reached_the_end(known, self.slots.given_up):
             return f"the maximum of {self.plan.repetition.max_blocks} blocks was reached"
         if decided == of:
             return "every comparison is decided"
