@@ -42,10 +42,11 @@ class Allocation:
         self.groups: dict[Group, list[Cell]] = {}
         for cell in plan.cells:
             self.groups.setdefault(group(cell), []).append(cell)
-        cells = plan.cells_by_id
+        self._group_of = {cell.id: group(cell) for cell in plan.cells}
+        self._baselines = baselines(plan)
         self.next_block = dict.fromkeys(self.groups, 0)
         for trial in trials:
-            which = group(cells[trial.cell])
+            which = self._group_of[trial.cell]
             self.next_block[which] = max(self.next_block[which], trial.block)
         self.end = 1 + max((slot.block for slot in plan.slots), default=-1)
         self.together = max(FIRST_LOOK, plan.repetition.min_blocks)
@@ -79,7 +80,7 @@ class Allocation:
         widest = self._widest(known, given_up) if narrow else None
         if widest is None:
             return None
-        return self._round({group(self.plan.cells_by_id[widest]): [widest]}, known, given_up)
+        return self._round({self._group_of[widest]: [widest]}, known, given_up)
 
     def ran(self, done: Round, *, trials: bool = True) -> None:
         """Note that a round was run; without ``trials`` all of them were there already."""
@@ -105,8 +106,7 @@ class Allocation:
         """Whether all planned blocks were run: of everything, or of what is undecided."""
         able = [cell for cell in known if cell not in given_up]
         wanted = [cell for cell in able if not known[cell].decided] or able
-        cells = self.plan.cells_by_id
-        return all(self.next_block[group(cells[cell])] >= self.end for cell in wanted)
+        return all(self.next_block[self._group_of[cell]] >= self.end for cell in wanted)
 
     def _able(
         self, which: Group, known: Mapping[str, Standing], given_up: Collection[str]
@@ -114,7 +114,7 @@ class Allocation:
         """List the compared cells of a group that there is a block for."""
         if self.next_block[which] >= self.end:
             return
-        baseline = baselines(self.plan).get(which)
+        baseline = self._baselines.get(which)
         is_duet = self.plan.repetition.design is Design.DUET
         if is_duet and baseline is not None and baseline.id in given_up:
             return  # without its other half a cell has no pair
