@@ -176,6 +176,7 @@ def test_nothing_is_left_when_every_block_was_run():
     known = all_at(decided, docker_disk=standing(27, rests=True))
     assert allocation.has_reached_the_end(known, set())
     assert not allocation.has_reached_the_end(all_at(decided), set())
+    assert not allocation.has_reached_the_end(known, set(known))
 
 
 def test_in_a_duet_nothing_is_run_without_the_baseline():

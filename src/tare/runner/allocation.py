@@ -106,7 +106,8 @@ class Allocation:
         """Whether all planned blocks were run: of everything, or of what is undecided."""
         able = [cell for cell in known if cell not in given_up]
         wanted = [cell for cell in able if not known[cell].decided] or able
-        return all(self.next_block[self._group_of[cell]] >= self.end for cell in wanted)
+        had_all = (self.next_block[self._group_of[cell]] >= self.end for cell in wanted)
+        return bool(wanted) and all(had_all)
 
     def _able(
         self, which: Group, known: Mapping[str, Standing], given_up: Collection[str]
