@@ -63,6 +63,32 @@ def test_an_obvious_cost_is_decided_at_three_pairs_and_is_likely():
     assert stop_text(found).startswith("decided early, at 3 pairs: the interval leaves out 1")
 
 
+def in_instances(docker, instances):
+    """The same trials, each block of which is in an instance of its own choice."""
+    return [replace(one, instance=instances[one.block]) for one in measured(docker)]
+
+
+def test_an_early_look_at_eight_pairs_is_likely_whatever_the_e_process_says():
+    study = plan(HOST, CONTROL, DOCKER, max_blocks=400)
+    found = [
+        row(compare(study, in_instances([3.0] * count, [str(n) for n in range(count)])))
+        for count in (8, 11)
+    ]
+
+    assert [one.interval_by for one in found] == [LookKind.EARLY, LookKind.RANKS]
+    assert [one.evidence for one in found] == [Evidence.LIKELY, Evidence.ESTABLISHED]
+
+
+def test_where_instances_differ_an_early_verdict_is_established_only_if_their_means_agree():
+    lucky = [3.0, 3.1, 2.9]
+    for rest, evidence in (([0.9, 1.0, 1.1] * 9, Evidence.LIKELY), ([2.0, 2.1, 2.2] * 9, None)):
+        costs = [*lucky, *rest[:24]]
+        found = row(compare(STUDY, in_instances(costs, [str(n // 3) for n in range(27)])))
+        assert (found.verdict, found.decided_by) == (Verdict.SLOWER, LookKind.EARLY)
+        assert found.replicates == 9  # the means of nine instances
+        assert found.evidence is (evidence or Evidence.ESTABLISHED)
+
+
 def test_its_cost_is_the_mean_of_the_log_ratios_with_students_interval():
     found = judged([3.0, 3.1, 2.9])
 
