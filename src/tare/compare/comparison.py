@@ -161,8 +161,9 @@ def _evidence(
 ) -> Evidence | None:
     """Weigh a verdict alone; what can be luck of so few instances is likely at the most.
 
-    Where instances differ their means are too few for the e-process. The interval is then that of
-    pairs and of means together, which is the stricter rule.
+    Where instances differ their means are too few for the e-process. Interval and p are then those
+    of pairs and of means together, which is the stricter rule; p, which Holm's correction asks for,
+    leaves out what early looks said, which know nothing of instances.
     """
     if row.verdict not in DECIDED:
         return None
@@ -171,14 +172,8 @@ def _evidence(
     if row.interval_by is LookKind.EARLY:
         return Evidence.LIKELY
     if judgement.nested:
-        # A verdict of an early look knows nothing of instances: the later interval must agree.
-        agrees = row.decided_by is not LookKind.EARLY or _leaves_out_one(row)
-        return Evidence.ESTABLISHED if agrees else Evidence.LIKELY
+        return Evidence.ESTABLISHED
     return evidence(pairs.log_ratios, row.verdict, math.log1p(repetition.margin))
-
-
-def _leaves_out_one(row: Comparison) -> bool:
-    return row.low is not None and row.high is not None and not row.low <= 1 <= row.high
 
 
 def _without_refuted(row: Comparison, margin: float) -> Comparison:
