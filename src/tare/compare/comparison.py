@@ -149,7 +149,9 @@ def measured(
         stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
         return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
     row = _with_numbers(row, pairs, judgement, groups, math.log1p(repetition.margin))
-    told = tuple(instance_flags(judgement, row.instances, row.pairs, repetition.instances))
+    both = (row.cell, row.baseline or row.cell)
+    planned = repetition.instances_of(*(cell.platform for cell in both))
+    told = tuple(instance_flags(judgement, row.instances, row.pairs, planned))
     row = replace(row, flags=row.flags + told) if told else row
     row = _without_refuted(row, repetition.margin)
     if row.verdict in DECIDED and row.interval_by is LookKind.EARLY:

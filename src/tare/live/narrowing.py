@@ -10,10 +10,10 @@ from tare.compare import Comparison
 from tare.compare.allocation import resting
 from tare.compare.comparison import measured
 from tare.compare.control import beside_controls, with_holm
-from tare.compare.pairing import histories
+from tare.compare.pairing import group, histories
 from tare.compare.rows import references
 from tare.model import Kind, Plan, Slot, Trial
-from tare.stats.schedule import all_looks
+from tare.stats.schedule import FIRST_LOOK, all_looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Course:
 
     ``rows`` are those of ``tare.compare.compare`` that are primary, without what only the report
     looks for: causes, drift, warm-up. ``looks`` are by the cell's id. ``next`` is the slot that the
-    plan has after the last trial, None at its end.
+    plan has after the last trial, None at its end and where the runner chooses among workloads.
     """
 
     rows: tuple[Comparison, ...]
@@ -46,6 +46,7 @@ class Narrowing:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._schedule = all_looks(plan.repetition.max_blocks)
+        self._has_many = len(set(map(group, plan.cells))) > 1
         self._places = {(slot.block, slot.slot): i for i, slot in enumerate(plan.slots)}
         self._at_look: dict[int, tuple[Comparison, ...]] = {}
         self._closed: dict[int, set[str]] = {}
@@ -79,6 +80,8 @@ class Narrowing:
         place = self._places.get((last.block, last.slot), 0)
         if last.kind is Kind.WARMUP:
             return self._plan.slots[place] if place < len(self._plan.slots) else None
+        if self._has_many and last.block >= max(FIRST_LOOK, self._plan.repetition.min_blocks):
+            return None  # which workload has a block now is the runner's choice
         left_out = {block: self._left_out(trials, block) for block in (last.block, last.block + 1)}
         following = (
             slot

@@ -12,6 +12,7 @@ from typing import Any
 from tare.compare import Comparison, Summary
 from tare.model import Cell, Status, Trial
 from tare.report.explanations import explanation_rows
+from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.words import summary
 
@@ -29,6 +30,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         "blocks": found.blocks,
         "trials": {status.value: found.statuses[status] for status in Status},
         "trusted": not found.untrusted,
+        "finding": finding(found),
         "summary": summary(found),
         "rows": [{name: _plain(value) for name, value in row.items()} for row in rows(found)],
         "attributions": [

@@ -50,12 +50,15 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     repetition = plan.repetition
     made = {(chosen.name, chosen.params): chosen.made for chosen in study.workloads}
     workloads = [made[cell.workload, cell.params] for cell in plan.cells]
-    instances = min(repetition.instances, repetition.max_blocks)
     is_duet = repetition.design is Design.DUET
-    at_once = instances * (2 if is_duet else 1)
 
-    def opened(blocks: int) -> int:
+    def at_once(platform: str) -> int:
+        own = min(repetition.instances_of(platform), repetition.max_blocks)
+        return own * (2 if is_duet else 1)
+
+    def opened(platform: str, blocks: int) -> int:
         """Count the instances of a platform that so many blocks work in, one after another."""
+        instances = min(repetition.instances_of(platform), repetition.max_blocks)
         declared = repetition.blocks_per_instance
         each = blocks if declared == "auto" else declared
         served = [math.ceil((blocks - place) / instances) for place in range(instances)]
@@ -64,10 +67,10 @@ def estimate(plan: Plan, study: Study) -> Estimate:
 
     starts: Counter[str] = Counter()
     for platform, _, _ in {(cell.platform, cell.control, cell.limits) for cell in plan.cells}:
-        starts[platform] += max(at_once, opened(repetition.max_blocks))
+        starts[platform] += max(at_once(platform), opened(platform, repetition.max_blocks))
     disk_bytes: Counter[str] = Counter()
     for cell, workload in zip(plan.cells, workloads, strict=True):
-        disk_bytes[cell.platform] += at_once * workload.disk_bytes()
+        disk_bytes[cell.platform] += at_once(cell.platform) * workload.disk_bytes()
 
     start_s = sum(
         starts[platform.name] * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
@@ -87,10 +90,15 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     in_block = 2 * beside.count(False) if is_duet else len(plan.cells)
 
     def trials(blocks: int) -> int:
-        return in_block * blocks + len(plan.cells) * repetition.warmups * opened(blocks)
+        opened_in_all = sum(opened(cell.platform, blocks) for cell in plan.cells)
+        return in_block * blocks + repetition.warmups * opened_in_all
 
     def seconds(blocks: int) -> float:
-        warmup_s = pass_s * repetition.warmups * opened(blocks)
+        warmups_s = (
+            opened(cell.platform, blocks) * (workload.expected_s() + _AROUND_TRIAL_S)
+            for cell, workload in zip(plan.cells, workloads, strict=True)
+        )
+        warmup_s = repetition.warmups * sum(warmups_s)
         return start_s + min(budget_s, block_s * blocks + warmup_s)
 
     fewest = min(repetition.max_blocks, max(repetition.min_blocks, _RESTS_FROM))
