@@ -27,16 +27,18 @@ Inside, a module imports only those before it: ``contention`` (the variants of a
 ``suspects`` (why a trial is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost
 and a verdict), ``control`` (what the A/A control, the other variants and the family of comparisons
 add), ``attribution`` (stacks beside their layers), ``conditions`` (in what a platform was unlike
-the baseline), ``causes`` and ``plausibility`` (what is better than it can be, and why), ``summary``
-(a cell on its own), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older
-studies, beside it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and
-``explanation`` (which ``counters`` moved with a degradation).
+the baseline), ``ladder`` (a platform's switches beside each other), ``causes`` and ``plausibility``
+(what is better than it can be, and why), ``summary`` (a cell on its own), ``study`` (all of it, for
+a whole plan), ``other_tests`` (those of older studies, beside it), ``between`` (two result sets),
+``advice`` (platforms for a mix of work) and ``explanation`` (which ``counters`` moved with a
+degradation).
 """
 
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import FAMILYWISE
 from tare.compare.explanation import Explanation, explanations
+from tare.compare.ladder import Combined, LadderCosts, SwitchCost
 from tare.compare.other_tests import OtherTests, other_tests
 from tare.compare.study import Comparisons, compare, decided
 from tare.compare.summary import Summary
@@ -44,11 +46,14 @@ from tare.compare.summary import Summary
 __all__ = [
     "FAMILYWISE",
     "Attribution",
+    "Combined",
     "Comparison",
     "Comparisons",
     "Explanation",
+    "LadderCosts",
     "OtherTests",
     "Summary",
+    "SwitchCost",
     "compare",
     "decided",
     "explanations",

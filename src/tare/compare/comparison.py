@@ -198,17 +198,21 @@ def judged(cell: Cell, baseline: Cell, histories: Mapping[str, History], plan: P
 def _judge(
     cell: Cell, pairs: Pairs, mine: History, theirs: History, repetition: Repetition
 ) -> tuple[Judgement, NDArray[np.intp]]:
-    """Apply the plan's rule, whose ratios are put on the log scale; gives each pair's group too."""
+    """Apply the plan's rule; gives each pair's group too."""
+    ended = len(mine.trials) >= repetition.max_blocks
+    groups = numbered(instance_pairs(cell, mine, theirs, pairs.blocks))
+    return rule_of(repetition).judge(pairs.log_ratios, groups, ended=ended), groups
+
+
+def rule_of(repetition: Repetition) -> Rule:
+    """Return the plan's rule, whose ratios are put on the log scale."""
     precision = repetition.precision
-    rule = Rule(
+    return Rule(
         cap=repetition.max_blocks,
         minimum=repetition.min_blocks,
         margin=math.log1p(repetition.margin),
         precision=None if precision is None else math.log1p(precision),
     )
-    ended = len(mine.trials) >= repetition.max_blocks
-    groups = numbered(instance_pairs(cell, mine, theirs, pairs.blocks))
-    return rule.judge(pairs.log_ratios, groups, ended=ended), groups
 
 
 def _with_numbers(

@@ -10,6 +10,7 @@ from tare.compare.comparison import Comparison, is_done, measured
 from tare.compare.conditions import beside_conditions
 from tare.compare.control import beside_controls, with_holm, with_queueing
 from tare.compare.duet import beside_halves
+from tare.compare.ladder import LadderCosts, ladder_costs, still_compared
 from tare.compare.pairing import Group, History, baselines, group, histories
 from tare.compare.plausibility import beside_causes
 from tare.compare.stability import beside_series
@@ -30,6 +31,7 @@ class Comparisons:
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
     attributions: tuple[Attribution, ...]
+    ladders: tuple[LadderCosts, ...] = ()
     histories: Mapping[str, History] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -65,6 +67,7 @@ def compare(
         summaries=tuple(summaries),
         comparisons=tuple(rows),
         attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
+        ladders=tuple(ladder_costs(plan, measurements, references, facts or {})),
         histories=measurements,
     )
 
@@ -90,6 +93,7 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     host cannot run is done at once; one whose baseline cannot be run, or that has none, is done
     after ``min_blocks``. Baseline and control go on while any other cell of their workload,
     parameters and limits is open; a control that has only its baseline is a comparison as any.
+    The cells of a ladder go on until they are told from their neighbours too.
     """
     measurements = histories(plan, trials)
     references = baselines(plan)
@@ -97,7 +101,7 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     for cell in plan.cells:
         groups.setdefault(group(cell), []).append(cell)
     done = set()
-    weak = _only_likely(plan, measurements, references)
+    weak = _only_likely(plan, measurements, references) | still_compared(plan, measurements)
     for key, cells in groups.items():
         baseline = references.get(key)
         others = [cell for cell in cells if cell is not baseline]
