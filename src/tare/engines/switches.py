@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from tare.errors import CommandFailed, LayerError
 from tare.layer import OFF, Switch
+from tare.machine import Machine, text
 
 CONFINEMENT = (
     Switch(
@@ -47,10 +49,6 @@ class Switched(Protocol):
         """Whether the filter of system calls is on."""
 
     @property
-    def capabilities(self) -> Literal["all"] | None:
-        """None: the engine's own set."""
-
-    @property
     def apparmor(self) -> Literal["off"] | None:
         """None: the engine's own profile."""
 
@@ -70,7 +68,27 @@ def switch_argv(layer: Switched, memory_bytes: int) -> list[str]:
     return [
         *([] if layer.init else ["--init"]),
         *([] if layer.memory_limit else memory),
-        *(["--cap-add=ALL"] if layer.capabilities else []),
         *([] if layer.seccomp else ["--security-opt", "seccomp=unconfined"]),
         *(["--security-opt", "apparmor=unconfined"] if layer.apparmor else []),
     ]
+
+
+# An engine cannot give what its root lacks itself (in a micro-VM, in a container), and not each
+# engine knows all that a kernel has: so those that are lacking are named, and no others.
+LACKS = r"""
+has=,$(setpriv --dump | sed -n 's/^Capability bounding set: //p'),
+for name in $(setpriv --list-caps); do
+    case $has in *,"$name",*) ;; *) echo "$name" ;; esac
+done
+"""
+
+
+def capability_argv(machine: Machine, wanted: Literal["all"] | None) -> list[str]:
+    """Build the words that give a container all the capabilities that a machine's root has."""
+    if wanted is None:
+        return []
+    try:
+        lacking = text(machine, ["sh", "-c", LACKS]).split()
+    except CommandFailed as error:
+        raise LayerError(f"no capabilities can be read on {machine.name}: {error}") from error
+    return ["--cap-add=ALL", *(f"--cap-drop={name.upper()}" for name in lacking)]

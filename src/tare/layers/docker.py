@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.engines import nat
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
-from tare.engines.switches import CONFINEMENT, UPKEEP, switch_argv
+from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
@@ -29,7 +29,7 @@ class Layer(layer.Layer):
     ``seccomp`` is Docker's filter of system calls. ``privileged`` takes that and all other
     confinement away: a layer nested in the container may have to mount or to make namespaces and
     groups. ``image`` is another image than the shared userland; the report then says so.
-    ``capabilities: all`` gives root all its rights, where Docker leaves fourteen of them.
+    ``capabilities: all`` gives root all the rights it has outside; Docker leaves it fourteen.
     ``apparmor``, ``init`` (a small init as process 1) and ``memory_limit`` (that of the study's
     limits; the CPUs are held always) can be turned ``off``.
     """
@@ -116,7 +116,8 @@ class Layer(layer.Layer):
         return [
             *daemon.client, "create", "--name", site.name, f"--runtime={runtime}",
             f"--network={self._attached}", f"--cpuset-cpus={site.cpuset}",
-            *switch_argv(self, site.limits.memory_bytes), *MOUNTS[self.storage],
+            *switch_argv(self, site.limits.memory_bytes),
+            *capability_argv(daemon.machine, self.capabilities), *MOUNTS[self.storage],
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
             *(["--privileged"] if self.privileged else []),
             image, "sleep", "infinity",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.engines import oci, tree
 from tare.engines.podman import Podman, own, ulimits, usable
-from tare.engines.switches import CONFINEMENT, UPKEEP, switch_argv
+from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
 from tare.machine import Inner, Machine, check
 
@@ -71,7 +71,9 @@ class Layer(layer.Layer):
                 check(outer, ["umount", f"{folder}/root/data"])
             except CommandFailed as error:
                 raise LayerError(f"no /data in the root of {site.name}: {error}") from error
-        argv = self.create_argv(folder, site, *ulimits(outer))
+        argv = self.create_argv(
+            folder, site, *ulimits(outer), *capability_argv(outer, self.capabilities)
+        )
         podman.do(*argv, timeout_s=site.deadline_s)
         made = Instance(outer, site, podman)
         made.network = self.network

@@ -15,11 +15,11 @@ Costs = Comparison | Combined
 
 COLUMNS = ("switch", "on → off", "cost, seen from the default", "seen from the bare end",
            "read inside, on → off")  # fmt: skip
-TOTAL, REST, WHOLE = "sum of the switches", "rest", "all of them together"
+TOTAL, REST, WHOLE = "sum", "rest", "all at once"
 READING = (
     "One switch is turned at a time: off at the default end, on at the bare end. A cost is that of "
     "having the switch on, as a multiple of having it off; costs add on the logarithmic scale. The "
-    "rest is what the sum lacks to all of them together: 0 % where switches do not act on each "
+    "rest is what the sum lacks to all of them at once: 0 % where switches do not act on each "
     "other. Two that hinder each other raise it as seen from the bare end and lower it as seen "
     "from the default, where both carry what they cost only together. Intervals hold at every look "
     "together (95 %), each by itself."
@@ -103,7 +103,7 @@ def sentences(found: Findings, one: LadderCosts) -> list[str]:
         for platform, row in ((name, one.default), (bare, one.bare))
         if row is not None
     ]
-    between = f"all switches together cost {cost_words(one.between)}"
+    between = f"all its switches at once cost {cost_words(one.between)}"
     ranked = sorted(
         (part for part in one.switches if part.took_effect is not False),
         key=lambda part: -(part.from_default.cost or 0.0),

@@ -24,11 +24,11 @@ def ladder(found: Findings, ladders: Sequence[LadderCosts]) -> Figure:
     colours = theme.colours(found.platforms)
     margin = found.plan.repetition.margin
     drawn = [
-        (f"{title(found, one)}, seen from the {end}", line, row, colours[platform])
+        (f"{end} of {title(found, one)}", line, row, colours[platform])
         for one in ladders[:MAX_LADDERS]
-        for end, platform in (("default", one.ladder.default), ("bare end", one.ladder.bare))
+        for end, platform in (("default end", one.ladder.default), ("bare end", one.ladder.bare))
         for line in lines(one)
-        for row in [line.from_default if end == "default" else line.from_bare]
+        for row in [line.from_default if end == "default end" else line.from_bare]
         if line.counts
     ]
     low, high = domain([row for _, _, row, _ in drawn], margin)
@@ -66,7 +66,7 @@ def _caption(ladders: Sequence[LadderCosts], margin: float) -> str:
         "The cost of having a switch on as a multiple of having it off: at the default end with "
         "all others on, at the bare end with all others off. 1 is no cost, right is worse, on a "
         "logarithmic scale, on which the costs add up to their sum. The rest is what the sum lacks "
-        "to all of them together. Bars are intervals that hold at every look together (95 %); a "
+        "to all of them at once. Bars are intervals that hold at every look together (95 %); a "
         f"point is filled where its interval leaves out 1 or lies within the margin of "
         f"±{share_text(margin)}, which is the band."
     )
