@@ -1,16 +1,23 @@
 """A platform taken apart: its switches become platforms, and their costs are found."""
 
+import io
+import json
 import math
 from dataclasses import replace
 from random import Random
 
 import pytest
 import yaml
+from rich.console import Console
 
 from tare import layers
 from tare.compare import compare, decided
 from tare.errors import ConfigError
 from tare.model import Ladder, LadderSwitch, Status
+from tare.report import as_json, describe, show
+from tare.report.exports import latex, markdown
+from tare.report.figures import figures
+from tare.report.html import Pages
 from tare.store import load
 from tare.study import make_plan, read_study
 from unit.conftest import PLUGINS
@@ -304,3 +311,61 @@ def test_a_ladder_of_which_nothing_was_measured_has_no_cost_and_says_why():
     (found,) = compare(plan, []).ladders
     assert found.from_default.total.cost is None
     assert found.from_default.total.reason == "no block has all its platforms"
+
+
+def printed(results, width=130):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(show(describe(results)))
+    return console.export_text()
+
+
+def test_the_terminal_the_exports_and_the_page_show_each_switch(lab, switched):
+    results = lab.run(text_of(lab))
+    found = describe(results)
+
+    shown = printed(results)
+    assert "Shown to cost something, seen from the default: filter (+" in shown
+    assert "Without any effect on this host, and so without a cost: idle." in shown
+    assert "filter None → off" in shown
+    assert "filter None" not in printed(results, width=80)
+    assert "s: sysbench\\_cpu: filter (on → off): +" in markdown(found)
+    assert "filter (on $\\rightarrow$ off): +" in latex(found)
+    page = Pages(found).report({})
+    assert '<h2 id="switches">' in page
+    assert "rest is what the sum lacks" in page
+
+
+def test_programs_get_the_costs_of_a_ladder_as_ratios(lab, switched):
+    results = lab.run(text_of(lab, min_blocks=8, max_blocks=8))
+    (found,) = as_json(describe(results))["ladders"]
+
+    assert (found["platform"], found["bare_platform"]) == ("s", "s bare")
+    by_name = {one["name"]: one for one in found["switches"]}
+    assert by_name["net"]["from_bare"]["cost"] == pytest.approx(COSTS["net"], rel=0.02)
+    assert by_name["net"]["from_bare"]["verdict"] == "slower"
+    assert by_name["idle"]["took_effect"] is False
+    assert by_name["filter"]["read"] == {"filter": ["None", "off"]}
+    assert found["rest_from_bare"]["cost"] == pytest.approx(TOGETHER, rel=0.02)
+    assert json.dumps(found)
+
+
+def test_the_chart_has_every_switch_that_had_an_effect_at_both_ends(lab, switched):
+    found = describe(lab.run(text_of(lab, min_blocks=8, max_blocks=8)))
+    (figure,) = (one for one in figures(found) if one.name == "ladder")
+    values = figure.draw(1000)["data"]["values"]
+
+    names = ["filter", "net", "disk", "sum", "rest", "all at once"]
+    ends = ["default end of s: sysbench_cpu", "bare end of s: sysbench_cpu"]
+    assert [(one["group"], one["line"]) for one in values] == [
+        (end, name) for end in ends for name in names
+    ]
+    assert "without an effect on this host: idle" in figure.caption
+    assert [one["decided"] for one in values if one["line"] == "filter"] == [True, True]
+
+
+def test_a_study_without_a_ladder_has_no_such_part(lab):
+    found = describe(lab.run(lab.text({"base": {"sim": {}}}, repetition={"max_blocks": 8})))
+
+    assert 'id="switches"' not in Pages(found).report({})
+    assert as_json(found)["ladders"] == []
+    assert "ladder" not in [one.name for one in figures(found)]
