@@ -11,8 +11,10 @@ import yaml
 from rich.console import Console
 
 from tare import layers
+from tare.cli.listing import describe as describe_layer
 from tare.compare import compare, decided
 from tare.errors import ConfigError
+from tare.layer import kind
 from tare.model import Ladder, LadderSwitch, Status
 from tare.report import as_json, describe, show
 from tare.report.exports import latex, markdown
@@ -369,3 +371,12 @@ def test_a_study_without_a_ladder_has_no_such_part(lab):
     assert 'id="switches"' not in Pages(found).report({})
     assert as_json(found)["ladders"] == []
     assert "ladder" not in [one.name for one in figures(found)]
+
+
+def test_the_list_of_layers_names_the_switches_and_settings_of_one_word():
+    docker = describe_layer("docker", kind)
+
+    assert docker.switches[:2] == ("seccomp", "capabilities")
+    assert {"capabilities", "init"} <= {one.name for one in docker.parameters}
+    assert "accel" not in {one.name for one in describe_layer("kvm", kind).parameters}
+    assert describe_layer("nspawn", kind).switches == ()
