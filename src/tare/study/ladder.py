@@ -54,44 +54,41 @@ def _read(item: Item, layers: Catalogue) -> Iterator[Expanded]:
     refuse_unknown(entries, ["stack", "name", "switches", *dict.fromkeys(names)])
     inner = names[-1]
     kind = layers.kind(inner)
+    switches = _switches(entries.get("switches"), kind.switches)
     if not kind.switches:
         able = [name for name in layers.names() if getattr(layers.kind(name), "switches", ())]
         where.wrong(
             f"the layer {inner} has no switches, so there is nothing to take apart; "
             f"expected a stack that ends with {one_of(able, inner)}"
         )
+    called = _called(entries.get("name"), stack.removeprefix("host/"))
+    given = {name: entries.get(name) or item.without(name) for name in dict.fromkeys(names)}
+    made = {name: variants(layers.kind(name), of, factors=False) for name, of in given.items()}
+    # What is wrong in one of these parts has been noted; all of them are looked at.
+    if not (_leaves_turned(given[inner], switches) and switches and called and all(made.values())):
         return
-    base = stack.removeprefix("host/")
-    if called := entries.get("name"):
-        given = called.text()
-        if given is None or not NAME.fullmatch(given):
-            called.wrong(f"found {called.found()}; {expected_name()}")
-            return
-        base = given
-    switches = _switches(entries.get("switches"), kind.switches)
-    outer = {name: _one(name, entries, item, layers) for name in dict.fromkeys(names)}
-    if not switches or None in outer.values():
-        return
-    if not _leaves_switched(entries.get(inner), switches):
-        return
-    shared = _shared(kind, entries.get(inner), switches)
+    fixed = {name: some[0].made for name, some in made.items()}
     try:
-        outer[inner] = replace(outer[inner], **shared)
-        yield _expand(_Stack(stack, base, names, outer), switches)
+        fixed[inner] = replace(fixed[inner], **_shared(kind, given[inner], switches))
+        yield _expand(_Stack(stack, called, names, fixed), switches)
     except ValueError as error:
         item.wrong(f"{error}; change the settings, or name other switches")
 
 
-def _one(name: str, entries: Mapping[str, Item], item: Item, layers: Catalogue) -> Any:  # noqa: ANN401 - a layer of any kind
-    """Make a layer of the settings that all platforms of the ladder share; None if wrong."""
-    entry = entries.get(name) or item.without(name)
-    made = variants(layers.kind(name), entry, factors=False)
-    return made[0].made if made else None
+def _called(item: Item | None, otherwise: str) -> str:
+    """Read what the default end is called; empty if that is wrong."""
+    if item is None:
+        return otherwise
+    name = item.text()
+    if name is None or not NAME.fullmatch(name):
+        item.wrong(f"found {item.found()}; {expected_name()}")
+        return ""
+    return name
 
 
 def _switches(item: Item | None, known: Sequence[Switch]) -> list[Switch]:
     """Choose those that are named, in the order of the layer; all where none is."""
-    if item is None:
+    if item is None or not known:
         return list(known)
     names = [switch.name for switch in known]
     wanted = [(element, element.text()) for element in item.elements()]
@@ -104,9 +101,9 @@ def _switches(item: Item | None, known: Sequence[Switch]) -> list[Switch]:
     return [switch for switch in known if switch.name in chosen] if chosen <= set(names) else []
 
 
-def _leaves_switched(item: Item | None, switches: Sequence[Switch]) -> bool:
+def _leaves_turned(item: Item, switches: Sequence[Switch]) -> bool:
     """Note settings that the ladder itself turns, and say whether there is none."""
-    given = item.entries() if item is not None and item.is_mapping else {}
+    given = item.entries() if item.is_mapping else {}
     turned = {key_of(switch.setting): switch.name for switch in switches}
     wrong = [(entry, turned[key_of(key)]) for key, entry in given.items() if key_of(key) in turned]
     for entry, name in wrong:
@@ -117,12 +114,12 @@ def _leaves_switched(item: Item | None, switches: Sequence[Switch]) -> bool:
     return not wrong
 
 
-def _shared(kind: type[Any], item: Item | None, switches: Sequence[Switch]) -> Positions:
+def _shared(kind: type[Any], item: Item, switches: Sequence[Switch]) -> Positions:
     """Give the settings of the innermost layer that are neither given nor turned.
 
     A switch that is not turned stands where the engine itself has it.
     """
-    given = set(item.entries()) if item is not None and item.is_mapping else set()
+    given = set(item.entries()) if item.is_mapping else set()
     turned = {switch.setting for switch in switches}
     engine = {switch.setting: switch.on for switch in kind.switches}
     return {
