@@ -101,14 +101,14 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     for cell in plan.cells:
         groups.setdefault(group(cell), []).append(cell)
     done = set()
-    weak = _only_likely(plan, measurements, references) | still_compared(plan, measurements)
+    needed = _only_likely(plan, measurements, references) | still_compared(plan, measurements)
     for key, cells in groups.items():
         baseline = references.get(key)
         others = [cell for cell in cells if cell is not baseline]
         compared = [cell for cell in others if not cell.control] or others or cells
         closed = {
             cell.id for cell in compared if is_done(cell, baseline, measurements, plan)
-        } - weak
+        } - needed
         done |= closed if len(closed) < len(compared) else {cell.id for cell in cells}
     return done
 
