@@ -22,7 +22,8 @@ def ends(name):
 
 
 def confinement(place, made):
-    stack = place.open([made])
+    # A disk and a CPU that are emulated poorly boot slowly, on a busy host above all.
+    stack = place.open([made], place.site(deadline_s=600.0))
     try:
         return stack.inside().confinement
     finally:

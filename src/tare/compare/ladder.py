@@ -161,6 +161,18 @@ def _groups(plan: Plan) -> dict[Group, dict[str, Cell]]:
     return groups
 
 
+def _row(plan: Plan, cell: Cell, reference: Cell | None) -> Comparison:
+    """Begin the comparison of two cells, by the first metric and the variant that decides."""
+    return Comparison(
+        cell=cell,
+        baseline=reference,
+        metric=plan.metrics[cell.workload][0],
+        primary=False,
+        level=level(plan.repetition.max_blocks),
+        variant=plan.repetition.variant,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Ladder:
     """One ladder on one workload, with all that its comparisons are made of."""
@@ -200,14 +212,7 @@ class _Ladder:
 
     def compared(self, cell: Cell, reference: Cell | None) -> Comparison:
         """Compare two cells by the rule that compares each with its baseline."""
-        row = Comparison(
-            cell=cell,
-            baseline=reference,
-            metric=self.metric,
-            primary=False,
-            level=level(self.plan.repetition.max_blocks),
-            variant=self.plan.repetition.variant,
-        )
+        row = _row(self.plan, cell, reference)
         return measured(row, self.histories, self.plan.repetition)
 
     def end(self, parts: Sequence[Comparison]) -> EndCosts:
