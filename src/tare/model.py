@@ -14,6 +14,9 @@ Scalar = str | int | float | bool
 Params = tuple[tuple[str, Scalar], ...]
 """Named values in the order in which they were declared."""
 
+NO_KEY = "no key"
+"""Metadata of a field that a study file does not give by the field's name."""
+
 INJECTED = "injected"
 """The parameter of a workload to which work was added: cells that differ in it are compared."""
 
@@ -221,18 +224,20 @@ class Repetition:
     """When to stop repeating (METHOD.md 2.4).
 
     ``margin`` and ``precision`` are ratios minus one: 0.02 is 2 %. Looks are taken at
-    ``tare.stats.looks`` up to ``max_blocks``; ``budget_s`` ends the measuring, None is no budget.
+    ``tare.stats.schedule.all_looks`` up to ``max_blocks`` and decide nothing before ``min_blocks``;
+    ``budget_s`` ends the measuring, None is no budget.
     ``shared_devices`` allows a duet of workloads that use one device, such as the disk.
     ``variant`` of the primary metric is what verdicts, stopping and Holm's family rest on.
     A comparison goes on until its verdict has the ``evidence`` that is asked for.
 
-    Each platform has so many ``instances`` at once; one is replaced by a fresh one after
-    ``blocks_per_instance``, or "auto": where instances differ, when that is the better buy.
+    Each platform has so many ``instances`` at once, or as many as ``instances_of_platforms`` has
+    beside its name; one is replaced by a fresh one after ``blocks_per_instance``, or "auto": where
+    instances differ, when that is the better buy.
     ``warmup`` trials of each cell begin an instance; "auto" is one, and more in later instances
     where trials still became faster after it.
     """
 
-    min_blocks: int = 8
+    min_blocks: int = 3
     max_blocks: int = 100
     margin: float = 0.02
     precision: float | None = None
@@ -244,6 +249,12 @@ class Repetition:
     shared_devices: bool = False
     blocks_per_instance: int | Literal["auto"] = "auto"
     warmup: int | Literal["auto"] = "auto"
+    instances_of_platforms: tuple[tuple[str, int], ...] = field(default=(), metadata={NO_KEY: True})
+
+    def instances_of(self, *platforms: str) -> int:
+        """Return how many instances each of some platforms has; of several, the fewest."""
+        own = dict(self.instances_of_platforms)
+        return min(own.get(platform, self.instances) for platform in platforms)
 
     @property
     def warmups(self) -> int:

@@ -172,8 +172,8 @@ def test_instances_that_differ_are_the_replicates():
 
 
 def test_too_few_trials_have_a_change_without_an_interval():
-    a = make_side({BASE: 1, DEAR: 1.25}, blocks=3)
-    b = make_side({BASE: 1, DEAR: 1.5}, blocks=3)
+    a = make_side({BASE: 1, DEAR: 1.25}, blocks=2)
+    b = make_side({BASE: 1, DEAR: 1.5}, blocks=2)
     row = of(between(a, b), DEAR)
 
     assert row.cost.ratio == pytest.approx(1.2)

@@ -105,11 +105,10 @@ def test_pairs_after_the_last_look_wait():
 
 
 def test_before_the_first_look_there_is_a_cost_and_no_interval():
-    trials = series(HOST, blocks=7) + series(DOCKER, 1.1, blocks=7)
+    trials = series(HOST, blocks=2) + series(DOCKER, 1.1, blocks=2)
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
     assert found.cost == pytest.approx(1.1, abs=0.01)
     assert (found.low, found.high, found.look, found.p) == (None, None, None, 1)
-    assert found.fixed_low is not None
     assert (found.verdict, found.stop) == (Verdict.UNDECIDED, Stop.NOT_YET)
 
 
@@ -631,7 +630,7 @@ class TestAttribution:
         assert found.reason == "host/docker with the same settings is not in the plan"
 
     def test_a_layer_without_an_interval_is_the_reason(self):
-        trials = series(HOST) + series(DOCKER)[:5] + series(QEMU) + series(BOTH)
+        trials = series(HOST) + series(DOCKER)[:2] + series(QEMU) + series(BOTH)
         (found,) = compare(self.study, trials).attributions
         assert found.reason == "host/docker has no cost with a finite interval"
 

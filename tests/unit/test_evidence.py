@@ -13,7 +13,7 @@ from tare.stats.sequential import Verdict
 from tare.study.loader import ENOUGH_INSTANCES
 
 MANY = {"base": {"sim": {"noise": 0.005}}} | {
-    f"dear{number}": {"sim": {"cost": 1.5, "noise": 0.005, "seed": number}} for number in range(6)
+    f"dear{number}": {"sim": {"cost": 1.03, "noise": 0.005, "seed": number}} for number in range(6)
 }
 
 

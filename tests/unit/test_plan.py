@@ -133,13 +133,14 @@ def test_an_estimate_counts_trials_with_warm_ups_starts_and_disk():
     small = study(threads=(1, 2), limits=1)
     found = estimate(make_plan(small, seed=1), small)
     assert found.cells == 8
-    assert found.trials_min == 8 * (2 + 2)
+    # Not fewer than 5 blocks, for a decided cell goes on until then; an instance each of 4.
+    assert found.trials_min == 8 * (5 + 4)
     assert found.trials_max == 8 * (6 + 4)
     # 4 instances each, and 4 of the control beside those of the baseline.
     assert found.starts == {"host": 8, "host/docker": 4, "host/kvm": 4}
     assert found.disk_bytes == {"host": 24_000, "host/docker": 12_000, "host/kvm": 12_000}
     starts_s = 4 * 1 + 4 * 10
-    assert found.duration_min_s == pytest.approx(starts_s + 32 * 2.15)
+    assert found.duration_min_s == pytest.approx(starts_s + 72 * 2.15)
     assert found.duration_max_s == pytest.approx(starts_s + 80 * 2.15)
 
 
@@ -150,7 +151,7 @@ def test_instances_are_started_once_for_each_set_of_limits_but_never_more_than_b
 
 
 def test_the_budget_ends_the_trials_but_no_start():
-    small = study(threads=(1, 2), limits=1, budget_s=100.0)
+    small = study(threads=(1, 2), limits=1, budget_s=160.0)
     found = estimate(make_plan(small, seed=1), small)
-    assert found.duration_min_s == pytest.approx(44 + 32 * 2.15)
-    assert found.duration_max_s == pytest.approx(44 + 100)
+    assert found.duration_min_s == pytest.approx(44 + 72 * 2.15)
+    assert found.duration_max_s == pytest.approx(44 + 160)

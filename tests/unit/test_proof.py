@@ -15,7 +15,7 @@ from tare.errors import ConfigError
 from tare.model import HostCost, Kind, Status, Trial
 from tare.proof import designs, fresh
 from tare.proof.designs import RIVALS, RULE, Rival, blocks, holds, measured, pairs_until
-from tare.proof.figures import Share, families, rivals, tares
+from tare.proof.figures import Obvious, Share, families, obvious, rivals, tares
 from tare.proof.noise import MODELS, Recorded, recorded, scatter
 from tare.proof.targets import Evidence, targets
 from tare.simulation.trace import Row, Trace, log_deviations, read, write
@@ -61,14 +61,16 @@ def test_five_in_a_row_alarms_as_often_as_the_method_says(name, rate):
 
 @pytest.mark.parametrize("name", NOISE)
 def test_ordinary_intervals_hold_the_truth_in_93_to_97_percent(name):
-    errors = blocks(NOISE[name], np.random.default_rng(2), 3000, 1, cap=20)[:, 0]
+    errors = blocks(NOISE[name], np.random.default_rng(2), 3000, 1, cap=20).pairs
 
-    assert 0.93 <= np.mean([holds(one, 20, designs.ORDINARY) for one in errors]) <= 0.97
+    assert 0.93 <= np.mean([holds(one, 20, designs.ORDINARY) for one, _ in errors]) <= 0.97
 
 
 def test_printed_intervals_hold_the_truth_at_all_looks_together_in_95_percent():
-    errors = [blocks(noise, np.random.default_rng(3), 250, 1)[:, 0] for noise in MODELS]
-    held = [designs.holds_always(one) for one in np.concatenate(errors)]
+    every = [
+        pair for noise in MODELS for pair in blocks(noise, np.random.default_rng(3), 250, 1).pairs
+    ]
+    held = [designs.holds_always(one, control) for one, control in every]
 
     assert np.mean(held) >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / len(held))
 
@@ -91,9 +93,9 @@ def test_three_percent_in_cloud_noise_are_found_within_11_pairs():
 
 @pytest.mark.parametrize("name", ["quiet", "cloud"])
 def test_a_true_zero_ends_as_the_same(name):
-    ratios = blocks(NOISE[name], np.random.default_rng(6), 60, 1)[:, 0]
+    pairs = blocks(NOISE[name], np.random.default_rng(6), 60, 1).pairs
 
-    assert np.mean([measured(one).verdict is Verdict.SAME for one in ratios]) >= 0.9
+    assert np.mean([measured(one, c).verdict is Verdict.SAME for one, c in pairs]) >= 0.9
 
 
 def test_what_comes_after_the_stop_is_not_looked_at():
@@ -107,7 +109,35 @@ def test_what_comes_after_the_stop_is_not_looked_at():
 def test_constant_and_infinite_pairs_have_an_outcome():
     assert measured(np.zeros(100)).verdict is Verdict.SAME
     assert measured(np.full(100, np.inf)).verdict is Verdict.SLOWER
-    assert pairs_until(np.zeros(100), 0.05) == RULE.cap + 1
+    assert pairs_until(np.zeros(100), np.zeros(100), 0.05) == RULE.cap + 1
+
+
+def test_the_control_of_simulated_blocks_shares_their_baseline():
+    made = blocks(NOISE["independent"], np.random.default_rng(13), 400, 2)
+
+    assert made.platforms.shape == (400, 2, 100)
+    assert made.control.shape == (400, 100)
+    for platform in (0, 1):
+        alike = np.corrcoef(made.platforms[:, platform].ravel(), made.control.ravel())[0, 1]
+        assert alike == pytest.approx(0.5, abs=0.02)
+
+
+def test_an_interval_of_an_early_look_that_misses_the_truth_is_counted():
+    errors, calm = np.concatenate([np.full(3, 1.0), np.tile([-1.0, 1.0], 49)]), np.zeros(101)
+
+    assert designs.holds_always(np.tile([-1.0, 1.0], 50), calm)
+    assert not designs.holds_always(errors, calm)
+    assert designs.holds_always(errors, np.full(101, 3.0))
+
+
+def test_obvious_costs_are_decided_in_the_pairs_that_are_asked_for():
+    for one in obvious(14, 200):
+        assert one.pairs <= one.asked, one
+
+
+def test_p_is_small_as_soon_as_an_early_look_says_so():
+    assert pairs_until(np.full(100, 1.0), np.zeros(100), 0.05) == 3
+    assert pairs_until(np.full(100, 1.0), np.full(100, 9.0), 0.05) == 11
 
 
 # What others do.
@@ -364,6 +394,24 @@ def test_a_missed_target_is_told(figures):
 
     assert judged["T3"] is False
     assert judged["T2"] is False
+
+
+def test_an_obvious_cost_that_is_called_faster_or_takes_long_is_told(figures):
+    cloud = figures.tares["cloud"]
+    wrong = replace(cloud.power[0.5], wrong=Share(1, 5000))
+    missed = replace(
+        figures,
+        tares={**figures.tares, "cloud": replace(cloud, power=cloud.power | {0.5: wrong})},
+        obvious=[Obvious(14.0, 0.2, 4, 5.0)],
+    )
+    judged = {target.name: target for target in targets(missed)}
+
+    assert judged["direction"].met is False
+    assert "cloud, 50 %: 1 of 5000" in judged["direction"].found
+    assert judged["obvious"].met is False
+    assert "14 times at a pair SD of 20 %: 5 (asked: 4)" in judged["obvious"].found
+    few = {target.name: target.met for target in targets(figures)}
+    assert few["direction"] is None  # among so few paths it is not known
 
 
 @pytest.mark.parametrize("words", [["no/such/folder/x.csv"], ["x.csv", "--minutes", "0"]])

@@ -96,7 +96,7 @@ def test_the_end_is_a_look_whatever_the_number_of_pairs():
 
 
 def test_fewer_pairs_than_the_first_look_have_no_interval():
-    found = RULE.judge(np.full(7, 0.1), ended=False)
+    found = RULE.judge(np.full(2, 0.1), ended=False)
     assert (found.stop, found.look, found.interval, found.p) == (Stop.NOT_YET, None, None, 1)
     assert RULE.judge(np.empty(0), ended=True).stop is Stop.MAXIMUM
 
@@ -111,5 +111,5 @@ def test_a_precise_interval_stops_without_a_verdict_and_may_still_get_one():
 
 def test_a_level_that_eight_pairs_cannot_reach_waits_for_more():
     rule = Rule(cap=400, minimum=8, margin=0.02)
-    assert rule.judge(np.full(8, 0.1), ended=False).interval is None
+    assert rule.judge(np.full(8, 0.1), ended=False).verdict is Verdict.UNDECIDED
     assert rule.judge(np.full(11, 0.1), ended=False).verdict is Verdict.SLOWER

@@ -243,7 +243,7 @@ MISTAKES = {
     "settings of another layer": (
         "- host/docker",
         "- {stack: host/docker, kvm: {}}",
-        "small.yaml:4:26: platforms[1].kvm: unknown key; expected one of stack, name, docker",
+        "small.yaml:4:26: platforms[1].kvm: unknown key; expected one of stack, name, instances, ",
     ),
     "platform without stack": (
         "- host/docker",

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from tare.model import Status
 from tare.report import describe
 from tare.report.explanations import slower
 from tare.report.exports import markdown
@@ -70,29 +69,6 @@ def test_rows_of_one_workload_are_told_apart_by_their_parameters():
     assert "depth" not in said[0]
 
 
-@pytest.mark.parametrize(
-    ("undecided", "said"),
-    [
-        (0, "costs least beyond host: "),
-        (1, "; of host/a0 nothing is decided."),
-        (3, "; of host/a0 and host/a1 and host/a2 nothing is decided."),
-        (4, "; of 4 other platforms nothing is decided."),
-    ],
-)
-def test_the_platform_that_costs_least_is_not_named_over_those_that_may_cost_less(undecided, said):
-    costs = {"host/b": 2.0, "host/c": 6.0}
-    loud = noisy({}, noise=0.3)
-    quiet = noisy(costs)
-    open_ones = [f"host/a{number}" for number in range(undecided)]
-    study = Study(["host", *open_ones, *costs])
-    study.add("cpu", lambda name, block: (loud if name in open_ones else quiet)(name, block))
-    first, *_ = three_sentences(study.found())
-
-    assert said in first
-    assert ("of those decided" in first) == bool(undecided)
-    assert "host/b costs least" in first
-
-
 def test_a_workload_without_parameters_is_told_by_its_limits_alone():
     (group,) = Study(["host"]).add("cpu", noisy({})).found().groups
     assert group.details == "1 CPU, 1 GiB, disk cache none"
@@ -117,14 +93,3 @@ def test_what_sampling_took_of_a_trial_is_told_for_each_platform():
     page = Pages(found).report({})
     assert '<td class="n">1</td><td class="n">0.05 %</td></tr>' in page
     assert page.count('<td class="n">\N{EN DASH}</td><td class="n">\N{EN DASH}</td></tr>') == 1
-
-
-def test_platforms_that_were_not_measured_are_told_apart_from_those_undecided():
-    study = Study(["host", "host/b", "host/c", "host/kvm", "host/xen"])
-    values = noisy({"host/b": 2.0, "host/c": 6.0})
-    absent = (Status.UNAVAILABLE, "no KVM")
-    study.add("cpu", lambda name, block: absent if name[-1] in "mn" else values(name, block))
-    first, *_ = three_sentences(study.found())
-
-    assert first.startswith("For the same work, host/b costs least beyond host: ")
-    assert first.endswith("; host/kvm and host/xen were not measured.")

@@ -73,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
         for assumption in duet.ASSUMES:
             print(f"             - {assumption}")
     sides = " on each set of CPUs" if rule.design is Design.DUET else ""
-    print(f"  instances  {rule.instances} a platform{sides}")
+    own = [f"{count} of {name}" for name, count in rule.instances_of_platforms]
+    print("\n             ".join([f"  instances  {rule.instances} a platform{sides}", *own]))
     if rule.budget_s is not None:
         print(f"  budget     {_time(rule.budget_s)} of measuring")
     print("  estimated")

@@ -13,7 +13,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tare.model import Cell, Plan, Status, Trial
+from tare.compare.allocation import Standing
+from tare.compare.pairing import group
+from tare.model import Cell, Kind, Plan, Status, Trial
+from tare.report.names import named_apart
+from tare.report.speed import standing_text
 from tare.runner.progress import Progress
 
 QUIET_S = 10.0
@@ -39,8 +43,12 @@ class Tally:
         self.folder = folder
         self.phase = "beginning"
         self.number = self.decided = self.compared = 0
+        self.lines: dict[str, str] = {}
+        """What is known of each comparison, by its cell's id."""
+        self.names: dict[str, str] = {}
+        self.margin = 0.0
         self.decides = True
-        self.blocks = self.slots = self.trials = 0
+        self.blocks = self.slots = self.trials = self.before = self.measured = 0
         self.bad: list[str] = []
         self.began_s = time.monotonic()
         self.budget_s: float | None = None
@@ -52,6 +60,11 @@ class Tally:
         # A self-test estimates what is known; nothing in it is to be decided.
         self.decides = all(cell.injected is None for cell in plan.cells)
         self.trials, self.budget_s = trials_done, plan.repetition.budget_s
+        self.before = trials_done
+        self.margin = plan.repetition.margin
+        groups = list(dict.fromkeys(map(group, plan.cells)))
+        names = dict(zip(groups, named_apart(groups), strict=True))
+        self.names = {cell.id: names[group(cell)] for cell in plan.cells}
 
     def says(self, text: str) -> None:
         """See Progress.says."""
@@ -63,6 +76,12 @@ class Tally:
         if self.measuring_s is None:
             self.measuring_s = time.monotonic()
 
+    def known(self, cell: Cell, standing: Standing) -> None:
+        """See Progress.known."""
+        if self.decides and standing.half_width is not None:
+            said = standing_text(standing, self.margin)
+            self.lines[cell.id] = f"{cell.platform}  {self.names[cell.id]}  {said}"
+
     def trial(self, cell: Cell) -> None:
         """See Progress.trial."""
         self.phase = f"{cell.platform}{' (A/A)' if cell.control else ''}: {cell.workload}"
@@ -70,6 +89,7 @@ class Tally:
     def ended(self, cell: Cell, trial: Trial) -> None:
         """See Progress.ended."""
         self.trials += 1
+        self.measured += trial.kind is Kind.MEASURED
         if trial.status not in (Status.OK, Status.SUSPECT):
             self.bad.append(f"{trial.status}: {cell.platform}, {cell.workload}: {trial.reason}")
 
@@ -79,15 +99,16 @@ class Tally:
             return ""
         spent = time.monotonic() - self.measuring_s
         bounds = []
-        if self.number:
-            bounds.append(spent / self.number * (self.blocks - self.number))
+        if self.measured:
+            bounds.append(spent / self.measured * max(0, self.slots - self.measured - self.before))
         if self.budget_s is not None:
             bounds.append(max(0.0, self.budget_s - spent))
         return f"at most {min(bounds):.0f} s left" if bounds else ""
 
     def where(self) -> str:
         """Say where the study is, in one line."""
-        decided = f"{self.decided} of {self.compared} comparisons decided" if self.decides else ""
+        some = self.decides and self.compared
+        decided = f"{self.decided} of {self.compared} comparisons decided" if some else ""
         parts = [f"block {self.number + 1} of at most {self.blocks}", f"{self.trials} trials"]
         return ", ".join(part for part in (*parts, decided, self.left()) if part)
 
@@ -112,6 +133,12 @@ class Lines(Tally):
             self._said_s = time.monotonic()
             self._print(self.where())
 
+    def known(self, cell: Cell, standing: Standing) -> None:
+        """See Progress.known."""
+        super().known(cell, standing)
+        if cell.id in self.lines:
+            self._print(self.lines[cell.id])
+
     def ended(self, cell: Cell, trial: Trial) -> None:
         """See Progress.ended."""
         known = len(self.bad)
@@ -134,6 +161,8 @@ class View(Tally):
         table.add_row(Text("now", style="dim"), Text(self.phase, style="bold"))
         if self.measuring_s is not None:
             table.add_row(Text("progress", style="dim"), Text(self.where()))
+        for line in self.lines.values():
+            table.add_row(Text("known", style="dim"), Text(line))
         for line in self.bad[-3:]:
             table.add_row(Text("not ok", style="red"), Text(line[:200]))
         return table

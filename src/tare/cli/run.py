@@ -35,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     from tare.cli.progress import watching
     from tare.errors import ConfigError, ResultsError
     from tare.model import Status
+    from tare.report import describe
+    from tare.report.finding import finding
     from tare.store import Writer, load
     from tare.study import load_study, make_plan, read_study
 
@@ -68,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
             return INTERRUPTED
     print(f"stopped: {reason}")
     results = load(folder)
+    print(finding(describe(results)))
     if options.report:
         from tare.report import write_report
 

@@ -3,10 +3,11 @@
 A cell is compared with the *baseline cell* that has its workload, parameters and limits, block by
 block. A *cost* is a ratio that is above 1 if the cell is worse, whichever way the metric improves.
 
-**Looks.** Pairs are taken in order of block. A comparison looks at its first 8, 11, 15, ... pairs
-and never in between (``tare.stats.looks``); when the last planned block has been run, what there is
-is the last look. The cost and the interval printed are those of the last look reached; later pairs
-wait for the next one. All intervals of all looks hold together with 95 %. The verdict and the stop
+**Looks.** Pairs are taken in order of block. A comparison looks at its first 3 to 7 pairs, for what
+is obvious (``tare.stats.early``), at its first 8, 11, 15, ... and never in between
+(``tare.stats.schedule``); when the last planned block has been run, what there is is the last look.
+The cost and the interval printed are those of the last look reached; later pairs wait for the next
+one. All intervals of all looks hold together with 95 %. The verdict and the stop
 reason are those of the first look at which the interval left out 1 or lay inside the margin, and
 stay: the cell could leave the study then, so what comes later must not take it back.
 
@@ -25,15 +26,17 @@ trials: by wall time, by that less foreign delay, and by CPU time; the plan says
 
 Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
 ``suspects`` (why a trial is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost
-and a verdict), ``control`` (what the A/A control, the other variants and the family of comparisons
-add), ``attribution`` (stacks beside their layers), ``conditions`` (in what a platform was unlike
-the baseline), ``ladder`` (a platform's switches beside each other), ``causes`` and ``plausibility``
-(what is better than it can be, and why), ``summary`` (a cell on its own), ``study`` (all of it, for
-a whole plan), ``other_tests`` (those of older studies, beside it), ``between`` (two result sets),
-``advice`` (platforms for a mix of work) and ``explanation`` (which ``counters`` moved with a
-degradation).
+and a verdict), ``rows`` (the comparisons of a plan before they are measured), ``control`` (what the
+A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
+their layers), ``conditions`` (in what a platform was unlike the baseline), ``ladder`` (a platform's
+switches beside each other), ``causes`` and ``plausibility`` (what is better than it can be, and
+why), ``summary`` (a cell on its own), ``allocation`` (what each comparison of a running study still
+needs), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older studies, beside
+it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and ``explanation``
+(which ``counters`` moved with a degradation).
 """
 
+from tare.compare.allocation import Standing, standings
 from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import FAMILYWISE
@@ -52,10 +55,12 @@ __all__ = [
     "Explanation",
     "LadderCosts",
     "OtherTests",
+    "Standing",
     "Summary",
     "SwitchCost",
     "compare",
     "decided",
     "explanations",
     "other_tests",
+    "standings",
 ]

@@ -50,7 +50,7 @@ from tare.compare.matching import identity, matched, refusals, refusals_of_all, 
 from tare.compare.side import Side
 from tare.compare.told_facts import Difference, differences, mapping, named
 from tare.errors import ResultsError
-from tare.model import Better, Cell, Metric, Status
+from tare.model import Better, Cell, Metric, Plan, Status
 from tare.stats.description import middle
 from tare.stats.hierarchy import are_replicates, components, means, nested_interval, tamed
 from tare.stats.holm import holm
@@ -322,12 +322,16 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     if has_userland[0] is not has_userland[1]:
         silent = "B" if has_userland[0] else "A"
         yield f"{silent} does not say which userland it ran, so that the tools may be others."
-    single = [name for name, side in ends if side.plan.repetition.instances == 1]
+    single = [name for name, side in ends if _has_single(side.plan)]
     if single:
         yield (
             f"One instance of each platform in {' and '.join(single)}: if instances differ, what "
             "looks like a change may be the luck of one."
         )
+
+
+def _has_single(plan: Plan) -> bool:
+    return plan.repetition.instances_of(*{cell.platform for cell in plan.cells}) == 1
 
 
 def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[str]:

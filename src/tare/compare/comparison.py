@@ -11,15 +11,22 @@ from numpy.typing import NDArray
 
 from tare.compare.evidence import DECIDED, evidence
 from tare.compare.instances import instance_flags, instance_pairs
-from tare.compare.pairing import History, Pairs, pair
+from tare.compare.pairing import History, Pairs, aligned, pair
 from tare.compare.suspects import suspect_flags
-from tare.model import Better, Cell, Evidence, Metric, Plan, Repetition, Variant
+from tare.model import Better, Cell, Evidence, Metric, Repetition, Variant
 from tare.stats.description import spread
-from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval, numbered
+from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval, numbered, t_interval
 from tare.stats.power import detectable
 from tare.stats.ratio import ratio, ratios
-from tare.stats.sequential import Judgement, Rule, Stop, Verdict, has_size
-from tare.stats.signed_rank import Interval, estimate, estimate_and_interval
+from tare.stats.schedule import FIRST_LOOK
+from tare.stats.sequential import Judgement, LookKind, Rule, Stop, Verdict, has_size
+from tare.stats.signed_rank import Array, Interval, estimate, estimate_and_interval
+
+DECIDED_EARLY = (
+    "Decided early, by few pairs: the direction is sure, the size may be off by a factor; the "
+    "interval says by how much."
+)
+"""The flag of a comparison that was decided before ranks could, and has no later interval yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +48,11 @@ class Comparison:
     pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
     pairs would probably show) and ``noise_floor`` are ratios minus one.
 
+    ``control`` is the A/A control beside it, which is None of a control itself. ``decided_by`` is
+    the kind of look that decided, ``interval_by`` that of the look whose cost and interval these
+    are: an early one (``tare.stats.early``) gives the mean of the log ratios and Student's interval
+    of 99.9 %, one by ranks the Hodges-Lehmann estimate and the interval of ``level``.
+
     ``instances`` is in how many pairs of instances those of the last look were measured, ``icc``
     the part of their variance that lies between these, where it is known. ``replicates`` is how
     many independent values cost and interval rest on: pairs, or instance pairs if those differ.
@@ -51,6 +63,7 @@ class Comparison:
     metric: Metric
     primary: bool
     level: float
+    control: Cell | None = None
     variant: Variant = Variant.WALL
     pairs: int = 0
     failed: int = 0
@@ -62,6 +75,8 @@ class Comparison:
     suspect: int = 0
     look: int | None = None
     decided_at: int | None = None
+    decided_by: LookKind | None = None
+    interval_by: LookKind | None = None
     cost: float | None = None
     low: float | None = None
     high: float | None = None
@@ -110,8 +125,8 @@ def measured(
     if theirs.unavailable is not None:
         reason = f"the baseline is unavailable: {theirs.unavailable}"
         return replace(row, stop=Stop.NOTHING, reason=reason)
-    pairs = pair(mine, theirs, row.metric, row.variant)
-    judgement, groups = _judge(row.cell, pairs, mine, theirs, repetition)
+    pairs = _pairs(row, histories)
+    judgement, groups = _judge(row, pairs, histories, repetition)
     row = replace(
         row,
         pairs=len(pairs.log_ratios),
@@ -129,10 +144,14 @@ def measured(
     if pairs.failed + pairs.baseline_failed == row.pairs:
         stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
         return replace(row, stop=stop, reason=_why_no_number(row, pairs, mine, theirs))
-    row = _with_numbers(row, pairs, judgement, groups)
-    told = tuple(instance_flags(judgement, row.instances, row.pairs, repetition.instances))
+    row = _with_numbers(row, pairs, judgement, groups, math.log1p(repetition.margin))
+    both = (row.cell, row.baseline or row.cell)
+    planned = repetition.instances_of(*(cell.platform for cell in both))
+    told = tuple(instance_flags(judgement, row.instances, row.pairs, planned))
     row = replace(row, flags=row.flags + told) if told else row
     row = _without_refuted(row, repetition.margin)
+    if row.verdict in DECIDED and row.interval_by is LookKind.EARLY:
+        row = replace(row, flags=(*row.flags, DECIDED_EARLY))
     weighed = _evidence(row, pairs, judgement, repetition)
     return row if weighed is None else replace(row, evidence=weighed)
 
@@ -149,9 +168,17 @@ def _evidence(
         return None
     if row.instances is not None and row.instances < min(ENOUGH_GROUPS, row.pairs):
         return Evidence.LIKELY
+    if row.interval_by is LookKind.EARLY:
+        return Evidence.LIKELY
     if judgement.nested:
-        return Evidence.ESTABLISHED
+        # A verdict of an early look knows nothing of instances: the later interval must agree.
+        agrees = row.decided_by is not LookKind.EARLY or _leaves_out_one(row)
+        return Evidence.ESTABLISHED if agrees else Evidence.LIKELY
     return evidence(pairs.log_ratios, row.verdict, math.log1p(repetition.margin))
+
+
+def _leaves_out_one(row: Comparison) -> bool:
+    return row.low is not None and row.high is not None and not row.low <= 1 <= row.high
 
 
 def _without_refuted(row: Comparison, margin: float) -> Comparison:
@@ -165,43 +192,63 @@ def _without_refuted(row: Comparison, margin: float) -> Comparison:
     }
     if not refuted.get(row.verdict, False):
         return row
+    chance = ", or so few pairs were chance" if row.decided_by is LookKind.EARLY else ""
     told = (
         f"Called {row.verdict.value} at {row.decided_at} pairs, which the interval of {row.look} "
-        "pairs refutes: the cost changed in between."
+        f"pairs refutes: the cost changed in between{chance}."
     )
     return replace(row, verdict=Verdict.UNDECIDED, flags=(*row.flags, told))
 
 
-def is_done(
-    cell: Cell, baseline: Cell | None, histories: Mapping[str, History], plan: Plan
-) -> bool:
-    """Whether a cell needs no more blocks, by its workload's primary metric."""
-    mine = histories[cell.id]
+def is_done(row: Comparison, histories: Mapping[str, History], repetition: Repetition) -> bool:
+    """Whether a cell needs no more blocks, by its workload's primary metric.
+
+    What can be compared with nothing is measured so often that a look by ranks could be taken.
+    """
+    mine = histories[row.cell.id]
     if mine.unavailable is not None:
         return True
-    if baseline is None or histories[baseline.id].unavailable is not None or cell is baseline:
-        return len(mine.trials) >= plan.repetition.min_blocks
-    theirs = histories[baseline.id].beside(cell.id)
-    pairs = pair(mine, theirs, plan.metrics[cell.workload][0], plan.repetition.variant)
+    least = max(repetition.min_blocks, FIRST_LOOK)
+    base = row.baseline
+    if base is None or histories[base.id].unavailable is not None or row.cell is base:
+        return len(mine.trials) >= least
+    pairs = _pairs(row, histories)
     if pairs.unknown and not len(pairs.log_ratios):  # nor will it be known of any other trial
-        return len(mine.trials) >= plan.repetition.min_blocks
-    return _judge(cell, pairs, mine, theirs, plan.repetition)[0].stop is not Stop.NOT_YET
+        return len(mine.trials) >= least
+    return _judge(row, pairs, histories, repetition)[0].stop is not Stop.NOT_YET
 
 
-def judged(cell: Cell, baseline: Cell, histories: Mapping[str, History], plan: Plan) -> Judgement:
-    """Judge what a cell's trials say by its workload's primary metric, as its plan decides by."""
-    mine, theirs = histories[cell.id], histories[baseline.id].beside(cell.id)
-    pairs = pair(mine, theirs, plan.metrics[cell.workload][0], plan.repetition.variant)
-    return _judge(cell, pairs, mine, theirs, plan.repetition)[0]
+def judged(
+    row: Comparison, histories: Mapping[str, History], repetition: Repetition
+) -> Judgement | None:
+    """Judge what a cell's trials say, as ``measured`` does; None without a baseline."""
+    if row.baseline is None:
+        return None
+    return _judge(row, _pairs(row, histories), histories, repetition)[0]
+
+
+def log_ratios(row: Comparison, histories: Mapping[str, History]) -> Array:
+    """Return the log ratios that a comparison rests on; none without a baseline."""
+    return np.empty(0) if row.baseline is None else _pairs(row, histories).log_ratios
+
+
+def _pairs(row: Comparison, histories: Mapping[str, History]) -> Pairs:
+    assert row.baseline is not None  # noqa: S101 - else there is nothing to pair with
+    theirs = histories[row.baseline.id].beside(row.cell.id)
+    return pair(histories[row.cell.id], theirs, row.metric, row.variant)
 
 
 def _judge(
-    cell: Cell, pairs: Pairs, mine: History, theirs: History, repetition: Repetition
+    row: Comparison, pairs: Pairs, histories: Mapping[str, History], repetition: Repetition
 ) -> tuple[Judgement, NDArray[np.intp]]:
     """Apply the plan's rule; gives each pair's group too."""
+    assert row.baseline is not None  # noqa: S101 - else there are no pairs
+    mine, theirs = histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id)
     ended = len(mine.trials) >= repetition.max_blocks
-    groups = numbered(instance_pairs(cell, mine, theirs, pairs.blocks))
-    return rule_of(repetition).judge(pairs.log_ratios, groups, ended=ended), groups
+    groups = numbered(instance_pairs(row.cell, mine, theirs, pairs.blocks))
+    control = _control(row, pairs, histories)
+    rule = rule_of(repetition)
+    return rule.judge(pairs.log_ratios, groups, control=control, ended=ended), groups
 
 
 def rule_of(repetition: Repetition) -> Rule:
@@ -215,28 +262,45 @@ def rule_of(repetition: Repetition) -> Rule:
     )
 
 
+def _control(row: Comparison, pairs: Pairs, histories: Mapping[str, History]) -> Array | None:
+    """Return what the A/A control has in the blocks that an early look sees, by the same metric."""
+    if row.control is None:
+        return None
+    beside = replace(row, cell=row.control)
+    return aligned(_pairs(beside, histories), pairs.blocks[:FIRST_LOOK])
+
+
 def _with_numbers(
-    row: Comparison, pairs: Pairs, judgement: Judgement, groups: NDArray[np.intp]
+    row: Comparison,
+    pairs: Pairs,
+    judgement: Judgement,
+    groups: NDArray[np.intp],
+    margin: float,
 ) -> Comparison:
     used = pairs.log_ratios[: judgement.look or row.pairs]
     shared = groups[: len(used)]
-    replicates = means(used, shared) if judgement.nested else used
-    sized = has_size(used)
+    is_early = judgement.interval_by is LookKind.EARLY
+    is_nested = judgement.nested and not is_early
+    replicates = means(used, shared) if is_nested else used
+    # An early look is of the first pairs, which may be the lucky ones of those that failed later.
+    sized = has_size(pairs.log_ratios if is_early else used)
     if not sized:
         row = replace(row, flags=(*row.flags, f"No cost is given: {row.why_no_cost}."))
     finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]
     noise = spread(finite) if sized and len(finite) > 1 else None
-    known = replicates[np.isfinite(replicates)]
-    luck = spread(known) if noise is not None and len(known) > 1 else None
-    low, high = _ends(judgement.interval)
-    if judgement.nested:
+    if is_early:
+        middle, fixed = float(used.mean()), t_interval(used, 0.05)
+    elif is_nested:
         middle, fixed = estimate(replicates), nested_interval(used, shared, 0.05)
     else:
         middle, fixed = estimate_and_interval(used, 0.05)
+    low, high = _ends(judgement.interval)
     fixed_low, fixed_high = _ends(fixed)
     return replace(
         row,
         decided_at=judgement.decided_at,
+        decided_by=judgement.decided_by,
+        interval_by=judgement.interval_by,
         cost=ratio(middle) if sized else None,
         low=low,
         high=high,
@@ -245,11 +309,20 @@ def _with_numbers(
         p=judgement.p,
         verdict=judgement.verdict,
         spread=noise,
-        mde=None if luck is None else ratio(detectable(luck, len(replicates))) - 1,
+        mde=_detectable(replicates, judgement, margin) if sized else None,
         instances=int(shared.max(initial=-1)) + 1 or None,
         replicates=len(replicates),
         icc=judgement.parts.icc if judgement.parts else None,
     )
+
+
+def _detectable(replicates: Array, judgement: Judgement, margin: float) -> float | None:
+    """Return the smallest cost that so many would show, minus 1; None where that is not known."""
+    if judgement.interval_by is LookKind.EARLY and judgement.interval is not None:
+        low, high = judgement.interval
+        return ratio((high - low) / 2 + margin) - 1
+    known = replicates[np.isfinite(replicates)]
+    return ratio(detectable(spread(known), len(replicates))) - 1 if len(known) > 1 else None
 
 
 def _ends(log_ends: Interval | None) -> tuple[float, float] | tuple[None, None]:

@@ -139,7 +139,7 @@ def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
                 if one not in cells or other not in cells:
                     continue
                 mine, theirs = cells[one], cells[other]
-                if not is_done(mine, theirs, histories, plan):
+                if not is_done(_row(plan, mine, theirs), histories, plan.repetition):
                     needed |= {mine.id, theirs.id}
     return needed
 

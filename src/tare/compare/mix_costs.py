@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison, measured
 from tare.compare.constraints import Constraints
-from tare.compare.pairing import Group, baselines, group
+from tare.compare.pairing import Group, group
+from tare.compare.rows import references
 from tare.compare.side import Side
 from tare.model import Cell, Design, Unit
 from tare.stats.independent import weighted_sum
 from tare.stats.ratio import ratio
-from tare.stats.schedule import level
 from tare.stats.signed_rank import Interval
 from tare.stats.values import Estimated
 
@@ -41,6 +41,7 @@ class Costs:
 
     def __init__(self, side: Side, mix: Mix) -> None:
         self.side = side
+        self._plan = references(side.plan)
         self.shares = {key: share for key, share in mix.shares.items() if share > 0}
         self.cells: dict[tuple[str, Group], Cell] = {
             (cell.platform, group(cell)): cell
@@ -58,7 +59,7 @@ class Costs:
     @cached_property
     def references(self) -> Mapping[Group, Cell]:
         """The cell of the baseline for each part of the mix."""
-        return baselines(self.side.plan)
+        return self._plan.baselines
 
     def cell(self, platform: str) -> Cell:
         """Give one of a platform's cells: its stack and limits are those of all."""
@@ -124,14 +125,7 @@ class Costs:
         if cell is None or base is None:
             return None
         plan = self.side.plan
-        row = Comparison(
-            cell=cell,
-            baseline=base,
-            metric=self.side.metric(cell),
-            primary=True,
-            level=level(plan.repetition.max_blocks),
-            variant=plan.repetition.variant,
-        )
+        row = replace(self._plan.primary(cell), baseline=base)
         return _estimated(measured(row, self.side.histories, plan.repetition))
 
     def _divided(self, platform: str, other: str, key: Group) -> Estimated | None:

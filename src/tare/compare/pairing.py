@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,11 @@ def baselines(plan: Plan) -> dict[Group, Cell]:
         for cell in plan.cells
         if cell.platform == plan.baseline and not cell.control and cell.injected is None
     }
+
+
+def controls(plan: Plan) -> dict[Group, Cell]:
+    """Find the A/A control of every group that has one."""
+    return {group(cell): cell for cell in plan.cells if cell.control}
 
 
 @dataclass(slots=True)
@@ -239,6 +245,12 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
         blocks=tuple(blocks.tolist()),
         apart=_count(~together),
     )
+
+
+def aligned(pairs: Pairs, blocks: Sequence[int]) -> Array:
+    """Return the log ratio of each of some blocks; NaN where there is none."""
+    known = dict(zip(pairs.blocks, pairs.log_ratios.tolist(), strict=True))
+    return np.array([known.get(block, math.nan) for block in blocks], dtype=np.float64)
 
 
 Blocks = NDArray[np.int64]

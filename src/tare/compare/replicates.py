@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tare.compare.comparison import judged
-from tare.compare.pairing import baselines, group, histories
+from tare.compare.pairing import histories
+from tare.compare.rows import references
 from tare.model import Plan, Trial
 from tare.stats.hierarchy import Components, blocks_per_group
 
@@ -28,15 +29,13 @@ class Scatter:
 def scatters(plan: Plan, trials: Iterable[Trial], open_cells: Iterable[str]) -> Iterator[Scatter]:
     """Split the variance of every open cell's pairs, by its workload's primary metric."""
     measurements = histories(plan, trials)
-    references = baselines(plan)
     wanted = set(open_cells)
-    for cell in plan.cells:
-        baseline = references.get(group(cell))
-        if cell.id not in wanted or baseline is None or baseline is cell:
+    for row in references(plan).primaries():
+        if row.cell.id not in wanted:
             continue
-        found = judged(cell, baseline, measurements, plan)
+        found = judged(row, measurements, plan.repetition)
         if found is not None and found.parts is not None:
-            yield Scatter(cell.id, found.parts)
+            yield Scatter(row.cell.id, found.parts)
 
 
 def blocks_per_instance(found: Sequence[Scatter], fresh_s: float, block_s: float) -> int | None:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from tare.compare import Comparison, decided
+from tare.compare import Comparison
+from tare.compare.allocation import resting
 from tare.compare.comparison import measured
 from tare.compare.control import beside_controls, with_holm
-from tare.compare.pairing import baselines, group, histories
+from tare.compare.pairing import group, histories
+from tare.compare.rows import references
 from tare.model import Kind, Plan, Slot, Trial
-from tare.stats.schedule import level, looks
+from tare.stats.schedule import FIRST_LOOK, all_looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Course:
 
     ``rows`` are those of ``tare.compare.compare`` that are primary, without what only the report
     looks for: causes, drift, warm-up. ``looks`` are by the cell's id. ``next`` is the slot that the
-    plan has after the last trial, None at its end.
+    plan has after the last trial, None at its end and where the runner chooses among workloads.
     """
 
     rows: tuple[Comparison, ...]
@@ -43,7 +45,8 @@ class Narrowing:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._schedule = looks(plan.repetition.max_blocks)
+        self._schedule = all_looks(plan.repetition.max_blocks)
+        self._has_many = len(set(map(group, plan.cells))) > 1
         self._places = {(slot.block, slot.slot): i for i, slot in enumerate(plan.slots)}
         self._at_look: dict[int, tuple[Comparison, ...]] = {}
         self._closed: dict[int, set[str]] = {}
@@ -60,7 +63,7 @@ class Narrowing:
         for blocks in self._due(whole):
             before = [one for one in trials if one.block < blocks]
             self._at_look[blocks] = primaries(self._plan, before)
-            self._closed[blocks] = decided(self._plan, before)
+            self._closed[blocks] = resting(self._plan, before)
 
     def is_due(self, whole: int) -> bool:
         """Whether after so many whole blocks there is a look that was not taken."""
@@ -77,6 +80,8 @@ class Narrowing:
         place = self._places.get((last.block, last.slot), 0)
         if last.kind is Kind.WARMUP:
             return self._plan.slots[place] if place < len(self._plan.slots) else None
+        if self._has_many and last.block >= max(FIRST_LOOK, self._plan.repetition.min_blocks):
+            return None  # which workload has a block now is the runner's choice
         left_out = {block: self._left_out(trials, block) for block in (last.block, last.block + 1)}
         following = (
             slot
@@ -110,19 +115,5 @@ class Narrowing:
 def primaries(plan: Plan, trials: Sequence[Trial]) -> tuple[Comparison, ...]:
     """Compare each cell with its baseline by what the plan decides by, and by nothing else."""
     measurements = histories(plan, trials)
-    references = baselines(plan)
-    rows = []
-    for cell in plan.cells:
-        baseline = references.get(group(cell))
-        if cell is baseline:
-            continue
-        row = Comparison(
-            cell=cell,
-            baseline=baseline,
-            metric=plan.metrics[cell.workload][0],
-            primary=True,
-            level=level(plan.repetition.max_blocks),
-            variant=plan.repetition.variant,
-        )
-        rows.append(measured(row, measurements, plan.repetition))
+    rows = [measured(row, measurements, plan.repetition) for row in references(plan).primaries()]
     return tuple(with_holm(beside_controls(rows)))

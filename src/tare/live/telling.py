@@ -19,7 +19,7 @@ from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.report.numbers import cost_text, percents_text
 from tare.report.words import control_text, pairs_text, stop_text, summary, verdict_text
-from tare.stats.schedule import looks
+from tare.stats.schedule import all_looks
 from tare.stats.sequential import Stop
 from tare.store import Results
 from tare.store.raw_output import raw_name
@@ -155,7 +155,7 @@ class Told:
 
     def _line(self, row: Comparison) -> Line:
         rule, course = self.plan.repetition, self.course.looks.get(row.cell.id, ())
-        schedule = looks(rule.max_blocks, rule.min_blocks)
+        schedule = all_looks(rule.max_blocks)
         following = next((look for look in schedule if look > row.pairs), None)
         waits = row.stop is Stop.NOT_YET and not row.reason
         said = "" if waits else stop_text(row)

@@ -15,13 +15,14 @@ import numpy as np
 from scipy import stats
 
 from tare.proof.noise import Array, Noise
-from tare.stats.schedule import level, looks, sequential_p
+from tare.stats.early import EarlyLook, early_look
+from tare.stats.schedule import all_looks, early_looks, level, looks, sequential_p
 from tare.stats.sequential import Rule, Verdict
 from tare.stats.signed_rank import estimate, p_value
 
 CAP = 100
 MARGIN = 0.02
-RULE = Rule(cap=CAP, minimum=8, margin=math.log1p(MARGIN))
+RULE = Rule(cap=CAP, minimum=3, margin=math.log1p(MARGIN))
 """The defaults of a study: at most 100 blocks, and 2 % is the same."""
 
 ORDINARY = 0.05
@@ -32,6 +33,7 @@ ORDINARY = 0.05
 class Measured:
     """One comparison as Tare measures and prints it.
 
+    ``pairs`` is how many it took, at most the cap.
     ``covered`` is whether the interval printed at the stop holds the truth; ``reach`` is the end of
     it that is farther from 0.
     """
@@ -44,27 +46,50 @@ class Measured:
     covered: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Randomized blocks of equal cells; log ratios to the baseline.
+
+    ``platforms`` are paths by platforms by blocks, ``control`` those of the A/A control, paths by
+    blocks.
+    """
+
+    platforms: Array
+    control: Array
+
+    @property
+    def pairs(self) -> list[tuple[Array, Array]]:
+        """Each path's first platform, and the control of the same blocks."""
+        return list(zip(self.platforms[:, 0], self.control, strict=True))
+
+
 def blocks(
     noise: Noise, rng: np.random.Generator, paths: int, platforms: int, cap: int = CAP
-) -> Array:
-    """Measure equal platforms, baseline and A/A control in ``cap`` randomized blocks.
-
-    Gives the log ratios to the baseline, paths by platforms by blocks.
-    """
+) -> Blocks:
+    """Measure equal platforms, baseline and A/A control in ``cap`` randomized blocks."""
     cells = platforms + 2
     trials = noise.series(rng, paths, cap * cells).reshape(paths, cap, cells)
     ordered = rng.permuted(trials, axis=2)
     # Of cells in random order it does not matter which is called what.
-    ratios = ordered[:, :, 2:] - ordered[:, :, :1]
-    return np.moveaxis(ratios, 2, 1)
+    ratios = ordered[:, :, 1:] - ordered[:, :, :1]
+    return Blocks(np.moveaxis(ratios[:, :, 1:], 2, 1), ratios[:, :, 0])
 
 
-def measured(log_ratios: Array, truth: float = 0.0, *, rule: Rule = RULE) -> Measured:
-    """Judge one comparison as ``tare run`` does, which ends it at the look that decides."""
-    whole = rule.judge(log_ratios, ended=True)
-    stop = len(log_ratios) if whole.decided_at is None else whole.decided_at
+def measured(
+    log_ratios: Array, control: Array | None = None, truth: float = 0.0, *, rule: Rule = RULE
+) -> Measured:
+    """Judge one comparison as ``tare run`` does, which ends it at the look that decides.
+
+    That a decided comparison may go on for a few pairs, for its size, is left out: its interval is
+    widest at the stop.
+    """
+    judged = rule.judge(log_ratios[: early_looks(rule.cap)[-1]], control=control, ended=False)
+    if judged.decided_at is None:
+        judged = rule.judge(log_ratios, control=control, ended=True)
+    stop = judged.decided_at or len(log_ratios)
     seen = log_ratios[:stop]
-    judged = rule.judge(seen, ended=stop == len(log_ratios))
+    if judged.look != stop:  # the interval was that of a later look
+        judged = rule.judge(seen, control=control, ended=stop == len(log_ratios))
     low, high = judged.interval or (-math.inf, math.inf)
     return Measured(
         verdict=judged.verdict,
@@ -84,20 +109,29 @@ def holds(errors: Array, n: int, strictness: float) -> bool:
     return p_value(errors[:n]) > strictness
 
 
-def holds_always(errors: Array, rule: Rule = RULE) -> bool:
+def holds_always(errors: Array, control: Array, rule: Rule = RULE) -> bool:
     """Say whether the intervals of all looks up to the cap hold the truth together."""
     strict = level(rule.cap)
-    return all(holds(errors, n, strict) for n in looks(rule.cap, rule.minimum))
+    early = all(one.interval.low <= 0 <= one.interval.high for one in _early(errors, control, rule))
+    return early and all(holds(errors, n, strict) for n in looks(rule.cap))
 
 
-def pairs_until(log_ratios: Array, p: float, rule: Rule = RULE) -> int:
+def pairs_until(log_ratios: Array, control: Array, p: float, rule: Rule = RULE) -> int:
     """Find the look from which on the sequential p is at most ``p``; above the cap, none is."""
+    early = {one.pairs: one.p for one in _early(log_ratios, control, rule)}
+    ranks = set(looks(rule.cap))
     taken: list[float] = []
-    for n in looks(rule.cap, rule.minimum):
-        taken.append(p_value(log_ratios[:n]))
-        if sequential_p(taken, rule.cap) <= p:
+    for n in all_looks(rule.cap):
+        taken += [p_value(log_ratios[:n])] if n in ranks else []
+        before = [one for pairs, one in early.items() if pairs <= n]
+        if sequential_p(taken, rule.cap, before) <= p:
             return n
     return rule.cap + 1
+
+
+def _early(log_ratios: Array, control: Array, rule: Rule) -> list[EarlyLook]:
+    found = [early_look(log_ratios[:n], control[:n]) for n in early_looks(rule.cap)]
+    return [one for one in found if one is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,12 +21,14 @@ from tare.proof.designs import (
     pairs_until,
     tested,
 )
-from tare.proof.noise import TRIAL_S, Array, Noise, Recorded, scatter
+from tare.proof.noise import TRIAL_S, Array, Model, Noise, Recorded, scatter
 from tare.stats.holm import holm
 from tare.stats.sequential import Rule, Verdict
 from tare.stats.signed_rank import estimate
 
 EFFECTS = (0.01, 0.03, 0.10)
+OBVIOUS = (0.50, 2.55, 14.0)
+"""Costs that early looks are for: half as slow again, 3.5 times, 15 times."""
 FIXED = (8, 20, 49)
 """Numbers of pairs at which the ordinary interval is checked."""
 WORKLOADS, PLATFORMS = 6, 5
@@ -34,6 +37,9 @@ FAMILYWISE = 0.05
 ACCURACY_PAIRS = 10
 COVERAGE = 5
 """So many times more paths for coverage alone, which is cheap and has to be known to 1 %."""
+
+FEW = 7
+"""The most pairs that early looks see with the cap of a study's defaults."""
 
 CLAIMS = (Verdict.SLOWER, Verdict.FASTER)
 
@@ -89,10 +95,11 @@ class Tares:
 
     Coverage is that of intervals of 95 %: ``fixed`` by number of pairs, ordinary ones; ``at_stop``
     by true cost, those printed; ``always`` all looks up to the cap together. ``alarms`` and
-    ``same`` are verdicts of equal platforms, ``familywise`` studies of 30 of them with a false
-    alarm after Holm's correction, ``uncorrected`` the same by the verdicts alone. Where all 30 cost
-    10 %, ``after_holm`` of the comparisons are significant after it at their stop, and they would
-    be for certain if they went on to ``family_pairs`` (the median).
+    ``same`` are verdicts of equal platforms, ``early`` the alarms at 3 to 7 pairs, ``familywise``
+    studies of 30 of them with a false alarm after Holm's correction, ``uncorrected`` the same by
+    the verdicts alone. Where all 30 cost 10 %, ``after_holm`` of the comparisons are significant
+    after it at their stop, and they would be for certain if they went on to ``family_pairs`` (the
+    median).
     """
 
     noise: str
@@ -102,6 +109,7 @@ class Tares:
     fixed: Mapping[int, Share]
     at_stop: Mapping[float, Share]
     always: Share
+    early: Share
     same: Share
     same_pairs: float
     power: Mapping[float, Power]
@@ -136,18 +144,23 @@ class Rivals:
 def tares(noise: Noise, seed: int, paths: int, *, rule: Rule = RULE) -> Tares:
     """Measure single comparisons in all that a block holds: baseline, A/A control, platform."""
     rng = np.random.default_rng(seed)
-    errors = blocks(noise, rng, COVERAGE * paths, 1, rule.cap)[:, 0]
-    fixed = {n: share([holds(one, n, ORDINARY) for one in errors]) for n in FIXED}
-    always = share([holds_always(one, rule) for one in errors])
-    ratios = errors[:paths]
-    equal = [measured(one, rule=rule) for one in ratios]
+    every = blocks(noise, rng, COVERAGE * paths, 1, rule.cap).pairs
+    fixed = {n: share([holds(one, n, ORDINARY) for one, _ in every]) for n in FIXED}
+    always = share([holds_always(one, c, rule) for one, c in every])
+    pairs = every[:paths]
+    equal = [measured(one, c, rule=rule) for one, c in pairs]
     at_stop, power = {0.0: share([one.covered for one in equal])}, {}
     for effect in EFFECTS:
         truth = float(np.log1p(effect))
-        dear = [measured(one + truth, truth, rule=rule) for one in ratios]
+        dear = [measured(one + truth, c, truth, rule=rule) for one, c in pairs]
         at_stop[effect] = share([one.covered for one in dear])
         power[effect] = _power(dear, truth, rule)
-    wrong_by = [abs(np.expm1(estimate(one[:ACCURACY_PAIRS]))) for one in ratios]
+    for effect in OBVIOUS:
+        truth = float(np.log1p(effect))
+        dear = [measured(one + truth, c, truth, rule=rule) for one, c in every]
+        at_stop[effect] = share([one.covered for one in dear])
+        power[effect] = _power(dear, truth, rule)
+    wrong_by = [abs(np.expm1(estimate(one[:ACCURACY_PAIRS]))) for one, _ in pairs]
     trial_sd, pair_sd = scatter(noise, rng)
     same = [one for one in equal if one.verdict is Verdict.SAME]
     return Tares(
@@ -158,12 +171,44 @@ def tares(noise: Noise, seed: int, paths: int, *, rule: Rule = RULE) -> Tares:
         fixed=fixed,
         at_stop=at_stop,
         always=always,
+        early=share(
+            [rule.judge(d[:FEW], control=c, ended=False).verdict in CLAIMS for d, c in every]
+        ),
         same=Share(len(same), len(equal)),
         same_pairs=float(np.median([one.pairs for one in same])) if same else float(rule.cap),
         power=power,
         error=float(np.quantile(wrong_by, 0.95)),
         alarms=share([one.verdict in CLAIMS for one in equal]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Obvious:
+    """After how many pairs, in the median, a cost of so many times is decided.
+
+    Pairs are independent and normal with ``pair_sd``; the control is as noisy. ``asked`` is the bar
+    of METHOD.md 2.4b.
+    """
+
+    times: float
+    pair_sd: float
+    asked: int
+    pairs: float
+
+
+OBVIOUS_BARS = ((14.0, 0.20, 4), (3.5, 0.10, 4), (1.5, 0.10, 6), (1.5, 0.03, 4))
+"""(how many times slower, SD of a pair, pairs in which it is decided)."""
+
+
+def obvious(seed: int, paths: int, *, rule: Rule = RULE) -> list[Obvious]:
+    """Measure how soon large costs are decided."""
+    rng, found = np.random.default_rng(seed), []
+    for times, pair_sd, asked in OBVIOUS_BARS:
+        noise = Model(name="independent", white=pair_sd / math.sqrt(2))
+        made = blocks(noise, rng, paths, 1, rule.cap).pairs
+        took = [measured(one + math.log(times), c, rule=rule).pairs for one, c in made]
+        found.append(Obvious(times, pair_sd, asked, float(np.median(took))))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,19 +226,23 @@ def families(noise: Noise, seed: int, studies: int, *, rule: Rule = RULE) -> Fam
     """Measure whole studies, each comparison to its own stop."""
     rng = np.random.default_rng(seed)
     shape = (studies, WORKLOADS * PLATFORMS, rule.cap)
-    ratios = blocks(noise, rng, studies * WORKLOADS, PLATFORMS, rule.cap).reshape(shape)
+    made = blocks(noise, rng, studies * WORKLOADS, PLATFORMS, rule.cap)
+    ratios = made.platforms.reshape(shape)
+    controls = np.repeat(made.control, PLATFORMS, axis=0).reshape(shape)
     alarms, familywise, uncorrected = Share(0, 0), [], []
-    for study in ratios:
-        rows = [measured(one, rule=rule) for one in study]
+    for study, control in zip(ratios, controls, strict=True):
+        rows = [measured(one, c, rule=rule) for one, c in zip(study, control, strict=True)]
         claims = [row.verdict in CLAIMS for row in rows]
         alarms += share(claims)
         uncorrected.append(any(claims))
         familywise.append(min(holm([row.p for row in rows])) <= FAMILYWISE)
     after_holm, pairs = Share(0, 0), []
-    for study in ratios[: max(1, studies // 10)] + np.log1p(EFFECTS[-1]):
-        adjusted = holm([measured(one, rule=rule).p for one in study])
+    some = max(1, studies // 10)
+    for study, control in zip(ratios[:some] + np.log1p(EFFECTS[-1]), controls, strict=False):
+        both = list(zip(study, control, strict=True))
+        adjusted = holm([measured(one, c, rule=rule).p for one, c in both])
         after_holm += share([p <= FAMILYWISE for p in adjusted])
-        pairs += [pairs_until(one, FAMILYWISE / len(study), rule) for one in study]
+        pairs += [pairs_until(one, c, FAMILYWISE / len(study), rule) for one, c in both]
     middle = float(np.median(pairs))
     return Families(alarms, share(familywise), share(uncorrected), after_holm, middle)
 

@@ -16,7 +16,8 @@ from tare.stats.sequential import Rule, Verdict
 
 CAP = 30
 RULE = Rule(cap=CAP, minimum=8, margin=0.0)
-"""Without a margin nothing ends as the same, so that every look may alarm."""
+"""Without a margin nothing ends as the same, so that every look by ranks may alarm. There are no
+early verdicts, for these comparisons have no A/A control."""
 ALARMS = (Verdict.SLOWER, Verdict.FASTER)
 VARIANTS: Mapping[str, Callable[[Mapping[str, str]], float]] = {
     "wall time": lambda row: float(row["wall_s"]),

@@ -14,6 +14,7 @@ from pathlib import Path
 from tare.compare import Comparison
 from tare.report import ladders
 from tare.report.explanations import CAUTION, sentences
+from tare.report.finding import finding
 from tare.report.findings import Findings, Group
 from tare.report.names import platform_text
 from tare.report.notes import notes
@@ -56,6 +57,7 @@ def markdown(found: Findings) -> str:
     """Write everything as Markdown."""
     parts = [
         f"# {in_markdown(found.plan.study)}",
+        in_markdown(finding(found)),
         in_markdown(f"{trials_text(found)}. Study {state(found)}."),
         "\n".join(f"- {in_markdown(sentence)}" for sentence in summary(found)),
         "## Verdicts",
@@ -82,6 +84,7 @@ def latex(found: Findings) -> str:
     parts = [
         "% Made by Tare. Needs \\usepackage{booktabs}; put it into a document by \\input{results}.",
         f"\\section*{{{in_latex(found.plan.study)}}}",
+        in_latex(finding(found)),
         in_latex(f"{trials_text(found)}. Study {state(found)}."),
         _latex_list([in_latex(sentence) for sentence in summary(found)]),
         in_latex(_reading(found)),

@@ -41,6 +41,10 @@ def facts(found: Findings) -> list[Fact]:
             [
                 ("cells", cells),
                 ("repetition", f"{looks}, {rule.instances} instances, {budget}"),
+                *(
+                    (f"instances of {name}", str(count))
+                    for name, count in rule.instances_of_platforms
+                ),
                 ("decided by", VARIANTS[rule.variant]),
                 ("seed", str(plan.seed)),
                 ("blocks begun", f"{found.blocks:,} of {rule.max_blocks:,}"),

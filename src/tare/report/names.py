@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from tare.model import Cell, Limits, Params
+from tare.model import Cell, Limits, Params, Plan
 from tare.report.numbers import bytes_text, plain
 
 
@@ -13,6 +14,43 @@ def platform_text(cell: Cell) -> str:
     if cell.injected is not None:
         return f"{cell.platform} ({100 * cell.injected:+g} % work)"
     return f"{cell.platform} (A/A control)" if cell.control else cell.platform
+
+
+_NOUNS = {
+    "docker": "a Docker container",
+    "podman": "a Podman container",
+    "lxc": "an LXC container",
+    "nspawn": "a systemd-nspawn container",
+    "gvisor": "a gVisor sandbox",
+    "bubblewrap": "a bubblewrap sandbox",
+    "kvm": "a KVM virtual machine",
+    "qemu-tcg": "an emulated virtual machine",
+    "vsphere": "a vSphere virtual machine",
+    "xen": "a Xen virtual machine",
+    "uml": "a User Mode Linux machine",
+}
+
+
+def plain_names(plan: Plan) -> Mapping[str, str]:
+    """Name a plan's platforms by what they are: a Docker container in a KVM virtual machine.
+
+    A platform that shares its description with another, or has a layer that is not in the list,
+    keeps its own name.
+    """
+    stacks = {cell.platform: cell.stack for cell in plan.cells}
+    counts = Counter(stacks.values())
+    return {
+        platform: (_noun(stack) if counts[stack] == 1 else None) or platform
+        for platform, stack in stacks.items()
+    }
+
+
+def _noun(stack: str) -> str | None:
+    _, *layers = stack.split("/")
+    if not layers:
+        return "the host itself"
+    nouns = [_NOUNS.get(layer) for layer in reversed(layers)]
+    return " in ".join(filter(None, nouns)) if all(nouns) else None
 
 
 def params_text(params: Params) -> str:

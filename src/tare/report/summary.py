@@ -1,4 +1,4 @@
-"""The three sentences at the head of the page: what costs most, what was decided, what to trust.
+"""The three sentences at the head of the page: the finding, what was decided, what to trust.
 
 The sentences of ``words.summary``, one a platform, stand below them as the numbers they rest on.
 """
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tare.compare import Comparison
 from tare.model import Evidence
 from tare.report import numbers, words
+from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.stats.sequential import Verdict
@@ -21,14 +22,19 @@ _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 
 
 def three_sentences(found: Findings) -> list[str]:
-    """Say which platforms cost least and most, how many verdicts there are, and the noise."""
+    """Say what was found, how many verdicts there are, and the noise."""
     rows = [row for row in found.headline if not row.cell.control]
     if not rows:
         return words.summary(found)
-    return [_extremes(rows, found), _counts(rows, found), words.control_text(found)]
+    if any(row.cell.injected is not None for row in rows):
+        first = _arms(rows, found)
+    else:
+        first = finding(found)
+    return [first, _counts(rows, found), words.control_text(found)]
 
 
-def _extremes(rows: Sequence[Comparison], found: Findings) -> str:
+def _arms(rows: Sequence[Comparison], found: Findings) -> str:
+    """Say which arms of a self-test cost least and most: their work differs, as is known."""
     worst: dict[str, Comparison] = {}
     for row in sorted(rows, key=_size):
         if row.verdict in _DECIDED:
@@ -45,9 +51,7 @@ def _extremes(rows: Sequence[Comparison], found: Findings) -> str:
     )
     ranked = sorted(worst, key=lambda name: _size(worst[name]))
     least, most = ((name, _most(worst[name], rows, found)) for name in (ranked[0], ranked[-1]))
-    added = any(row.cell.injected for row in rows)
-    work = "With more work put into some" if added else "For the same work"
-    beyond = f"{work}, {least[0]} costs"
+    beyond = f"With more work put into some, {least[0]} costs"
     if len(ranked) == 1:
         return f"{beyond}, against {found.plan.baseline}, {least[1]}{rest}."
     decided = " of those decided" if undecided else ""

@@ -12,6 +12,7 @@ from typing import Any
 from tare.compare import Comparison, Summary
 from tare.model import Cell, Status, Trial
 from tare.report.explanations import explanation_rows
+from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.ladders import ladder_rows
 from tare.report.words import summary
@@ -30,6 +31,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         "blocks": found.blocks,
         "trials": {status.value: found.statuses[status] for status in Status},
         "trusted": not found.untrusted,
+        "finding": finding(found),
         "summary": summary(found),
         "rows": [{name: _plain(value) for name, value in row.items()} for row in rows(found)],
         "attributions": [
@@ -153,6 +155,8 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "pairs_left_out": row.left_out,
         "look": row.look,
         "decided_at": row.decided_at,
+        "decided_by": row.decided_by.value if row.decided_by else None,
+        "interval_by": row.interval_by.value if row.interval_by else None,
         "evidence": row.evidence.value if row.evidence else None,
         "cost": row.cost,
         "low": row.low,

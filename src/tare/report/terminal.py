@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tare.compare import Comparison, LadderCosts
 from tare.report.explanations import brief_lines
 from tare.report.facts import selftest
+from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.ladders import COLUMNS, lines, sentences, title
 from tare.report.names import platform_text
@@ -40,11 +41,13 @@ class Shown:
     found: Findings
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the state, a table of verdicts that fits, the warnings, and a summary."""
+        """Print the finding, the state, a summary, a table that fits, and the warnings."""
         from rich.padding import Padding
         from rich.text import Text
 
         found = self.found
+        yield Text(finding(found), style="bold")
+        yield Text("")
         yield Text.assemble((found.plan.study, "bold"), f"  {state(found)}")
         yield Text(trials_text(found))
         yield Text("")

@@ -10,7 +10,7 @@ from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.report.numbers import duration_text, p_text, share_text, size_text
 from tare.stats.hierarchy import ENOUGH_GROUPS
-from tare.stats.sequential import Stop, Verdict
+from tare.stats.sequential import LookKind, Stop, Verdict
 
 MAX_PLATFORMS = 5
 """So many platforms have a sentence of their own in the summary."""
@@ -59,10 +59,10 @@ def stop_text(row: Comparison) -> str:
     """Say why a comparison has as many pairs as it has."""
     match row.stop:
         case Stop.EXCLUDES_ONE:
-            return f"decided at {row.decided_at} pairs: the interval leaves out 1{strength(row)}"
+            return f"{_decided(row)}: the interval leaves out 1{strength(row)}"
         case Stop.INSIDE_MARGIN:
             inside = "the interval lies inside the margin"
-            return f"decided at {row.decided_at} pairs: {inside}{strength(row)}"
+            return f"{_decided(row)}: {inside}{strength(row)}"
         case Stop.PRECISE:
             return f"precise enough at {row.decided_at} pairs"
         case Stop.MAXIMUM:
@@ -71,6 +71,11 @@ def stop_text(row: Comparison) -> str:
             return row.reason
         case Stop.NOT_YET:
             return row.reason or "open: more blocks were wanted when the measuring ended"
+
+
+def _decided(row: Comparison) -> str:
+    early = " early," if row.decided_by is LookKind.EARLY else ""
+    return f"decided{early} at {row.decided_at} pairs"
 
 
 def strength(row: Comparison) -> str:

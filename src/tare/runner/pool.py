@@ -12,7 +12,7 @@ from types import MappingProxyType
 from tare import detection
 from tare.errors import CommandFailed, LayerError, TareError
 from tare.limits import readback
-from tare.model import Cell, Params, Status
+from tare.model import Cell, Params, Repetition, Status
 from tare.monitors.inside import reader_of
 from tare.runner import conditions, cores
 from tare.runner.fleet import (
@@ -81,17 +81,18 @@ class Pool:
             for fleet in fleets
         ]
 
-    def open_all(self, wanted: Mapping[Key, Platform], instances: int) -> None:
+    def open_all(self, wanted: Mapping[Key, Platform], repetition: Repetition) -> None:
         """Open every instance of every platform, some at a time; failures close their fleet."""
         for number, (which, platform) in enumerate(wanted.items()):
             self.fleets[which] = Fleet(platform, which[2], f"p{number}", cores=which[3])
             self._probe(self.fleets[which])
         self._build()
+        names = {platform.name for platform in wanted.values()}
         jobs = [
             (fleet, index)
-            for index in range(instances)
+            for index in range(max(map(repetition.instances_of, names), default=0))
             for fleet in self.fleets.values()
-            if fleet.status is Status.OK
+            if fleet.status is Status.OK and index < repetition.instances_of(fleet.platform.name)
         ]
         # The slowest first, so that none of them is waited for alone at the end.
         jobs.sort(key=lambda job: _slowness(job[0].platform), reverse=True)
@@ -127,6 +128,8 @@ class Pool:
                 fleet.warnings.append(f"it runs {instead}, not the shared userland")
             fleet.warnings += [told for one in layers if (told := one.caveat())]
             made = layers[0]
+            if made.boots_guest:  # KVM is tried by a guest, which may have to be built first
+                self.progress.says(f"checking {fleet.platform.name}")
             userland = self.session.userland if made.boots_guest else None
             fleet.probe = made.probe(self.session.host, userland)
         except TareError as error:
@@ -212,11 +215,20 @@ class Pool:
 
         Not that of one that was replaced meanwhile, nor that of the control.
         """
-        for (_, is_control, *_), fleet in self.fleets.items():
-            for member in () if is_control else fleet.members:
-                if fleet.conditions is not None and fleet.conditions.label == member.label:
-                    with suppress(TareError), running(member) as stack:
-                        conditions.watch_clock(fleet.conditions, stack)
+        asked = [
+            (fleet.conditions, member)
+            for (_, is_control, *_), fleet in self.fleets.items()
+            for member in (() if is_control else fleet.members)
+            if fleet.conditions is not None and fleet.conditions.label == member.label
+        ]
+
+        def watch(one: tuple[conditions.Conditions, Member]) -> None:
+            known, member = one
+            with suppress(TareError), running(member) as stack:
+                conditions.watch_clock(known, stack)
+
+        with ThreadPoolExecutor(max_workers=len(self.session.everything)) as workers:
+            list(workers.map(watch, asked))  # each mostly waits for seconds to pass
 
     def _detect(self, fleet: Fleet, member: Member) -> None:
         """See in a platform's first instance whether its stack is the one that was declared."""

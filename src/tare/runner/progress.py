@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tare.compare.allocation import Standing
 from tare.model import Cell, Plan, Trial
 
 
@@ -17,7 +18,13 @@ class Progress(Protocol):
         """A sentence about what is done outside blocks: building, starting, stopping."""
 
     def block(self, number: int, decided: int, of: int) -> None:
-        """A block begins (counted from 0); so many comparisons of so many are decided."""
+        """A block begins (counted from 0); so many comparisons of so many are decided.
+
+        What cannot be measured on this host is in neither number.
+        """
+
+    def known(self, cell: Cell, standing: Standing) -> None:
+        """More is known of a comparison than before: it is decided, or has its first interval."""
 
     def trial(self, cell: Cell) -> None:
         """A trial begins."""
@@ -38,8 +45,22 @@ class Silent:
     def block(self, number: int, decided: int, of: int) -> None:
         """See Progress.block."""
 
+    def known(self, cell: Cell, standing: Standing) -> None:
+        """See Progress.known."""
+
     def trial(self, cell: Cell) -> None:
         """See Progress.trial."""
 
     def ended(self, cell: Cell, trial: Trial) -> None:
         """See Progress.ended."""
+
+
+def differs(before: Standing | None, now: Standing) -> bool:
+    """Whether a look has shown what the one before had not."""
+
+    def told(one: Standing | None) -> tuple[object, ...]:
+        if one is None or one.half_width is None:
+            return (False,)
+        return one.decided, one.verdict, True
+
+    return told(before) != told(now)

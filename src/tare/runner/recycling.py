@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
@@ -19,16 +19,19 @@ from tare.runner.pool import Pool
 class Recycling:
     """Replaces the instances of a place by fresh ones when they have served long enough.
 
-    A place is a number that every platform has an instance for; block after block takes the next.
-    All platforms are replaced together, for instances are compared in pairs: a fresh one beside an
-    old one would still share the old one's luck. ``every`` is after how many blocks, None is never.
+    Block after block takes the next place; of each platform it has one instance, that of a platform
+    with few instances in several places. All that is linked so is replaced together, for instances
+    are compared in pairs: a fresh one beside an old one would still share the old one's luck.
+    ``every`` is after how many blocks, None is never.
     """
 
     def __init__(self, plan: Plan, pool: Pool) -> None:
         self.plan, self.pool = plan, pool
         declared = plan.repetition.blocks_per_instance
         self.every = None if declared == "auto" else declared
-        self.served: Counter[int] = Counter()
+        rule = plan.repetition
+        self.links = Links({rule.instances_of(cell.platform) for cell in plan.cells})
+        self.served: Counter[tuple[int, Group]] = Counter()
         self.replaced = 0
         self.extra_warmups: dict[Group, int] = {}
 
@@ -49,12 +52,18 @@ class Recycling:
             costs = self._costs(trials, wanted)
             self.every = blocks_per_instance(found_apart, *costs)
 
-    def before(self, place: int, closed: Iterable[str]) -> None:
-        """Open fresh instances for a block in this place if those there have served."""
-        if self.every is not None and self.served[place] >= self.every:
-            self._replace(place, set(closed))
-            self.served[place] = 0
-        self.served[place] += 1
+    def before(self, place: int, closed: Iterable[str], groups: Iterable[Group]) -> None:
+        """Open fresh instances for a block of some workloads if those in this place have served.
+
+        They have when any workload had so many blocks in them.
+        """
+        linked, groups = self.links.of(place), tuple(groups)
+        first = linked[0]
+        most = max(self.served[first, which] for which in groups)
+        if self.every is not None and most >= self.every * self.links.fewest(linked):
+            self._replace(linked, set(closed))
+            self.served = Counter({key: n for key, n in self.served.items() if key[0] != first})
+        self.served.update((first, which) for which in groups)
 
     def facts(self) -> dict[str, object]:
         """State what was chosen, for run.json."""
@@ -80,7 +89,8 @@ class Recycling:
             if kind is Kind.WARMUP
         )
         starts = [[member.start_s for member in fleet.members] for fleet in self._fleets(wanted)]
-        return warmup_s + math.fsum(median(some) for some in starts if some), block_s
+        at_once = [median(some) * len(some) / self.links.count for some in starts if some]
+        return warmup_s + math.fsum(at_once), block_s
 
     def _fleets(self, wanted: set[str]) -> list[Fleet]:
         """List the fleets that wanted cells are run on, each once."""
@@ -88,17 +98,52 @@ class Recycling:
         fleets = {id(fleet): fleet for cell in cells for fleet in self.pool.of(cell)}
         return [fleet for fleet in fleets.values() if fleet.status is Status.OK]
 
-    def _replace(self, place: int, closed: set[str]) -> None:
-        jobs: list[tuple[Fleet, Member]] = [
-            (fleet, fleet.members[place % len(fleet.members)])
+    def _replace(self, places: Sequence[int], closed: set[str]) -> None:
+        jobs: list[tuple[Fleet, list[Member]]] = [
+            (fleet, [fleet.members[at] for at in sorted({n % len(fleet.members) for n in places})])
             for fleet in self._fleets({cell.id for cell in self.plan.cells} - closed)
         ]
-        self.pool.progress.says(f"opening {len(jobs)} fresh instances in place of {place + 1}")
+        count = sum(len(members) for _, members in jobs)
+        listed = ", ".join(str(place + 1) for place in places)
+        self.pool.progress.says(f"opening {count} fresh instances in place of {listed}")
+
+        def reopen(job: tuple[Fleet, list[Member]]) -> None:
+            fleet, members = job  # one after another: they change places in the list of the fleet
+            for member in members:
+                if fleet.status is Status.OK:
+                    self.pool.reopen(fleet, member)
+
         with ThreadPoolExecutor(max_workers=len(self.pool.session.everything)) as workers:
             try:
-                list(workers.map(lambda job: self.pool.reopen(*job), jobs))
+                list(workers.map(reopen, jobs))
             except BaseException:
                 workers.shutdown(wait=False, cancel_futures=True)
                 self.pool.session.host.cancel()
                 raise
-        self.replaced += len(jobs)
+        self.replaced += count
+
+
+class Links:
+    """Which places share an instance of any platform, by the numbers of instances there are."""
+
+    def __init__(self, counts: Collection[int]) -> None:
+        self._counts = counts
+        self._first = list(range(max(counts)))
+        for count in counts:
+            for place in range(len(self._first)):
+                one, other = sorted((self._first[place], self._first[place % count]))
+                self._first = [one if first == other else first for first in self._first]
+
+    @property
+    def count(self) -> int:
+        """How many sets of places there are that share nothing."""
+        return len(set(self._first))
+
+    def of(self, place: int) -> tuple[int, ...]:
+        """List the places that are linked with one, itself too."""
+        first = self._first[place]
+        return tuple(other for other, its in enumerate(self._first) if its == first)
+
+    def fewest(self, places: Sequence[int]) -> int:
+        """Return how many instances the platform with fewest has in some places."""
+        return min(len({place % count for place in places}) for count in self._counts)

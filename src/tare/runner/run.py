@@ -1,22 +1,26 @@
-"""Runs a plan, block by block, until every comparison is decided or the repetition rule ends it."""
+"""Runs a plan, block by block, until nothing is open or the repetition rule ends it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from tare import compare
+from tare.compare.allocation import Standing
+from tare.compare.pairing import group
 from tare.errors import ResultsError
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
+from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
 from tare.runner.packages import has_services, needs_of, packages_of, programs_of
 from tare.runner.pool import Pool
-from tare.runner.progress import Progress
+from tare.runner.progress import Progress, differs
 from tare.runner.repeats import repeats
 from tare.runner.same_cells import refuse_other_cells
 from tare.runner.session import Session
@@ -105,7 +109,7 @@ class _Runner:
         }
         limits = self.study.limits
         self.session.step_aside(cores.kept_free(self.session, self.plan.repetition, limits))
-        self.pool.open_all(wanted, self.plan.repetition.instances)
+        self.pool.open_all(wanted, self.plan.repetition)
         opened = self._platform_facts()
         if goes_on:
             record.refuse_other_userland(self.folder, known.get("userland"), opened["userland"])
@@ -139,6 +143,7 @@ class _Runner:
         self.writer.run({"sessions": [*record.sessions(self.folder), session], "stop": self.stop})
 
     def _blocks(self) -> str:
+        """Run blocks until nothing is open or the budget is spent; return why it ended."""
         slots: dict[int, list[Slot]] = {}
         for slot in self.plan.slots:
             slots.setdefault(slot.block, []).append(slot)
@@ -148,46 +153,69 @@ class _Runner:
         spent = sum(sum(trial.phases_s.values()) for trial in self.slots.trials) / at_once
         at_looks = set(looks(rule.max_blocks))
         goes_on = bool(self.slots.trials)
-        decided: set[str] = set()
-        base = self.plan.baseline
-        others = [c for c in self.plan.cells if c.platform != base or c.injected is not None]
-        # Where there is nothing but the baseline, its A/A control is what is compared with it.
-        compared = {c.id for c in others or [c for c in self.plan.cells if c.control]}
-        # What is still open of an earlier session's blocks could only be paired with old trials.
-        begun = max((trial.block for trial in self.slots.trials), default=0)
-        for block in sorted(slots):
-            if block < begun:
-                continue
-            if block in at_looks or block == begun:
-                decided = self._decided_before(block)
-            closed = decided | self.slots.given_up
-            # Without its baseline a cell has no pair in a duet.
-            closed |= {s.cell for s in slots[block] if s.partner in closed and s.cell in compared}
-            if compared <= closed:
-                some = compared & decided
-                return "every comparison is decided" if some else "nothing is left to compare"
+        allocation = Allocation(self.plan, self.slots.trials)
+        known = self._look({})
+        while True:
+            given_up = self.slots.given_up
+            if allocation.is_look_due(known):
+                known = self._look(known)
+                allocation.looked()
+            chosen = allocation.choose(known, given_up, narrow=rule.budget_s is not None)
+            decided, of = self._decided(known)
+            if chosen is None:
+                return self._why_ended(allocation, known)
             if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
-                return f"the budget of {rule.budget_s:.0f} s was spent after {block} blocks"
-            self.progress.block(block, len(compared & closed), len(compared))
-            todo = [
-                place
-                for place in duet.places(slots[block])
-                if closed.isdisjoint(slot.cell for slot in place) and self.slots.is_open(place)
-            ]
-            if todo and (block in at_looks or goes_on):
+                state = f"{decided} of {of} comparisons are decided"
+                return f"the budget of {rule.budget_s:.0f} s was spent; {state}"
+            todo = self._places(slots[chosen.block], chosen)
+            allocation.ran(chosen, trials=bool(todo))
+            if not todo:
+                continue
+            self.progress.block(chosen.block, decided, of)
+            resting = {cell for cell, one in known.items() if one.rests}
+            closed = (given_up | resting) - chosen.cells
+            if chosen.block in at_looks or goes_on:
                 self.slots.recycling.look(self.slots.trials, closed)
                 goes_on = False
-            if todo:
-                self.slots.recycling.before(slots[block][0].instance, closed)
+            turn = max(slot.instance for slot in slots[chosen.block])
+            self.slots.recycling.before(turn, closed, chosen.groups)
             for place in todo:
                 duet.together(place, self.slots.run, self.session.host.cancel)
-        return f"the maximum of {rule.max_blocks} blocks was reached"
 
-    def _decided_before(self, block: int) -> set[str]:
-        """Look at the blocks until the last look there was: at this block, or before it."""
-        look = max((n for n in looks(self.plan.repetition.max_blocks) if n <= block), default=0)
-        seen = [trial for trial in self.slots.trials if trial.block < look]
-        return compare.decided(self.plan, seen) if look else set()
+    def _places(self, block: Sequence[Slot], chosen: Round) -> list[tuple[Slot, ...]]:
+        """List the places of a block that are chosen and have yet to be run, in their order."""
+        cells = self.plan.cells_by_id
+        own = [slot for slot in block if group(cells[slot.cell]) in chosen.groups]
+        return [
+            place
+            for place in duet.places(own)
+            if chosen.cells.issuperset(slot.cell for slot in place) and self.slots.is_open(place)
+        ]
+
+    def _look(self, before: Mapping[str, Standing]) -> Mapping[str, Standing]:
+        """Look at all trials so far, and report each comparison of which more is known."""
+        found = compare.standings(self.plan, self.slots.trials)
+        for cell, standing in found.items():
+            if differs(before.get(cell), standing):
+                self.progress.known(self.plan.cells_by_id[cell], standing)
+        return found
+
+    def _decided(self, known: Mapping[str, Standing]) -> tuple[int, int]:
+        """Count the decided comparisons, and those that can be measured at all."""
+        able = [one for cell, one in known.items() if one.pairs or cell not in self.slots.given_up]
+        return sum(one.decided for one in able), len(able)
+
+    def _why_ended(self, allocation: Allocation, known: Mapping[str, Standing]) -> str:
+        decided, of = self._decided(known)
+        if not of:
+            return "nothing is left to compare"
+        if allocation.has_reached_the_end(known, self.slots.given_up):
+            return f"the maximum of {self.plan.repetition.max_blocks} blocks was reached"
+        if decided == of:
+            return "every comparison is decided"
+        if not decided:
+            return "nothing is left to compare"
+        return f"{decided} of {of} comparisons are decided, and the others cannot be measured"
 
     def _platform_facts(self) -> dict[str, object]:
         return record.platform_facts(self.study, self.pool)

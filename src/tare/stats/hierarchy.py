@@ -176,7 +176,8 @@ def nested_interval(values: Array, groups: Groups, level: float) -> Interval | N
     inner = interval(values, level)
     centres = means(values, groups)
     few = len(centres) < RANKS_FROM
-    outer = _t_interval(centres, level) if few else interval(centres, level)
+    by_ranks = not few or not np.isfinite(centres).all()
+    outer = interval(centres, level) if by_ranks else t_interval(centres, level)
     if inner is None or outer is None:
         return None
     return Interval(min(inner.low, outer.low), max(inner.high, outer.high))
@@ -192,10 +193,20 @@ def t_p(t: float, df: int) -> float:
     return float(2 * stdtr(df, -abs(t)))
 
 
-def _t_quantile(share: float, df: int) -> float:
+def t_quantile(share: float, df: int) -> float:
+    """Give the quantile of Student's t below which such a share lies."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, share))
+
+
+def t_interval(values: Array, level: float) -> Interval | None:
+    """Find Student's interval of the mean of finite values; None of fewer than two."""
+    if len(values) < 2:
+        return None
+    error = float(values.std(ddof=1)) / math.sqrt(len(values))
+    centre, half = float(values.mean()), t_quantile(1 - level / 2, len(values) - 1) * error
+    return Interval(centre - half, centre + half)
 
 
 def _f_tail(ratio: float, above: int, below: int) -> float:
@@ -214,16 +225,6 @@ def _t_p(centres: Array) -> float:
     if error <= _rounding(centres):
         return 0.0 if abs(centre) > _rounding(centres) else 1.0
     return t_p(abs(centre) / error, len(centres) - 1)
-
-
-def _t_interval(centres: Array, level: float) -> Interval | None:
-    if len(centres) < 2:
-        return None
-    if not np.isfinite(centres).all():
-        return interval(centres, level)
-    error = float(centres.std(ddof=1)) / math.sqrt(len(centres))
-    half = _t_quantile(1 - level / 2, len(centres) - 1) * error
-    return Interval(float(centres.mean()) - half, float(centres.mean()) + half)
 
 
 def _rounding(values: Array) -> float:

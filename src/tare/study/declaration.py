@@ -16,12 +16,14 @@ class Platform:
 
     ``layers`` are what is opened on the host, from the outside in, each with all its settings. The
     stack ``host`` opens the one layer ``host`` (the shared userland); in a longer stack the first
-    word is only the place to start from, and each further word is a layer.
+    word is only the place to start from, and each further word is a layer. ``instances`` is how
+    many it has, None as many as the repetition says; as it is no setting, no cell differs by it.
     """
 
     name: str
     stack: str
     layers: tuple[tuple[str, Params], ...]
+    instances: int | None = None
 
     @property
     def settings(self) -> Params:

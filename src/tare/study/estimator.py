@@ -13,6 +13,8 @@ from tare.study.declaration import Study
 
 # Around one command: entering the stack, reading the host's counters, writing the trial.
 _AROUND_TRIAL_S = 0.15
+# No cell rests with fewer blocks, however soon it is decided (tare.compare.allocation).
+_RESTS_FROM = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,8 @@ class Estimate:
     In a duet a pair takes as long as one of its two trials, and every platform has its instances
     twice, once on each set of CPUs.
 
-    ``min`` is every cell decided at the first look, ``max`` none before the last block. Trials
+    ``min`` is every cell decided early, which goes on to five blocks for its size (METHOD.md 2.4b),
+    ``max`` none decided before the last block. Trials
     count warm-ups; ``max`` trials do not regard the budget, seconds do. ``starts`` and
     ``disk_bytes`` are by platform, the control's with the baseline's.
     """
@@ -47,12 +50,15 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     repetition = plan.repetition
     made = {(chosen.name, chosen.params): chosen.made for chosen in study.workloads}
     workloads = [made[cell.workload, cell.params] for cell in plan.cells]
-    instances = min(repetition.instances, repetition.max_blocks)
     is_duet = repetition.design is Design.DUET
-    at_once = instances * (2 if is_duet else 1)
 
-    def opened(blocks: int) -> int:
+    def at_once(platform: str) -> int:
+        own = min(repetition.instances_of(platform), repetition.max_blocks)
+        return own * (2 if is_duet else 1)
+
+    def opened(platform: str, blocks: int) -> int:
         """Count the instances of a platform that so many blocks work in, one after another."""
+        instances = min(repetition.instances_of(platform), repetition.max_blocks)
         declared = repetition.blocks_per_instance
         each = blocks if declared == "auto" else declared
         served = [math.ceil((blocks - place) / instances) for place in range(instances)]
@@ -61,10 +67,10 @@ def estimate(plan: Plan, study: Study) -> Estimate:
 
     starts: Counter[str] = Counter()
     for platform, _, _ in {(cell.platform, cell.control, cell.limits) for cell in plan.cells}:
-        starts[platform] += max(at_once, opened(repetition.max_blocks))
+        starts[platform] += max(at_once(platform), opened(platform, repetition.max_blocks))
     disk_bytes: Counter[str] = Counter()
     for cell, workload in zip(plan.cells, workloads, strict=True):
-        disk_bytes[cell.platform] += at_once * workload.disk_bytes()
+        disk_bytes[cell.platform] += at_once(cell.platform) * workload.disk_bytes()
 
     start_s = sum(
         starts[platform.name] * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
@@ -84,17 +90,23 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     in_block = 2 * beside.count(False) if is_duet else len(plan.cells)
 
     def trials(blocks: int) -> int:
-        return in_block * blocks + len(plan.cells) * repetition.warmups * opened(blocks)
+        opened_in_all = sum(opened(cell.platform, blocks) for cell in plan.cells)
+        return in_block * blocks + repetition.warmups * opened_in_all
 
     def seconds(blocks: int) -> float:
-        warmup_s = pass_s * repetition.warmups * opened(blocks)
+        warmups_s = (
+            opened(cell.platform, blocks) * (workload.expected_s() + _AROUND_TRIAL_S)
+            for cell, workload in zip(plan.cells, workloads, strict=True)
+        )
+        warmup_s = repetition.warmups * sum(warmups_s)
         return start_s + min(budget_s, block_s * blocks + warmup_s)
 
+    fewest = min(repetition.max_blocks, max(repetition.min_blocks, _RESTS_FROM))
     return Estimate(
         cells=len(plan.cells),
-        trials_min=trials(repetition.min_blocks),
+        trials_min=trials(fewest),
         trials_max=trials(repetition.max_blocks),
-        duration_min_s=seconds(repetition.min_blocks),
+        duration_min_s=seconds(fewest),
         duration_max_s=seconds(repetition.max_blocks),
         starts={platform.name: starts[platform.name] for platform in study.platforms},
         disk_bytes={platform.name: disk_bytes[platform.name] for platform in study.platforms},

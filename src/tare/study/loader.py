@@ -119,6 +119,12 @@ def read_study(
         part["repetition"].wrong(
             f"variant: {repetitions[0].made.variant} was given; a lifecycle has wall times only"
         )
+    own = tuple((one.name, one.instances) for one in platforms if one.instances is not None)
+    repetitions = [
+        replace(one, made=replace(one.made, instances_of_platforms=own)) for one in repetitions
+    ]
+    for one in repetitions:
+        _check_evidence(part["platforms"], one.made)
     blocks = repetitions[0].made.max_blocks if repetitions else 0
     in_block = 2 * len(platforms) if is_duet else len(platforms) + 1
     slots = in_block * len(chosen) * len(limits) * blocks
@@ -286,6 +292,16 @@ def _check_repetition(repetition: Repetition) -> None:
         if part is not None and not 0 < part < 1:
             raise ValueError(f"{key}: {part:g} was given; expected between 0 and 1, such as 2%")
     _positive("budget", repetition.budget_s)
+
+
+def _check_evidence(item: Item, repetition: Repetition) -> None:
+    """Refuse a platform of its own few instances where established verdicts are asked for."""
+    for name, instances in repetition.instances_of_platforms:
+        if repetition.evidence is Evidence.ESTABLISHED and instances < ENOUGH_INSTANCES:
+            item.wrong(
+                f"{name} has instances: {instances}; expected {ENOUGH_INSTANCES} or more, because "
+                "what fewer show can be their luck and is never established"
+            )
 
 
 def _check_deadlines(deadlines: Deadlines) -> None:

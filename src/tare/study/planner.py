@@ -20,7 +20,10 @@ def make_plan(study: Study, seed: int) -> Plan:
 
     Every block has every cell once. Cells that are compared with each other (one workload, one set
     of limits) stand back to back, so that what disturbs the host falls on both halves of a pair. In
-    a duet the baseline stands beside each of the others instead; see ``tare.study.duet``. Raises
+    a duet the baseline stands beside each of the others instead; see ``tare.study.duet``. Blocks
+    take the places of the platform with most instances in turn; one with fewer serves several
+    places with the same instance, so that pairs that share one are always the same (decision 27).
+    Raises
     ConfigError where workloads that measure different things have one name.
     """
     groups = _groups(study)
@@ -33,19 +36,30 @@ def make_plan(study: Study, seed: int) -> Plan:
         for cell in group
         if cell.platform == study.baseline and not cell.control and cell.injected is None
     }
+    own = {
+        cell.id: study.repetition.instances_of(cell.platform) for group in groups for cell in group
+    }
+    most = max(own.values())
     pairing = Pairing(baselines, random)
     is_duet = study.repetition.design is Design.DUET
     slots = []
     for block in range(study.repetition.max_blocks):
         order = [_shuffled(group, random) for group in _shuffled(ids, random)]
         turn = block // BLOCKS_IN_TURN if is_duet else block
-        instance = turn % study.repetition.instances
+        instance = turn % most
         if is_duet:
             places = [place for group in order for place in pairing.places(group)]
         else:
             places = [(cell, "", 0) for group in order for cell in group]
         slots += [
-            Slot(block=block, slot=n, cell=cell, instance=instance, partner=partner, cores=cores)
+            Slot(
+                block=block,
+                slot=n,
+                cell=cell,
+                instance=instance % own[cell],
+                partner=partner,
+                cores=cores,
+            )
             for n, (cell, partner, cores) in enumerate(places)
         ]
     return Plan(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
 
@@ -54,7 +55,7 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
     names = [] if stack is None else layer_names(where, stack, layers)
     if stack is None or not names:
         return
-    refuse_unknown(entries, ["stack", "name", *dict.fromkeys(names)])
+    refuse_unknown(entries, ["stack", "name", "instances", *dict.fromkeys(names)])
     called = entries.get("name", where)
     base = called.text()
     if base is None or not NAME.fullmatch(base):
@@ -69,13 +70,35 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
     if count > MAX_VARIANTS:
         item.wrong(f"the lists make {count} platforms; expected at most {MAX_VARIANTS}")
         return
+    instances = _instances(entries)
     for combination in product(*by_layer.values()):
         chosen = dict(zip(by_layer, combination, strict=True))
         yield Platform(
             name=base + _suffix(chosen),
             stack=stack,
             layers=tuple((name, params_of(chosen[name].made)) for name in names),
+            instances=instances,
         )
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What a platform has of its own beside its stack's settings."""
+
+    instances: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.instances is not None and self.instances < 1:
+            raise ValueError(f"instances: {self.instances} was given; expected 1 or more")
+
+
+def _instances(entries: Mapping[str, Item]) -> int | None:
+    """Read how many instances a platform has, None where its mapping does not say."""
+    if "instances" not in entries:
+        return None
+    given = {"instances": entries["instances"]}
+    made = variants(_Own, entries["instances"], given, factors=False)
+    return made[0].made.instances if made else None
 
 
 def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:

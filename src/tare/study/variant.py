@@ -14,7 +14,7 @@ from itertools import product
 from types import NoneType
 from typing import Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from tare.model import Params
+from tare.model import NO_KEY, Params
 from tare.study.item import Item, one_of, refuse_unknown
 from tare.study.quantity import PURE, SIZE, TIME, Dimension, parse
 
@@ -105,7 +105,8 @@ def dimension_of(name: str) -> Dimension:
 
 def _keys(kind: type) -> dict[str, str]:
     """Map each key that may be written to its field; a field's own name wins over a short one."""
-    names = [field.name for field in fields(kind) if field.init]
+    given = (field for field in fields(kind) if field.init and NO_KEY not in field.metadata)
+    names = [field.name for field in given]
     return {key_of(name): name for name in names} | {name: name for name in names}
 
 
