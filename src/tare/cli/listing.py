@@ -131,7 +131,7 @@ def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:
                 "", Text.assemble(f"  {key_of(parameter.name)}: {default}", (choice, "dim"))
             )
         if one.switches:
-            table.add_row("", Text(f"  ladder: {', '.join(one.switches)}", style="dim"))
+            table.add_row("", Text(f"  a ladder turns {', '.join(one.switches)}", style="dim"))
     yield table
 
 

@@ -110,11 +110,7 @@ def read_study(
     for wrong in duet.objections(repetitions[0].made, scenario, chosen) if repetitions else ():
         part["repetition"].wrong(wrong)
     is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
-    if is_duet and taken_apart:
-        part["repetition"].wrong(
-            "the platforms of a ladder are compared with each other, and a duet has each beside "
-            f"the baseline only; expected the design {Design.INTERLEAVED}"
-        )
+    _refuse_duet(part["repetition"], taken_apart if is_duet else ())
     if scenario == "lifecycle" and repetitions and repetitions[0].made.variant != "wall":
         part["repetition"].wrong(
             f"variant: {repetitions[0].made.variant} was given; a lifecycle has wall times only"
@@ -199,6 +195,14 @@ def _platforms(
             )
         platforms.append(one)
     return platforms
+
+
+def _refuse_duet(item: Item, taken_apart: Sequence[ladder.Expanded]) -> None:
+    if taken_apart:
+        item.wrong(
+            "the platforms of a ladder are compared with each other, and a duet has each beside "
+            f"the baseline only; expected the design {Design.INTERLEAVED}"
+        )
 
 
 def _limits(item: Item) -> list[Limits]:
