@@ -35,7 +35,7 @@ from tare.model import Cell, Ladder, LadderSwitch, Metric, Plan
 from tare.stats.hierarchy import means, numbered
 from tare.stats.ratio import ratio, ratios
 from tare.stats.schedule import level
-from tare.stats.sequential import INFINITE_FROM
+from tare.stats.sequential import INFINITE_FROM, LookKind
 from tare.stats.signed_rank import estimate
 
 Facts = Mapping[str, object]
@@ -253,11 +253,15 @@ class _Ladder:
         ended = all(len(self.histories[cell.id].trials) >= most for cell in cells)
         judgement = rule_of(self.plan.repetition).judge(sums, groups, ended=ended)
         used = sums[: judgement.look or len(sums)]
-        values = means(used, groups[: len(used)]) if judgement.nested else used
+        is_early = judgement.interval_by is LookKind.EARLY
+        is_nested = judgement.nested and not is_early
+        values = means(used, groups[: len(used)]) if is_nested else used
+        # As a comparison has it: an early interval is Student's, which is around the mean.
+        middle = float(values.mean()) if is_early else estimate(values)
         ends = judgement.interval
         low, high = (None, None) if ends is None else ratios(ends)
         return Combined(
-            cost=ratio(estimate(values)),
+            cost=ratio(middle),
             low=low,
             high=high,
             pairs=len(used),
