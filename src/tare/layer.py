@@ -14,12 +14,16 @@ from tare.agent import Agents
 from tare.errors import ConfigError, Unavailable
 from tare.limits import readback
 from tare.limits.readback import Inside
-from tare.model import DiskCache, Limits, Scalar
+from tare.model import DiskCache, Limits, Params, Scalar
 
 if TYPE_CHECKING:
     from tare.ledger import Scope, Services
     from tare.machine import Machine
     from tare.userland import Userland
+
+
+OFF = "off"
+"""The value of a setting that takes away what is done where the setting is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,37 @@ class Threads:
 
     cgroup: str
     comm: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One thing that a layer does by default and that can be turned off: a step of a ladder.
+
+    ``on`` is what the engine itself does when nobody asks for anything else, which need not be the
+    default of the layer's ``setting``; ``off`` is the bare end. None is a setting left out.
+    ``about`` is one sentence of what it is. ``shows`` names what is read back inside
+    (``Inside.confinement``) of which at least one differs where the switch has an effect.
+    """
+
+    name: str
+    setting: str
+    on: Scalar | None
+    off: Scalar | None
+    about: str
+    shows: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The two positions in words, on and off."""
+        return _word(self.on, self.off), _word(self.off, self.on)
+
+
+def _word(value: Scalar | None, other: Scalar | None) -> str:
+    if value is None:
+        return "on" if other == OFF else "default"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
 
 
 class Instance(ABC):
@@ -156,6 +191,11 @@ class Layer(ABC):
     """Whether it boots the guest that has the userland on its disk."""
     own_kernel: ClassVar[bool] = False
     """Whether what runs inside sees another kernel, with its own account of the memory."""
+
+    switches: ClassVar[tuple[Switch, ...]] = ()
+    """What a ladder takes apart, in the order of its rows (docs/decisions/0026-the-ladder.md)."""
+    ladder_settings: ClassVar[Params] = ()
+    """Settings that all platforms of a ladder share, so that a switch turns nothing else."""
 
     nominal_start_s: ClassVar[float] = 1.0
     """From create to ready on a laptop of today, for estimates before anything is run."""

@@ -291,13 +291,44 @@ class Slot:
     cores: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderSwitch:
+    """One switch of a ladder, and the two platforms in which it alone is turned.
+
+    ``without`` is the default with this switch off, ``only`` the bare end with this switch on;
+    ``on`` and ``off`` are the two positions in words. ``shows`` names what is read inside that the
+    two positions differ in, where the switch has an effect on this host.
+    """
+
+    name: str
+    about: str
+    on: str
+    off: str
+    without: str
+    only: str
+    shows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """One platform taken apart: the platforms ``default`` (all switches on) and ``bare`` (all off).
+
+    The two differ in all the switches; all names are those of platforms in the plan's cells.
+    """
+
+    default: str
+    bare: str
+    switches: tuple[LadderSwitch, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What will be run, in order, written before the first trial.
 
     ``metrics`` maps a workload, by the name in its cells, to
     its metrics, the primary one first. Slots of a block stand in the
-    order of execution. ``baseline`` is a platform's name.
+    order of execution. ``baseline`` is a platform's name. ``ladders`` says which platforms take
+    one apart.
     """
 
     study: str
@@ -307,6 +338,7 @@ class Plan:
     metrics: Mapping[str, tuple[Metric, ...]]
     repetition: Repetition
     slots: tuple[Slot, ...]
+    ladders: tuple[Ladder, ...] = ()
 
     @cached_property
     def cells_by_id(self) -> Mapping[str, Cell]:

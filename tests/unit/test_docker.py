@@ -8,6 +8,7 @@ from tare import layer
 from tare.engines import docker as engine
 from tare.engines import oci
 from tare.engines.docker import Daemon
+from tare.engines.switches import LACKS
 from tare.errors import Unavailable
 from tare.ledger import leftovers
 from tare.machine import Host
@@ -39,6 +40,7 @@ def test_a_container_gets_its_limits_and_no_swap(site):
         ({"runtime": "runsc", "network": "none"}, ["--runtime=runsc-none", "--network=none"]),
         ({"network": "none"}, ["--network=none"]),
         ({"seccomp": False}, ["--security-opt", "seccomp=unconfined"]),
+        ({"apparmor": "off"}, ["--security-opt", "apparmor=unconfined"]),
         ({"privileged": True}, ["--privileged", "--runtime=runc-privileged"]),
         ({"storage": "volume"}, ["--mount", "type=volume,dst=/data"]),
         ({"storage": "tmpfs"}, ["--mount", "type=tmpfs,dst=/data"]),
@@ -49,8 +51,26 @@ def test_settings_become_flags(site, settings, expected):
 
     assert all(word in words for word in expected)
     assert ("--mount" in words) == ("storage" in settings)
-    assert ("--security-opt" in words) == ("seccomp" in settings)
+    assert ("--security-opt" in words) == bool({"seccomp", "apparmor"} & set(settings))
     assert ("--privileged" in words) == ("privileged" in settings)
+
+
+def test_what_is_turned_off_is_not_asked_for(site):
+    words = created(site, init="off", memory_limit="off")
+
+    assert "--init" in created(site)
+    assert "--init" not in words
+    assert not [word for word in words if word.startswith("--memory")]
+    assert "--cpuset-cpus=1,3" in words
+
+
+def test_all_capabilities_are_those_that_root_has_outside(site):
+    daemon = Daemon(Fake(**{LACKS: (0, b"sys_resource\n")}), ("docker",), own=True)
+    made = layer.load("docker", capabilities="all")
+
+    words = made.create_argv(daemon, "image:1", site)
+    assert [word for word in words if "cap" in word] == ["--cap-add=ALL", "--cap-drop=SYS_RESOURCE"]
+    assert not [word for word in created(site) if "cap" in word]
 
 
 def test_only_with_a_daemon_of_ours_the_group_is_ours_to_choose(site):

@@ -43,6 +43,7 @@ def test_a_container_gets_its_limits_and_no_swap_in_our_group(site):
         ({"storage": "volume"}, []),
         ({"storage": "tmpfs"}, ["--mount", "type=tmpfs,dst=/data"]),
         ({"seccomp": False}, ["--security-opt", "seccomp=unconfined"]),
+        ({"apparmor": "off"}, ["--security-opt", "apparmor=unconfined"]),
         ({"privileged": True}, ["--privileged"]),
     ],
 )
@@ -51,8 +52,15 @@ def test_settings_become_flags(site, settings, expected):
 
     assert all(word in words for word in expected)
     assert ("--mount" in words) == (settings.get("storage") == "tmpfs")
-    assert ("--security-opt" in words) == ("seccomp" in settings)
+    assert ("--security-opt" in words) == bool({"seccomp", "apparmor"} & set(settings))
     assert ("--privileged" in words) == ("privileged" in settings)
+
+
+def test_what_is_turned_off_is_not_asked_for(site):
+    words = created(site, init="off", memory_limit="off")
+
+    assert "--init" in created(site)
+    assert not [word for word in words if word == "--init" or word.startswith("--memory")]
 
 
 @pytest.mark.parametrize("storage", ["overlay", "volume"])

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from enum import Enum
-from types import UnionType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from tare.cli import DONE
@@ -36,11 +36,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A layer, workload or study."""
+    """A layer, workload or study; ``switches`` are what a ladder takes a layer apart into."""
 
     name: str
     description: str
     parameters: tuple[Parameter, ...] = ()
+    switches: tuple[str, ...] = ()
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +80,10 @@ def describe(name: str, find: Callable[[str], type[Any]]) -> Listed:
     except Exception as error:  # noqa: BLE001 - one broken module must not hide the others
         return Listed(name=name, description=f"broken: {type(error).__name__}: {error}")
     text = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[0].replace("``", "'")
-    return Listed(name=name, description=text, parameters=tuple(parameters(kind)))
+    switches = tuple(switch.name for switch in getattr(kind, "switches", ()))
+    return Listed(
+        name=name, description=text, parameters=tuple(parameters(kind)), switches=switches
+    )
 
 
 def parameters(kind: type[Any]) -> Iterator[Parameter]:
@@ -94,7 +98,8 @@ def parameters(kind: type[Any]) -> Iterator[Parameter]:
         choices = tuple(value.value for value in values) or _literals(hint)
         if hint is bool:
             choices = (True, False)
-        if len(choices) != 1:
+        # One word is a choice too where the setting may be left out.
+        if len(choices) != 1 or NoneType in get_args(hint):
             default = None if field.default is MISSING else field.default
             dimension = dimension_of(field.name)
             unit = "B" if dimension is SIZE else "s" if dimension is TIME else ""
@@ -125,6 +130,8 @@ def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:
             table.add_row(
                 "", Text.assemble(f"  {key_of(parameter.name)}: {default}", (choice, "dim"))
             )
+        if one.switches:
+            table.add_row("", Text(f"  a ladder turns {', '.join(one.switches)}", style="dim"))
     yield table
 
 

@@ -57,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
     print(f"  baseline   {study.baseline}, measured twice in every block (A/A control)")
     for title, names in (
         ("platforms", [platform.name for platform in study.platforms]),
+        ("ladders", [f"{one.default}: {', '.join(switch.name for switch in one.switches)}"
+                     for one in study.ladders]),
         ("workloads", [_label(w.name, dict(w.params)) for w in study.workloads]),
         ("limits", [f"{x.cpus} CPU, {_bytes(x.memory_bytes)}, disk cache {x.disk_cache}"
                     for x in study.limits]),

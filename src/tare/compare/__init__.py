@@ -28,12 +28,12 @@ Inside, a module imports only those before it: ``contention`` (the variants of a
 ``suspects`` (why a trial is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost
 and a verdict), ``rows`` (the comparisons of a plan before they are measured), ``control`` (what the
 A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
-their layers), ``conditions`` (in what a platform was unlike the baseline), ``causes`` and
-``plausibility`` (what is better than it can be, and why), ``summary`` (a cell on its own),
-``allocation`` (what each comparison of a running study still needs), ``study`` (all of it, for a
-whole plan), ``other_tests`` (those of older studies, beside it), ``between`` (two result sets),
-``advice`` (platforms for a mix of work) and ``explanation`` (which ``counters`` moved with a
-degradation).
+their layers), ``conditions`` (in what a platform was unlike the baseline), ``ladder`` (a platform's
+switches beside each other), ``causes`` and ``plausibility`` (what is better than it can be, and
+why), ``summary`` (a cell on its own), ``allocation`` (what each comparison of a running study still
+needs), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older studies, beside
+it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and ``explanation``
+(which ``counters`` moved with a degradation).
 """
 
 from tare.compare.allocation import Standing, standings
@@ -41,6 +41,7 @@ from tare.compare.attribution import Attribution
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import FAMILYWISE
 from tare.compare.explanation import Explanation, explanations
+from tare.compare.ladder import Combined, LadderCosts, SwitchCost
 from tare.compare.other_tests import OtherTests, other_tests
 from tare.compare.study import Comparisons, compare, decided
 from tare.compare.summary import Summary
@@ -48,12 +49,15 @@ from tare.compare.summary import Summary
 __all__ = [
     "FAMILYWISE",
     "Attribution",
+    "Combined",
     "Comparison",
     "Comparisons",
     "Explanation",
+    "LadderCosts",
     "OtherTests",
     "Standing",
     "Summary",
+    "SwitchCost",
     "compare",
     "decided",
     "explanations",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tare.compare.comparison import Comparison, is_done, log_ratios, measured
 from tare.compare.control import with_holm
+from tare.compare.ladder import still_compared
 from tare.compare.pairing import History, group, histories
 from tare.compare.rows import references
 from tare.model import Evidence, Plan, Trial
@@ -39,7 +40,8 @@ class Standing:
 
     ``decided`` is that a stop reason but the maximum holds; what cannot be measured is never
     decided. ``rests`` is that no more trials are wanted of it unless all others rest too; what
-    cannot be measured rests. ``needed`` is the predicted number of pairs, in all, of a decision,
+    cannot be measured rests, and the cells of a ladder go on until they are told from their
+    neighbours. ``needed`` is the predicted number of pairs, in all, of a decision,
     at least 8. ``half_width`` is that of the interval of the last look on the log scale: None
     without one, infinite if an end is. ``cost`` is a ratio, above 1 is worse.
     """
@@ -63,8 +65,9 @@ def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
         [measured(row, found, plan.repetition) for row in references(plan).primaries()]
     )
     compared = {group(row.cell) for row in rows if not row.cell.control}
+    of_ladders = still_compared(plan, found)
     return {
-        row.cell.id: _standing(row, found, plan)
+        row.cell.id: _standing(row, found, plan, is_needed=row.cell.id in of_ladders)
         for row in rows
         if not row.cell.control or group(row.cell) not in compared
     }
@@ -91,7 +94,9 @@ def needed_pairs(values: Array, margin: float) -> float:
     return max(float(FIRST_LOOK), 12 * (noise / effect) ** 2)
 
 
-def _standing(row: Comparison, found: Mapping[str, History], plan: Plan) -> Standing:
+def _standing(
+    row: Comparison, found: Mapping[str, History], plan: Plan, *, is_needed: bool
+) -> Standing:
     half_width = _half_width(row)
     is_weak = plan.repetition.evidence is Evidence.ESTABLISHED and row.evidence is Evidence.LIKELY
     decided = row.stop in (Stop.EXCLUDES_ONE, Stop.INSIDE_MARGIN, Stop.PRECISE) and not is_weak
@@ -103,7 +108,7 @@ def _standing(row: Comparison, found: Mapping[str, History], plan: Plan) -> Stan
     return Standing(
         pairs=row.pairs,
         decided=decided,
-        rests=rests,
+        rests=rests and not is_needed,
         needed=needed_pairs(log_ratios(row, found), math.log1p(plan.repetition.margin)),
         half_width=half_width,
         verdict=row.verdict,

@@ -240,20 +240,25 @@ def _pairs(row: Comparison, histories: Mapping[str, History]) -> Pairs:
 def _judge(
     row: Comparison, pairs: Pairs, histories: Mapping[str, History], repetition: Repetition
 ) -> tuple[Judgement, NDArray[np.intp]]:
-    """Apply the plan's rule, whose ratios are put on the log scale; gives each pair's group too."""
+    """Apply the plan's rule; gives each pair's group too."""
     assert row.baseline is not None  # noqa: S101 - else there are no pairs
     mine, theirs = histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id)
+    ended = len(mine.trials) >= repetition.max_blocks
+    groups = numbered(instance_pairs(row.cell, mine, theirs, pairs.blocks))
+    control = _control(row, pairs, histories)
+    rule = rule_of(repetition)
+    return rule.judge(pairs.log_ratios, groups, control=control, ended=ended), groups
+
+
+def rule_of(repetition: Repetition) -> Rule:
+    """Return the plan's rule, whose ratios are put on the log scale."""
     precision = repetition.precision
-    rule = Rule(
+    return Rule(
         cap=repetition.max_blocks,
         minimum=repetition.min_blocks,
         margin=math.log1p(repetition.margin),
         precision=None if precision is None else math.log1p(precision),
     )
-    ended = len(mine.trials) >= repetition.max_blocks
-    groups = numbered(instance_pairs(row.cell, mine, theirs, pairs.blocks))
-    control = _control(row, pairs, histories)
-    return rule.judge(pairs.log_ratios, groups, control=control, ended=ended), groups
 
 
 def _control(row: Comparison, pairs: Pairs, histories: Mapping[str, History]) -> Array | None:

@@ -28,11 +28,12 @@ def instance_pairs(
     """
     if cell.workload == MAKES_ITS_OWN:
         return ()
-    return _linked(mine.instances(blocks), theirs.instances(blocks))
+    return linked(mine.instances(blocks), theirs.instances(blocks))
 
 
 @lru_cache(maxsize=8)  # the metrics and variants of a cell follow each other
-def _linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
+def linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
+    """Number the group of each pair: those that share an instance of either side are one."""
     linked: dict[tuple[str, str], tuple[str, str]] = {}
 
     def root(name: tuple[str, str]) -> tuple[str, str]:

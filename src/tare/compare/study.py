@@ -10,6 +10,7 @@ from tare.compare.comparison import Comparison, is_done, measured
 from tare.compare.conditions import beside_conditions
 from tare.compare.control import beside_controls, with_holm, with_queueing
 from tare.compare.duet import beside_halves
+from tare.compare.ladder import LadderCosts, ladder_costs, still_compared
 from tare.compare.pairing import History, group, histories
 from tare.compare.plausibility import beside_causes
 from tare.compare.rows import References, references
@@ -30,6 +31,7 @@ class Comparisons:
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
     attributions: tuple[Attribution, ...]
+    ladders: tuple[LadderCosts, ...] = ()
     histories: Mapping[str, History] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -65,6 +67,7 @@ def compare(
         summaries=tuple(summaries),
         comparisons=tuple(rows),
         attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
+        ladders=tuple(ladder_costs(plan, measurements, known.baselines, facts or {})),
         histories=measurements,
     )
 
@@ -89,7 +92,8 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     for established verdicts, when it has one. A cell that this host cannot run is done at once; one
     whose baseline cannot be run, or that has none, is done after ``min_blocks``, or 8 if that is
     more. Baseline and control go on while any other cell of their workload, parameters and limits
-    is open; a control that has only its baseline is a comparison as any.
+    is open; a control that has only its baseline is a comparison as any. The cells of a ladder go
+    on until they are told from their neighbours too.
     """
     measurements, known = histories(plan, trials), references(plan)
     closed = {
@@ -97,7 +101,8 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
         for cell in plan.cells
         if is_done(known.primary(cell), measurements, plan.repetition)
     }
-    return known.whole(closed - _only_likely(known, measurements))
+    needed = _only_likely(known, measurements) | still_compared(plan, measurements)
+    return known.whole(closed - needed)
 
 
 def _only_likely(known: References, measurements: Mapping[str, History]) -> set[str]:

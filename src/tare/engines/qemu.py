@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tare.engines import qmp
 from tare.errors import LayerError, Unavailable
+from tare.layer import Switch
 from tare.machine import Host, Machine, text
 from tare.model import Limits
 
@@ -26,6 +27,23 @@ UEFI_PACKAGES = {"amd64": "ovmf", "arm64": "qemu-efi-aarch64"}
 # In the guest "max" means all that TCG can emulate. The algorithm that signs pointers may be any;
 # QEMU's own costs a fraction of the one of real CPUs, which takes most of a guest's time.
 CPU = {"amd64": "max", "arm64": "max,pauth-impdef=on"}
+
+
+SWITCHES = (
+    Switch(
+        name="disk", setting="disk", on="ide", off="virtio", shows=("root_device",),
+        about="an IDE disk that is emulated, as QEMU gives unasked, or a paravirtual one",
+    ),
+    Switch(
+        name="network", setting="network", on="e1000", off="virtio", shows=("eth0_driver",),
+        about="an Intel card that is emulated, as QEMU gives unasked, or a paravirtual one",
+    ),
+    Switch(
+        name="cpu", setting="cpu", on="qemu64", off="max", shows=("cpu_model",),
+        about="QEMU's own least CPU model, or all that the accelerator has",
+    ),
+)  # fmt: skip
+"""What QEMU does unasked, beside what Tare asks it for."""
 
 
 @dataclass(frozen=True, kw_only=True)

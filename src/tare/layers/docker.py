@@ -12,6 +12,7 @@ from tare.agent import AgentMachine
 from tare.agent.placement import MOUNTED_AT, can_connect
 from tare.engines import nat, oci
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
+from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
@@ -30,6 +31,9 @@ class Layer(layer.Layer):
     ``seccomp`` is Docker's filter of system calls. ``privileged`` takes that and all other
     confinement away: a layer nested in the container may have to mount or to make namespaces and
     groups. ``image`` is another image than the shared userland; the report then says so.
+    ``capabilities: all`` gives root all the rights it has outside; Docker leaves it fourteen.
+    ``apparmor``, ``init`` (a small init as process 1) and ``memory_limit`` (that of the study's
+    limits; the CPUs are held always) can be turned ``off``.
     """
 
     image: str = ""
@@ -38,6 +42,25 @@ class Layer(layer.Layer):
     storage: Literal["overlay", "volume", "tmpfs"] = "overlay"
     seccomp: bool = True
     privileged: bool = False
+    # Left out unless asked for, so that cells of earlier studies keep their ids.
+    capabilities: Literal["all"] | None = None
+    apparmor: Literal["off"] | None = None
+    init: Literal["off"] | None = None
+    memory_limit: Literal["off"] | None = None
+
+    switches = (
+        *CONFINEMENT,
+        layer.Switch(
+            name="storage", setting="storage", on="overlay", off="volume", shows=("data",),
+            about="where /data is: in the container's own layer, or on a volume",
+        ),
+        layer.Switch(
+            name="network", setting="network", on="bridge", off="host",
+            shows=("network_namespace",),
+            about="a network namespace of its own on Docker's bridge, or the host's network",
+        ),
+        *UPKEEP,
+    )  # fmt: skip
 
     packages = ("docker.io", "iproute2", "iptables")
 
@@ -109,15 +132,13 @@ class Layer(layer.Layer):
         self, daemon: Daemon, image: str, site: layer.Site, agent: str = ""
     ) -> list[str]:
         """Build the command that creates the container; ``agent`` is the folder of its agent."""
-        memory = str(site.limits.memory_bytes)
         runtime = daemon.runtime(self.runtime, self._attached, privileged=self.privileged)
-        # Without --memory-swap a container may use as much swap again as it has memory.
         return [
-            *daemon.client, "create", "--name", site.name, "--init", f"--runtime={runtime}",
-            f"--network={self._attached}", f"--cpuset-cpus={site.cpuset}", f"--memory={memory}",
-            f"--memory-swap={memory}", *MOUNTS[self.storage],
+            *daemon.client, "create", "--name", site.name, f"--runtime={runtime}",
+            f"--network={self._attached}", f"--cpuset-cpus={site.cpuset}",
+            *switch_argv(self, site.limits.memory_bytes),
+            *capability_argv(daemon.machine, self.capabilities), *MOUNTS[self.storage],
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
-            *([] if self.seccomp else ["--security-opt", "seccomp=unconfined"]),
             *(["--privileged"] if self.privileged else []),
             *(["--mount", f"type=bind,src={agent},dst={MOUNTED_AT}"] if agent else []),
             *(["--entrypoint", f"{MOUNTED_AT}/agent"] if agent else []),

@@ -40,6 +40,17 @@ class Layer(layer.Layer):
     platform: Literal["ptrace", "systrap", "kvm"] = "ptrace"
     network: Literal["host", "sandbox", "none"] = "host"
 
+    switches = (
+        layer.Switch(
+            name="platform", setting="platform", on="ptrace", off="systrap",
+            about="how system calls are caught: by ptrace, or by seccomp's traps",
+        ),
+        layer.Switch(
+            name="network", setting="network", on="sandbox", off="host",
+            about="gVisor's own TCP stack, or the host's",
+        ),
+    )  # fmt: skip
+
     packages = ("runsc",)
     own_kernel = True
 

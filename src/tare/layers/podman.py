@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.engines import oci, tree
 from tare.engines.podman import Podman, own, ulimits, usable
+from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
 from tare.limits.cgroup import Group
 from tare.machine import Inner, Machine, check
@@ -25,7 +26,9 @@ class Layer(layer.Layer):
     ``storage`` says where /data is: with the root, on a volume (the outer machine's filesystem), or
     on a tmpfs, which ends with the container. ``seccomp`` is Podman's filter of system calls.
     ``privileged`` takes that and all other confinement away, which a layer nested in the container
-    may need. Podman's own bridge is not offered: it changes the machine's packet filter.
+    may need. ``capabilities``, ``apparmor``, ``init`` and ``memory_limit`` are as docker's; Podman
+    leaves root eleven capabilities. Podman's own bridge is not offered: it changes the machine's
+    packet filter.
     """
 
     runtime: Literal["crun", "runc"] = "crun"
@@ -33,6 +36,20 @@ class Layer(layer.Layer):
     storage: Literal["overlay", "volume", "tmpfs"] = "overlay"
     seccomp: bool = True
     privileged: bool = False
+    # Left out unless asked for, so that cells of earlier studies keep their ids.
+    capabilities: Literal["all"] | None = None
+    apparmor: Literal["off"] | None = None
+    init: Literal["off"] | None = None
+    memory_limit: Literal["off"] | None = None
+
+    switches = (
+        *CONFINEMENT,
+        layer.Switch(
+            name="storage", setting="storage", on="overlay", off="volume", shows=("data",),
+            about="where /data is: in the container's own layer, or on a volume",
+        ),
+        *UPKEEP,
+    )  # fmt: skip
 
     packages = ("podman", "catatonit")
 
@@ -55,7 +72,9 @@ class Layer(layer.Layer):
                 check(outer, ["umount", f"{folder}/root/data"])
             except CommandFailed as error:
                 raise LayerError(f"no /data in the root of {site.name}: {error}") from error
-        argv = self.create_argv(folder, site, *ulimits(outer))
+        argv = self.create_argv(
+            folder, site, *ulimits(outer), *capability_argv(outer, self.capabilities)
+        )
         podman.do(*argv, timeout_s=site.deadline_s)
         made = Instance(outer, site, podman)
         made.network = self.network
@@ -63,15 +82,12 @@ class Layer(layer.Layer):
 
     def create_argv(self, folder: str, site: layer.Site, *options: str) -> list[str]:
         """Build what creates the container."""
-        memory = str(site.limits.memory_bytes)
-        # Without --memory-swap a container may use as much swap again as it has memory.
         return [
-            "create", "--name", site.name, "--init", "--rootfs", f"--network={self.network}",
+            "create", "--name", site.name, "--rootfs", f"--network={self.network}",
             f"--cgroup-parent=/tare/{site.name}", f"--cpuset-cpus={site.cpuset}",
-            f"--memory={memory}", f"--memory-swap={memory}", "--log-driver=none",
+            *switch_argv(self, site.limits.memory_bytes), "--log-driver=none",
             *options,
             *(["--mount", "type=tmpfs,dst=/data"] if self.storage == "tmpfs" else []),
-            *([] if self.seccomp else ["--security-opt", "seccomp=unconfined"]),
             *(["--privileged"] if self.privileged else []),
             f"{folder}/root", "sleep", "infinity",
         ]  # fmt: skip

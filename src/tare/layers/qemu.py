@@ -40,6 +40,10 @@ class Layer(layer.Layer, qemu.Hardware):
     key: str = ""
     netdev: Literal["tap", "user"] = "tap"
 
+    switches = qemu.SWITCHES
+    # With the flavour left to itself, emulated devices would bring another kernel with them.
+    ladder_settings = (("kernel", "generic"),)
+
     packages = ("qemu-utils", "openssh-client", "socat", "iproute2")
     boots_guest = True
     own_kernel = True

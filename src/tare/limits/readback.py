@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tare.machine import Machine, text
 from tare.model import DiskCache, Limits
@@ -21,7 +22,23 @@ for file in "$root$(own "")/memory.max" "$root/memory.max" \
     echo "limit $(cat "$file")"
     break
 done
+# What confines a command and what it stands on; a file that is not there says nothing.
+awk '/^(Seccomp|NoNewPrivs|CapEff|Speculation_Store_Bypass|SpeculationIndirectBranch):/ {
+    name = $1; sub(/:$/, "", name); $1 = ""; print "in." name $0 }' /proc/self/status
+awk '{ for (i = 7; i < NF; i++) if ($i == "-") { type = $(i + 1); from = $(i + 2) }
+    if ($5 == "/data") own = type
+    if ($5 == "/") { root = type; device = from } }
+    END { print "in.data", (own == "" ? root " of the root" : own " of its own mount")
+        print "in.root_device", device }' /proc/self/mountinfo
+awk -F': ' '/^model name/ { print "in.cpu_model " $2; exit }' /proc/cpuinfo
+one() { [ -r "$2" ] && read -r found < "$2" && echo "in.$1 $found"; }
+one init /proc/1/comm
+one apparmor /proc/self/attr/current
+echo "in.network_namespace $(readlink /proc/self/ns/net)"
+driver=$(readlink /sys/class/net/eth0/device/driver) && echo "in.eth0_driver ${driver##*/}"
+exit 0
 """
+_CONFINEMENT = "in."
 
 MEMORY_SLACK = (0.85, 1.02)
 """A guest's kernel keeps some of its memory; what is beyond this is worth a warning."""
@@ -29,20 +46,32 @@ MEMORY_SLACK = (0.85, 1.02)
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What was read inside a machine; ``disk_cache`` is None where it has no disk of its own."""
+    """What was read inside a machine; ``disk_cache`` is None where it has no disk of its own.
+
+    ``confinement`` is what holds a command there and what it stands on, in the kernel's own words
+    (``Seccomp``, ``CapEff``, the filesystem of /data): by it a ladder tells what its switches did.
+    """
 
     cpus: int
     memory_bytes: int
     disk_cache: DiskCache | None = None
+    confinement: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 def read(machine: Machine, disk_cache: DiskCache | None = None) -> Inside:
     """Read what a machine gives to a command that runs in it, or raise CommandFailed."""
-    found = dict(line.split(maxsplit=1) for line in text(machine, ["sh", "-c", READ]).splitlines())
+    lines = text(machine, ["sh", "-c", READ]).splitlines()
+    found = dict(parts for line in lines if len(parts := line.split(maxsplit=1)) == 2)
+    confinement = {
+        name.removeprefix(_CONFINEMENT): value
+        for name, value in found.items()
+        if name.startswith(_CONFINEMENT)
+    }
     total = int(float(found["total"]))
     limit = found.get("limit", "max")
     memory = total if limit == "max" else min(total, int(limit))
-    return Inside(int(found["cpus"]), memory, disk_cache)
+    confinement["memory_limit"] = limit
+    return Inside(int(found["cpus"]), memory, disk_cache, confinement)
 
 
 def refusals(limits: Limits, inside: Inside) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tare.compare import Comparison
+from tare.report import ladders
 from tare.report.explanations import CAUTION, sentences
 from tare.report.finding import finding
 from tare.report.findings import Findings, Group
@@ -65,6 +66,9 @@ def markdown(found: Findings) -> str:
     for group in found.groups:
         parts += [f"### {in_markdown(group.name)}", in_markdown(_measured(group))]
         parts.append(_markdown_table(_rows(found, group)))
+    if apart := list(ladders.brief(found)):
+        parts += ["## Which switch costs what", in_markdown(ladders.READING)]
+        parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
     if told := sentences(found):
         parts += ["## What moved with the degradation", in_markdown(CAUTION)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in told))
@@ -86,6 +90,9 @@ def latex(found: Findings) -> str:
         in_latex(_reading(found)),
     ]
     parts += [_latex_table(found, group, number) for number, group in enumerate(found.groups, 1)]
+    if apart := [in_latex(one) for one in ladders.brief(found)]:
+        parts += ["\\subsection*{Which switch costs what}", in_latex(ladders.READING)]
+        parts.append(_latex_list(apart))
     if told := [in_latex(one) for one in sentences(found)]:
         parts += ["\\subsection*{What moved with the degradation}", in_latex(CAUTION)]
         parts.append(_latex_list(told))
@@ -138,6 +145,7 @@ _LATEX = {
     "µ": "$\\mu$",
     "≤": "$\\leq$",
     "≥": "$\\geq$",
+    "→": "$\\rightarrow$",
     "…": "\\ldots{}",
     "\N{RIGHT SINGLE QUOTATION MARK}": "'",
     "\N{NO-BREAK SPACE}": "~",

@@ -24,6 +24,7 @@ from tare.report.facts import facts, limit_rows, mismatch_rows, noise, selftest,
 from tare.report.figures import drawn
 from tare.report.findings import Findings, Group
 from tare.report.host_use import OVERHEAD_PHASES
+from tare.report.ladders import COLUMNS, READING, taken_apart
 from tare.report.names import platform_text
 from tare.report.numbers import NONE
 from tare.report.summary import three_sentences
@@ -125,6 +126,9 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
             for one in found.comparisons.attributions
             if one.stack.primary and one.reason
         ],
+        ladders=taken_apart(found),
+        ladder_columns=COLUMNS,
+        ladder_reading=READING,
         why={
             "caution": CAUTION,
             "unbroken": _unbroken,
@@ -181,7 +185,7 @@ def _details(found: Findings) -> list[tuple[object, ...]]:
 def _other_charts(drawings: Mapping[str, Drawing]) -> list[str]:
     """Name the charts that have no place of their own in the template."""
     kinds = "|".join(("points", "drift", *_CHARTS_OF_A_WORKLOAD))
-    placed = re.compile(rf"forest|heat|attribution|({kinds})-\d+")
+    placed = re.compile(rf"forest|heat|attribution|ladder|({kinds})-\d+")
     return [name for name in drawings if not placed.fullmatch(name)]
 
 

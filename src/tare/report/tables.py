@@ -14,6 +14,7 @@ from tare.model import Cell, Status, Trial
 from tare.report.explanations import explanation_rows
 from tare.report.finding import finding
 from tare.report.findings import Findings
+from tare.report.ladders import ladder_rows
 from tare.report.words import summary
 
 
@@ -48,6 +49,7 @@ def as_json(found: Findings) -> dict[str, Any]:
             }
             for one in found.comparisons.attributions
         ],
+        "ladders": _plain(ladder_rows(found)),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
         ],
@@ -193,6 +195,8 @@ def _other_tests(found: Findings, row: Comparison | None) -> dict[str, Any]:
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a row holds
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
     return value

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tare.compare import Comparison
+from tare.compare import Comparison, LadderCosts
 from tare.report.explanations import brief_lines
 from tare.report.facts import selftest
 from tare.report.finding import finding
 from tare.report.findings import Findings
+from tare.report.ladders import COLUMNS, lines, sentences, title
 from tare.report.names import platform_text
 from tare.report.notes import notes
 from tare.report.numbers import cost_text, p_text, percent_text, percents_text, share_text
@@ -57,6 +58,12 @@ class Shown:
         yield Text("")
         yield self._table(options.max_width)
         yield Text("")
+        for one in found.comparisons.ladders:
+            yield Text(title(found, one), style="bold")
+            for sentence in sentences(found, one):
+                yield Text(sentence)
+            yield _ladder_table(one, options.max_width)
+            yield Text("")
         lines = list(brief_lines(found))
         if lines:
             yield Text("What grew with the degradation, for the same work; it need not be why:")
@@ -132,6 +139,20 @@ class Shown:
             yield f"* {', '.join(places[:2])}{more}: {note}"
         if len(noted) > MAX_NOTES:
             yield f"* {len(noted) - MAX_NOTES} more kinds of warnings: see the report"
+
+
+def _ladder_table(one: LadderCosts, width: int) -> Any:  # noqa: ANN401 - rich's is imported only here
+    """Make the table of a ladder: a line a switch; in a wide terminal with what was read inside."""
+    from rich.table import Table
+    from rich.text import Text
+
+    most = len(COLUMNS) if width >= WIDE else len(COLUMNS) - 1
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for place, name in enumerate(COLUMNS[:most]):
+        table.add_column(name, justify="right" if place in (2, 3) else "left", overflow="fold")
+    for line in lines(one):
+        table.add_row(*map(Text, line.texts[:most]), style="" if line.counts else "dim")
+    return table
 
 
 _STYLES = {"slower": "red", "faster": "green", "same": "cyan", "undecided": "yellow"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tare.model import Limits, Params, Repetition
+from tare.model import Ladder, Limits, Params, Repetition
 from tare.study.lifecycle import Lifecycle
 from tare.study.scale import Scale
 from tare.workload import Workload
@@ -64,7 +64,8 @@ class Study:
     """A declared experiment; ``source`` is a text from which the same is read.
 
     ``scale`` is the one of two at which it was read, None where it has but one. Host, layer and
-    machine are read ``readings_per_s`` times a second during trials.
+    machine are read ``readings_per_s`` times a second during trials. The platforms of ``ladders``
+    are among ``platforms``.
     """
 
     name: str
@@ -80,3 +81,4 @@ class Study:
     source: str
     scale: Scale | None = None
     readings_per_s: float = 1.0
+    ladders: tuple[Ladder, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Literal
 from tare import layer, workload
 from tare.errors import ConfigError
 from tare.model import Design, Evidence, Limits, Params, Repetition
-from tare.study import duet, lifecycle
-from tare.study.declaration import Deadlines, FixedWorkload, Study
+from tare.study import duet, ladder, lifecycle
+from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
 from tare.study.platforms import Catalogue, read_platforms
 from tare.study.scale import DEFAULT, Scale, written_into
@@ -45,7 +45,7 @@ SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 """As ``tare.monitors.timeline`` has them, which a test holds."""
 ENOUGH_INSTANCES = 5
 """As many as `tare.stats.hierarchy.ENOUGH_GROUPS`, which a test holds."""
-_SECTIONS = ["platforms", "limits", "repetition", "deadlines"]
+_SECTIONS = ["platforms", ladder.KEY, "limits", "repetition", "deadlines"]
 _MEASURED = {"solo": "workloads", "lifecycle": "lifecycle"}
 """The section that says what is measured, by scenario."""
 
@@ -92,7 +92,8 @@ def read_study(
     refuse_unknown(entries, [*_HEAD, *sections])
     part = {name: entries.get(name) or root.without(name) for name in sections}
 
-    platforms = read_platforms(part["platforms"], layers)
+    taken_apart = ladder.read_ladders(part[ladder.KEY], layers) if ladder.KEY in entries else []
+    platforms = _platforms(entries, part, taken_apart, layers)
     # A platform that could not be read may be the baseline: then there is nothing more to say.
     if heads and not root.problems.found:
         names, baseline = [platform.name for platform in platforms], heads[0].made.baseline
@@ -108,6 +109,8 @@ def read_study(
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     for wrong in duet.objections(repetitions[0].made, scenario, chosen) if repetitions else ():
         part["repetition"].wrong(wrong)
+    is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
+    _refuse_duet(part["repetition"], taken_apart if is_duet else ())
     if scenario == "lifecycle" and repetitions and repetitions[0].made.variant != "wall":
         part["repetition"].wrong(
             f"variant: {repetitions[0].made.variant} was given; a lifecycle has wall times only"
@@ -119,7 +122,6 @@ def read_study(
     for one in repetitions:
         _check_evidence(part["platforms"], one.made)
     blocks = repetitions[0].made.max_blocks if repetitions else 0
-    is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
     in_block = 2 * len(platforms) if is_duet else len(platforms) + 1
     slots = in_block * len(chosen) * len(limits) * blocks
     if slots > MAX_SLOTS:
@@ -146,6 +148,7 @@ def read_study(
         source=text,
         scale=root.choice.scale if root.choice.was_made else None,
         readings_per_s=head.readings_per_s,
+        ladders=tuple(one.ladder for one in taken_apart),
     )
     if scale is None:
         return study
@@ -170,6 +173,36 @@ def _said(study: Study, root: Item, file: str, layers: Catalogue, workloads: Cat
             "scale out"
         )
     return source
+
+
+def _platforms(
+    entries: Mapping[str, Item],
+    part: Mapping[str, Item],
+    taken_apart: Sequence[ladder.Expanded],
+    layers: Catalogue,
+) -> list[Platform]:
+    """Read the platforms and add those of ladders; a study of a ladder alone has `host` beside."""
+    if "platforms" in entries or ladder.KEY not in entries:
+        platforms = read_platforms(part["platforms"], layers)
+    else:
+        host = params_of(layers.kind("host")())
+        platforms = [Platform(name="host", stack="host", layers=(("host", host),))]
+    for one in (platform for each in taken_apart for platform in each.platforms):
+        if any(one.name == platform.name for platform in platforms):
+            part[ladder.KEY].wrong(
+                f"two platforms are called {one.name!r}; expected each name once; "
+                "add a 'name' of its own"
+            )
+        platforms.append(one)
+    return platforms
+
+
+def _refuse_duet(item: Item, taken_apart: Sequence[ladder.Expanded]) -> None:
+    if taken_apart:
+        item.wrong(
+            "the platforms of a ladder are compared with each other, and a duet has each beside "
+            f"the baseline only; expected the design {Design.INTERLEAVED}"
+        )
 
 
 def _limits(item: Item) -> list[Limits]:

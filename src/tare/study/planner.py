@@ -70,6 +70,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         metrics=_metrics(study),
         repetition=study.repetition,
         slots=tuple(slots),
+        ladders=study.ladders,
     )
 
 

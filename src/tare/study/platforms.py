@@ -14,8 +14,13 @@ from tare.study.declaration import Platform
 from tare.study.item import Item, one_of, refuse_unknown
 from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
 
-# It stands in tables and messages.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/+=,-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/+=,-]{0,99}")
+"""What a platform may be called: it stands in tables and messages."""
+
+
+def expected_name() -> str:
+    """Return what is expected of a platform's name, in words."""
+    return "expected letters, digits, spaces and ._/+=,- (at most 100)"
 
 
 class Catalogue(Protocol):
@@ -47,15 +52,14 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
     entries = item.entries() if item.is_mapping else {"stack": item}
     where = entries.get("stack") or item.without("stack")
     stack = where.text()
-    names = [] if stack is None else _layer_names(where, stack, layers)
+    names = [] if stack is None else layer_names(where, stack, layers)
     if stack is None or not names:
         return
     refuse_unknown(entries, ["stack", "name", "instances", *dict.fromkeys(names)])
     called = entries.get("name", where)
     base = called.text()
-    if base is None or not _NAME.fullmatch(base):
-        expected = "letters, digits, spaces and ._/+=,- (at most 100)"
-        called.wrong(f"found {called.found()}; expected {expected}")
+    if base is None or not NAME.fullmatch(base):
+        called.wrong(f"found {called.found()}; {expected_name()}")
         return
     # A layer that stands in a stack twice has the same settings in both places.
     by_layer = {
@@ -97,7 +101,7 @@ def _instances(entries: Mapping[str, Item]) -> int | None:
     return made[0].made.instances if made else None
 
 
-def _layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
+def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
     """Name the layers of a stack, or note what is wrong with it and name none."""
     first, *rest = stack.split("/")
     if first == "lab":  # on the host

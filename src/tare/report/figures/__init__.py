@@ -14,6 +14,7 @@ from tare.report.figures.drift import drift
 from tare.report.figures.families import families
 from tare.report.figures.figure import Figure
 from tare.report.figures.heat import heat_map
+from tare.report.figures.ladders import ladder
 from tare.report.figures.lifecycle import gantt, has_life
 from tare.report.figures.matrix import FEWEST, matrix, rivals
 from tare.report.figures.scaling import MAX_FAMILIES, scaling
@@ -47,6 +48,9 @@ def figures(found: Findings) -> Iterator[Figure]:
     shown = [one for one in explained if one.stack.cell in {c for g in groups for c in g.cells}]
     if shown:
         yield waterfall(found, shown[:MAX_STACKS], len(explained))
+    ladders = [one for one in found.comparisons.ladders if one.between.cost is not None]
+    if ladders:
+        yield ladder(found, ladders)
     courses = families(found)
     for number, family in enumerate(courses[:MAX_FAMILIES], 1):
         yield scaling(found, family, number, len(courses))

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tare.compare import Attribution, Comparison
 from tare.report import theme
-from tare.report.figures.cost_axis import cost_axis
-from tare.report.figures.figure import (
-    BESIDE,
-    NARROW,
-    Figure,
-    Spec,
-    facets,
-    fitted,
-    label_width,
-    within,
+from tare.report.figures.cost_plots import (
+    across,
+    domain,
+    held,
+    interval_layers,
+    line_at_one,
+    plots,
+    widths,
 )
+from tare.report.figures.figure import Figure, Spec, fitted, within
 from tare.report.figures.marks import SHORT, explained, gap
 from tare.report.findings import Findings, Group
 from tare.report.names import platform_text
 from tare.report.numbers import cost_text, costs_text, share_text
 from tare.stats.sequential import Verdict
 
-TALL = 24
-"""Of more lines than this each plot has an axis of its own: one foot is not seen with all."""
 _VERDICTS = {verdict.value for verdict in Verdict}
 
 
@@ -36,7 +32,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     ids = {cell.id for group in groups for cell in group.cells}
     rows = [row for row in found.headline if row.cell.id in ids]
     margin = found.plan.repetition.margin
-    low, high = _domain(rows, margin)
+    low, high = domain(rows, margin)
     order = list(dict.fromkeys(platform_text(row.cell) for row in rows))
     words = {row.cell.id: _gap(found, row) for row in rows if row.cost is None}
     values = [
@@ -44,11 +40,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
             "group": found.group_names[row.cell.id],
             "platform": platform_text(row.cell),
             "colour": colours[row.cell.platform],
-            "cost": _within(row.cost, low, high),
-            "low": _within(row.low, low, high),
-            "high": _within(row.high, low, high),
-            "beyond": high if row.high is not None and row.high > high else None,
-            "below": low if row.low is not None and row.low < low else None,
+            **held(row, low, high),
             "text": word or _forest_text(row),
             "short": SHORT.get(word, word) or cost_text(row.cost),
             "decided": row.verdict not in (Verdict.UNDECIDED, Verdict.NOT_MEASURED),
@@ -73,57 +65,16 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
         )
 
     def draw(width: int) -> Spec:
-        left, plot = _widths(order, width)
-        x = _across("cost", low, high, plot)
+        left, plot = widths(order, width)
+        x = across("cost", low, high, plot)
         y = {
             "field": "platform",
             "type": "nominal",
             "sort": order,
             "axis": {"title": None, **fitted(order, left - 12)},
         }
-        colour = {"field": "colour", "type": "nominal", "scale": None}
-        layers = [
-            {
-                "data": {"values": [{"low": 1 / (1 + margin), "high": 1 + margin}]},
-                "mark": {"type": "rect", "color": theme.BAND, "aria": False},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
-            },
-            _line_at_one(x),
-            {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "strokeWidth": 3, "aria": False},
-                "encoding": {
-                    "x": {**x, "field": "low"},
-                    "x2": {"field": "high"},
-                    "y": y,
-                    "color": colour,
-                },
-            },
-            {
-                "transform": [{"filter": "isValid(datum.cost)"}],
-                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "stroke": colour,
-                    "strokeWidth": {"value": 2},
-                    "fill": {
-                        "condition": {"test": "datum.decided", **colour},
-                        "value": theme.PAPER,
-                    },
-                    "description": {"field": "text"},
-                },
-            },
-            *(
-                {
-                    "transform": [{"filter": f"isValid(datum.{end})"}],
-                    "mark": {"type": "point", "filled": True, "size": 90, "shape": shape},
-                    "encoding": {"x": {**x, "field": end}, "y": y, "color": colour},
-                }
-                for end, shape in (("beyond", "triangle-right"), ("below", "triangle-left"))
-            ),
-        ]
-        return _plots(values, layers, y, plot, width)
+        layers = interval_layers(x, y, margin)
+        return plots(values, layers, y, plot, width)
 
     return Figure("forest", "Cost of every platform on every workload", caption, draw)
 
@@ -141,8 +92,8 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
 
     def draw(width: int) -> Spec:
         names = [value["step"] for value in values]
-        left, plot = _widths(names, width)
-        x = _across("start", low, high, plot)
+        left, plot = widths(names, width)
+        x = across("start", low, high, plot)
         y = {
             "field": "step",
             "type": "nominal",
@@ -150,7 +101,7 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
             "axis": {"title": None, **fitted(names, left - 12)},
         }
         layers = [
-            _line_at_one(x),
+            line_at_one(x),
             {
                 "mark": {"type": "bar", "height": 13, "minBandSize": 2, "aria": False},
                 "encoding": {
@@ -165,7 +116,7 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
                 "encoding": {"x": {**x, "field": "end"}, "y": y},
             },
         ]
-        return _plots(values, layers, y, plot, width)
+        return plots(values, layers, y, plot, width)
 
     caption = (
         "From the baseline through each layer, as it costs alone, to the stack. Each bar begins "
@@ -211,65 +162,6 @@ def _step(
         "text": f"{cost_text(cost, *ends)} {costs_text(*ends, cost)}",
         "short": factor,
     }
-
-
-def _widths(names: Sequence[str], width: int) -> tuple[int, int]:
-    """Share a width between the names on the left, a plot, and the numbers on the right."""
-    left = round(min(label_width(names), BESIDE * width))
-    return left, max(60, width - left - (64 if width < NARROW else 150))
-
-
-def _across(field: str, low: float, high: float, plot: int) -> Spec:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": cost_axis(low, high, plot),
-    }
-
-
-def _plots(
-    values: Sequence[dict[str, Any]], layers: Sequence[Spec], y: Spec, plot: int, width: int
-) -> Spec:
-    """Stack a plot for each group, with the numbers beside its marks."""
-    numbers = {
-        "mark": {"type": "text", "align": "left", "aria": False},
-        "encoding": {
-            "x": {"value": plot + 10},
-            "y": y,
-            "text": {"field": "short" if width < NARROW else "text"},
-        },
-    }
-    whole = {"width": plot, "height": {"step": 22}, "layer": [*layers, numbers]}
-    chart = facets(values, "group", whole)
-    if len(values) > TALL:
-        chart["resolve"]["axis"] = {"x": "independent"}
-    return chart
-
-
-def _line_at_one(x: Spec) -> Spec:
-    return {
-        "data": {"values": [{"one": 1}]},
-        "mark": {"type": "rule", "color": theme.MUTED, "strokeWidth": 1, "aria": False},
-        "encoding": {"x": {**x, "field": "one"}},
-    }
-
-
-def _domain(rows: Sequence[Comparison], margin: float) -> tuple[float, float]:
-    """Hold all costs, and intervals as far as they are not absurdly wide."""
-    costs = [row.cost for row in rows if row.cost is not None and math.isfinite(row.cost)] or [1.0]
-    costs = [within(cost, log=True) for cost in costs]
-    low, high = min(1.0, *costs, 1.0), max(1.0, *costs, 1.0)
-    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
-    near = [end for end in ends if low / 10 < end < high * 10]
-    low = min(low, 1 / (1 + 2 * margin), *near)
-    high = max(high, 1 + 2 * margin, *near)
-    room = (high / low) ** 0.04
-    return low / room, high * room
-
-
-def _within(value: float | None, low: float, high: float) -> float | None:
-    return None if value is None else min(max(value, low), high)
 
 
 def _gap(found: Findings, row: Comparison) -> str:

@@ -1,0 +1,297 @@
+"""A platform taken apart: what each of its switches costs, from both of its ends.
+
+The cells of a ladder are compared with each other as any cell is with its baseline: pairs of one
+block, intervals that hold at all looks together. The cost of a switch is asked twice: at the
+default end (the default against the default with this switch off) and at the bare end (the bare
+platform with this switch on against the bare one). Where switches do not act on each other the two
+agree, and the costs multiply up to the whole.
+
+**Sum and rest.** Costs add on the log scale. The parts share the cell they are compared with, so
+their intervals may not be added up as those of independent numbers. Instead each block gives one
+sum, and one rest (the log ratio of default to bare less that sum), and these are the values that an
+interval is made of, by the same rule as pairs are. A block in which one of these platforms has no
+ratio is left out, since a sum has no rank to keep. The rest is the interaction: 1 where switches do
+not act on each other. Two that hinder each other raise the rest above 1 from the bare end, where
+none of the switches turned meets another, and below 1 from the default end, where what they cost
+only together is counted with each of them.
+
+**Switches without an effect.** What was read back inside tells whether a switch did anything on
+this host. One that did not is said to have none: it is no part of sum or rest, and any cost
+measured of it is chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from tare.compare.comparison import Comparison, is_done, measured, rule_of
+from tare.compare.instances import MAKES_ITS_OWN, linked
+from tare.compare.pairing import Group, History, Pairs, group, pair
+from tare.model import Cell, Ladder, LadderSwitch, Metric, Plan
+from tare.stats.hierarchy import means, numbered
+from tare.stats.ratio import ratio, ratios
+from tare.stats.schedule import level
+from tare.stats.sequential import INFINITE_FROM, LookKind
+from tare.stats.signed_rank import estimate
+
+Facts = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read inside the default platform, and inside it with the switch off."""
+
+    name: str
+    on: str
+    off: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the switch changed it."""
+        return self.on != self.off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """A product of costs, block by block: a ratio with its interval, as a comparison has.
+
+    ``pairs`` are the blocks it rests on, ``left_out`` those in which one of the platforms has no
+    ratio. Where there is no cost, ``reason`` says why.
+    """
+
+    cost: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+    left_out: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchCost:
+    """What one switch costs, as seen from the default end and from the bare end."""
+
+    switch: LadderSwitch
+    from_default: Comparison
+    from_bare: Comparison
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def took_effect(self) -> bool | None:
+        """Whether anything read inside differs with it; None where nothing was read."""
+        return any(one.differs for one in self.readings) if self.readings else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndCosts:
+    """The sum of the switches' costs as seen from one end, and what it lacks to the whole."""
+
+    total: Combined
+    rest: Combined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderCosts:
+    """One ladder on one workload under one set of limits, by the workload's first metric.
+
+    ``default`` and ``bare`` are compared with the study's baseline, ``between`` is the default
+    against the bare end; it is what the switches cost together.
+    """
+
+    ladder: Ladder
+    cell: Cell
+    metric: Metric
+    default: Comparison | None
+    bare: Comparison | None
+    between: Comparison
+    switches: tuple[SwitchCost, ...]
+    from_default: EndCosts
+    from_bare: EndCosts
+
+
+def ladder_costs(
+    plan: Plan,
+    histories: Mapping[str, History],
+    references: Mapping[Group, Cell],
+    facts: Facts,
+) -> Iterator[LadderCosts]:
+    """List what each switch of each ladder costs, on every workload, in the order of the plan."""
+    for ladder in plan.ladders:
+        for key, cells in _groups(plan).items():
+            if ladder.default in cells and ladder.bare in cells:
+                yield _Ladder(plan, ladder, cells, histories).costs(references.get(key), facts)
+
+
+def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
+    """List the ids of the cells that a ladder needs more blocks of.
+
+    A switch is decided where its neighbours are told apart, not where both differ from the
+    baseline.
+    """
+    needed = set()
+    for ladder in plan.ladders:
+        for cells in _groups(plan).values():
+            for one, other in neighbours(ladder):
+                if one not in cells or other not in cells:
+                    continue
+                mine, theirs = cells[one], cells[other]
+                if not is_done(_row(plan, mine, theirs), histories, plan.repetition):
+                    needed |= {mine.id, theirs.id}
+    return needed
+
+
+def neighbours(ladder: Ladder) -> Iterator[tuple[str, str]]:
+    """List the pairs of platforms that a ladder compares, the one with the switch on first."""
+    yield ladder.default, ladder.bare
+    for switch in ladder.switches:
+        yield ladder.default, switch.without
+        yield switch.only, ladder.bare
+
+
+def _groups(plan: Plan) -> dict[Group, dict[str, Cell]]:
+    """Sort the cells by what must be alike to be compared, and by platform."""
+    groups: dict[Group, dict[str, Cell]] = {}
+    for cell in plan.cells:
+        if not cell.control and cell.injected is None:
+            groups.setdefault(group(cell), {})[cell.platform] = cell
+    return groups
+
+
+def _row(plan: Plan, cell: Cell, reference: Cell | None) -> Comparison:
+    """Begin the comparison of two cells, by the first metric and the variant that decides."""
+    return Comparison(
+        cell=cell,
+        baseline=reference,
+        metric=plan.metrics[cell.workload][0],
+        primary=False,
+        level=level(plan.repetition.max_blocks),
+        variant=plan.repetition.variant,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ladder:
+    """One ladder on one workload, with all that its comparisons are made of."""
+
+    plan: Plan
+    ladder: Ladder
+    cells: Mapping[str, Cell]
+    histories: Mapping[str, History]
+
+    def costs(self, baseline: Cell | None, facts: Facts) -> LadderCosts:
+        default, bare = self.cells[self.ladder.default], self.cells[self.ladder.bare]
+        switches = tuple(
+            SwitchCost(
+                switch=one,
+                from_default=self.compared(default, self.cells[one.without]),
+                from_bare=self.compared(self.cells[one.only], bare),
+                readings=tuple(_readings(one, self.ladder, facts)),
+            )
+            for one in self.ladder.switches
+        )
+        parts = [one for one in switches if one.took_effect is not False]
+        return LadderCosts(
+            ladder=self.ladder,
+            cell=default,
+            metric=self.metric,
+            default=None if baseline in (None, default) else self.compared(default, baseline),
+            bare=None if baseline in (None, bare) else self.compared(bare, baseline),
+            between=self.compared(default, bare),
+            switches=switches,
+            from_default=self.end([one.from_default for one in parts]),
+            from_bare=self.end([one.from_bare for one in parts]),
+        )
+
+    @property
+    def metric(self) -> Metric:
+        return self.plan.metrics[self.cells[self.ladder.default].workload][0]
+
+    def compared(self, cell: Cell, reference: Cell | None) -> Comparison:
+        """Compare two cells by the rule that compares each with its baseline."""
+        row = _row(self.plan, cell, reference)
+        return measured(row, self.histories, self.plan.repetition)
+
+    def end(self, parts: Sequence[Comparison]) -> EndCosts:
+        """Add up the costs of switches as seen from one end, and give the rest."""
+        if not parts:
+            none = Combined(reason="no switch had an effect")
+            return EndCosts(total=none, rest=none)
+        pairs = [(row.cell, row.baseline) for row in parts if row.baseline is not None]
+        whole = self.cells[self.ladder.default], self.cells[self.ladder.bare]
+        return EndCosts(
+            total=self.combined([(1.0, *one) for one in pairs]),
+            rest=self.combined([(1.0, *whole), *((-1.0, *one) for one in pairs)]),
+        )
+
+    def combined(self, terms: Sequence[tuple[float, Cell, Cell]]) -> Combined:
+        """Add weighted log ratios block by block, and estimate the sum."""
+        cells = list(dict.fromkeys(cell for _, *both in terms for cell in both))
+        for cell in cells:
+            if (reason := self.histories[cell.id].unavailable) is not None:
+                return Combined(reason=f"{cell.platform} is unavailable: {reason}")
+        rows = [
+            dict(zip(found.blocks, found.log_ratios.tolist(), strict=True))
+            for _, cell, other in terms
+            for found in [self.pairs(cell, other)]
+        ]
+        met = sorted(set(rows[0]).intersection(*rows[1:]))
+        weights = np.array([weight for weight, _, _ in terms])
+        logs = np.array([[row[block] for row in rows] for block in met]).reshape(-1, len(rows))
+        known = np.isfinite(logs).all(axis=1)
+        blocks = [block for block, is_known in zip(met, known, strict=True) if is_known]
+        left_out = len(met) - len(blocks)
+        if not blocks or left_out >= INFINITE_FROM * len(met):
+            why = "too many of its blocks failed" if met else "no block has all its platforms"
+            return Combined(left_out=left_out, reason=why)
+        sums = logs[known] @ weights
+        groups = numbered(self.instances(cells, blocks))
+        most = self.plan.repetition.max_blocks
+        ended = all(len(self.histories[cell.id].trials) >= most for cell in cells)
+        judgement = rule_of(self.plan.repetition).judge(sums, groups, ended=ended)
+        used = sums[: judgement.look or len(sums)]
+        is_early = judgement.interval_by is LookKind.EARLY
+        is_nested = judgement.nested and not is_early
+        values = means(used, groups[: len(used)]) if is_nested else used
+        # As a comparison has it: an early interval is Student's, which is around the mean.
+        middle = float(values.mean()) if is_early else estimate(values)
+        ends = judgement.interval
+        low, high = (None, None) if ends is None else ratios(ends)
+        return Combined(
+            cost=ratio(middle),
+            low=low,
+            high=high,
+            pairs=len(used),
+            left_out=left_out,
+            reason="" if ends else "too few blocks for an interval",
+        )
+
+    def pairs(self, cell: Cell, other: Cell) -> Pairs:
+        mine, theirs = self.histories[cell.id], self.histories[other.id]
+        return pair(mine, theirs, self.metric, self.plan.repetition.variant)
+
+    def instances(self, cells: Sequence[Cell], blocks: Sequence[int]) -> Sequence[str]:
+        """Name the group of each block: blocks that share an instance of any cell are one group."""
+        if cells[0].workload == MAKES_ITS_OWN:
+            return ()
+        first, *others = (self.histories[cell.id].instances(blocks) for cell in cells)
+        return reduce(lambda names, own: tuple(map(str, linked(names, own))), others, first)
+
+
+def _readings(switch: LadderSwitch, ladder: Ladder, facts: Facts) -> Iterator[Reading]:
+    """List what was read inside with a switch on and off, as far as both are known."""
+    on, off = (_inside(facts, name) for name in (ladder.default, switch.without))
+    for name in switch.shows:
+        if name in on or name in off:
+            yield Reading(name, on.get(name, ""), off.get(name, ""))
+
+
+def _inside(facts: Facts, platform: str) -> Mapping[str, str]:
+    """Find what was read back inside a platform; nothing where none was stored."""
+    found: object = facts
+    for key in ("platforms", platform, "inside", "confinement"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
