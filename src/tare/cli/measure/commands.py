@@ -83,10 +83,14 @@ def read_commands(options: Namespace) -> list[Command]:
                 _words(prepare, filling, options.shell),
                 _words(options.setup or "", filling, options.shell),
             )
-            if any(replace(command, name=one.name) == one for one in made):
+            if any(_runs(command) == _runs(one) for one in made):
                 raise ConfigError(f"the command {command.text!r} was given twice; expected once")
             made.append(command)
     return _named(made)
+
+
+def _runs(command: Command) -> tuple[Words, Words, Words]:
+    return command.words, command.prepare, command.setup
 
 
 def unfilled(commands: Sequence[Command]) -> list[str]:

@@ -64,7 +64,7 @@ def show(folder: Path, options: Namespace) -> int:
         console.print(Text(f"\n{commands.reading(rows)}"))
         console.print(commands.table(found, rows))
     _export(found, rows, options)
-    for hint in _hints(found, options):
+    for hint in hints(found, options.timeout):
         console.print(Text(f"\n{hint}"))
     print(f"\nresults: {folder}")
     print(f"page:    tare report {folder}")
@@ -85,7 +85,7 @@ def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -
         write_csv(found, options.export_csv)
 
 
-def _hints(found: Findings, options: Namespace) -> Iterator[str]:
+def hints(found: Findings, timeout: str) -> Iterator[str]:
     """Say what a user can do about trials that gave no number, or too few of them."""
     base = found.plan.baseline
     cells = [cell for cell in found.plan.cells if not cell.control]
@@ -107,9 +107,9 @@ def _hints(found: Findings, options: Namespace) -> Iterator[str]:
             "exit status."
         )
     if {Status.DNR} in at_base:
-        yield f"The command did not end in {options.timeout}: --timeout TIME gives it longer."
+        yield f"The command did not end in {timeout}: --timeout TIME gives it longer."
     rule = found.plan.repetition
-    if rule.budget_s is not None and 0 < found.blocks < rule.min_blocks:
+    if rule.budget_s is not None and found.blocks < rule.min_blocks and any(came.values()):
         took_s = sum(sum(one.phases_s.values()) for one in found.results.trials)
         needed_s = took_s / found.blocks * rule.min_blocks
         yield (
