@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tare.cli import main, measure
-from tare.cli.measure.commands import program, programs_for_shells, read_commands
+from tare.cli.measure.commands import program, programs_for_shells, read_commands, told_time
 from tare.cli.measure.mapping import declare
 from tare.cli.measure.outcome import hints
 from tare.cli.measure.packages import find_packages
@@ -488,6 +488,19 @@ class TestPackages:
 
         assert program(one) == "sh"
         assert list(programs_for_shells(one)) == ["gzip", "wc", "sort", "mk"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-- sysbench cpu --time=1 run", "--time=1"),
+        ("-- fio --name=x --runtime 10", "--runtime 10"),
+        ("-- sysbench cpu --events=9 --time=0 run", ""),
+        ("-- app --some-time=1", ""),
+    ],
+)
+def test_a_command_that_is_told_how_long_to_run_is_seen(line, words):
+    assert told_time(read_commands(parsed(line))) == words
 
 
 def test_a_dry_run_shows_the_plan_and_measures_nothing(lab, monkeypatch, capsys):

@@ -74,9 +74,9 @@ def declare(options: argparse.Namespace) -> Declared:
         f"{name} is taken from the Debian package of that name; --package chooses another"
         for name in packages.guessed
     ]
-    if options.number is None and options.json is None and (word := told_time(commands)):
+    if options.number is None and options.json is None and (words := told_time(commands)):
         declared.notes.append(
-            f"{word} seems to say how long the command runs, and then it takes as long everywhere; "
+            f"{words} seems to say how long the command runs, and then it takes as long everywhere; "
             "--number REGEX measures a number that it prints instead"
         )
     if places := unfilled(commands):

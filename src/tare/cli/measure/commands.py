@@ -32,7 +32,7 @@ _BUILTIN = {
     *("trap", "type", "ulimit", "umask", "unset", "wait"),
 }
 """What only a shell can do, although it looks like a program."""
-_TOLD_TIME = re.compile(r"--?(run_?time|time|duration|max-time)(=.*)?")
+_TOLD_TIME = re.compile(r"(?<!\S)--?(?:run_?time|time|duration|max-time)[= ]0*[1-9]\S*")
 _NOT_A_PROGRAM = re.compile(r"-.*|[0-9.]+")
 _WHATEVER_STATUS = '"$@"; status=$?; [ $status -lt 126 ] || exit $status; exit 0'
 """Runs a program and hides its exit status, but not that it was not found or was killed."""
@@ -100,9 +100,9 @@ def unfilled(commands: Sequence[Command]) -> list[str]:
 
 
 def told_time(commands: Sequence[Command]) -> str:
-    """Return the word that seems to tell a command how long to run; empty if none does."""
-    words = (word for one in commands for word in one.text.split())
-    return next((word for word in words if _TOLD_TIME.fullmatch(word)), "")
+    """Return the words that seem to tell a command how long to run; empty if none do."""
+    found = (_TOLD_TIME.search(one.text) for one in commands)
+    return next((match[0] for match in found if match), "")
 
 
 def program(command: Command) -> str:

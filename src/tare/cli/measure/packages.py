@@ -41,13 +41,15 @@ def find_packages(
     guessed: list[str] = []
     wanted = dict.fromkeys([*((one, True) for one in sure), *((one, False) for one in likely)])
     for name, is_sure in wanted:
+        if name in usual:
+            continue
         found = _known(name) or _owner(host, name)
         if not found and is_sure and _is_package(host, name):
             found = name
             guessed.append(name)
         if not found and is_sure:
             raise ConfigError(_nowhere(name))
-        if found and found not in usual and not _is_essential(host, found):
+        if found and not _is_essential(host, found):
             needed.add(found)
     return Packages(tuple(sorted({*usual, *needed})), tuple(guessed))
 
