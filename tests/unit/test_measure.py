@@ -204,6 +204,19 @@ def test_words_arrive_as_they_are_in_the_workload():
     assert workload.made.command() == ["printf", "%s\\n", "it's", "", "a  b"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"])
+def test_no_word_of_the_line_becomes_a_key_of_the_study(end):
+    text = declared("--in docker -- true").text(["measure", f"a{end}seed: 7", "\x1b[2J"])
+
+    assert yaml.safe_load(text).keys() == mapping("--in docker -- true").keys()
+    assert "\x1b" not in text
+
+
+def test_a_line_that_is_no_text_is_refused(capsys):
+    assert main(["measure", "--in", "docker", "--", "cat", "\udcff"]) == 2
+    assert "is not UTF-8 text" in capsys.readouterr().err
+
+
 def test_a_failure_is_ignored_inside_and_a_missing_program_is_not(tmp_path):
     ((*words,),) = commands("-i -- sh -c 'exit 3'")
     assert subprocess.run(words, check=False).returncode == 0

@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tare.cli import DONE, INTERRUPTED
 from tare.cli.measure.options import declare as arguments
+from tare.errors import ConfigError
 
 if TYPE_CHECKING:
     from tare.cli.measure.mapping import Declared
@@ -62,6 +64,7 @@ def declare(options: argparse.Namespace) -> Declared:
     )
     from tare.cli.measure.packages import find_packages
 
+    _refuse_no_text(options.argv)
     commands = read_commands(options)
     packages = find_packages(
         # What stands in the command's own directory is made by its preparation.
@@ -76,8 +79,8 @@ def declare(options: argparse.Namespace) -> Declared:
     ]
     if options.number is None and options.json is None and (words := told_time(commands)):
         declared.notes.append(
-            f"{words} seems to say how long the command runs, and then it takes as long everywhere; "
-            "--number REGEX measures a number that it prints instead"
+            f"{words} seems to say how long the command runs, and then it takes as long "
+            "everywhere; --number REGEX measures a number that it prints instead"
         )
     if places := unfilled(commands):
         declared.notes.append(
@@ -85,6 +88,16 @@ def declare(options: argparse.Namespace) -> Declared:
             "would put values there"
         )
     return declared
+
+
+def _refuse_no_text(argv: Sequence[str]) -> None:
+    for word in argv:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"{word!r} is not UTF-8 text; expected words of a study file"
+            ) from None
 
 
 def _show_plan(study: Study, seed: int | None) -> None:

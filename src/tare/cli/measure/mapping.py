@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ FIRST_DECISION = 3
 START = "5min"
 LIMITS = {"cpus": ["1"], "memory": ["1GiB"]}
 MAX_QUESTION = 200
+_LINE_ENDS = re.compile(r"[\n\r\u2028\u2029]")
 
 
 @dataclass
@@ -35,7 +37,8 @@ class Declared:
         """Write the study file."""
         import yaml
 
-        line = visible(shlex.join(["tare", *argv])).replace("\n", "\\n")
+        # A comment ends where YAML sees the end of a line, and what follows would be keys.
+        line = _LINE_ENDS.sub(" ", visible(shlex.join(["tare", *argv])))
         document = yaml.safe_dump(self.study, sort_keys=False, allow_unicode=True, width=100)
         return f"# {line}\n{document}"
 

@@ -9,6 +9,7 @@ import gc
 import json
 import math
 import os
+import shlex
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +68,7 @@ def show(folder: Path, options: Namespace) -> int:
     for hint in hints(found, options.timeout):
         console.print(Text(f"\n{hint}"))
     print(f"\nresults: {folder}")
-    print(f"page:    tare report {folder}")
+    print(f"page:    tare report {shlex.quote(str(folder))}")
     return status_of(found.results)
 
 
