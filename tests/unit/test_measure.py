@@ -171,7 +171,10 @@ def test_everything_about_repetition_is_passed_on():
 
 
 def test_a_ladder_is_a_key_of_the_study():
-    assert mapping("--ladder docker -- true")["ladder"] == "host/docker"
+    made = mapping("--ladder docker -- true")
+
+    assert made["ladder"] == "host/docker"
+    assert made["repetition"]["budget"] == "292.5 s"
     assert "ladder" not in mapping("--in docker -- true")
 
 
@@ -353,7 +356,8 @@ def test_a_command_is_measured_and_told_of(lab, monkeypatch, capsys):
     assert main(["measure", *SIM, "-r", "8", "-o", "out", "--", "sleep", "2"]) == 0
 
     said = capsys.readouterr().out
-    assert "host/sim cost=1.5 is slower on command:sleep (+" in said
+    assert "slower" in said
+    assert "command:sleep" in said
     assert "results: out" in said
     assert "tare report out" in said
     assert "The commands compared" not in said

@@ -19,6 +19,8 @@ BUDGET_S = 22.5
 """For each command in each stack: two stacks and one command have 45 s."""
 FIRST_DECISION = 3
 """Blocks before the first decision; what is less clear waits for later looks in any case."""
+LADDER_STACKS = 12
+"""About as many stacks a ladder has, each with one switch turned."""
 START = "5min"
 LIMITS = {"cpus": ["1"], "memory": ["1GiB"]}
 MAX_QUESTION = 200
@@ -47,8 +49,8 @@ def declare(options: Namespace, commands: Sequence[Command], packages: Sequence[
     """Make a study of the options, or raise ConfigError; values are left to the loader."""
     made = Declared()
     baseline = read_stack("--baseline", options.baseline)
-    stacks = [read_stack("--in", given) for given in options.stacks]
-    others = [one for one in stacks if (one.path, one.settings) != (baseline.path, {})]
+    given = [read_stack("--in", stack) for stack in options.stacks]
+    others = [one for one in given if (one.path, one.settings) != (baseline.path, {})]
     for stack in others:
         if [one.given for one in others].count(stack.given) > 1:
             raise ConfigError(f"--in {stack.given} was given twice; expected each stack once")
@@ -65,6 +67,7 @@ def declare(options: Namespace, commands: Sequence[Command], packages: Sequence[
         option = "--baseline" if stack is baseline else "--in"
         made.options[f"platforms[{number}]"] = f"{option} {stack.given}"
     made.options["baseline"] = f"--baseline {options.baseline}"
+    stacks_in_all = len(platforms) + (LADDER_STACKS if options.ladder else 0)
     first = elements[0]
     name = commands[0].name if len(commands) == 1 else f"{len(commands)}-commands"
     made.study = {
@@ -78,19 +81,19 @@ def declare(options: Namespace, commands: Sequence[Command], packages: Sequence[
             {"command": _workload(made, number, command, options, packages)}
             for number, command in enumerate(commands)
         ],
-        "repetition": _repetition(made, options, len(platforms) * len(commands)),
+        "repetition": _repetition(made, options, stacks_in_all * len(commands)),
         "deadlines": {"start": START, "trial": options.timeout},
     }
     made.options["deadlines.trial"] = "--timeout"
     return made
 
 
-def _ladder(made: Declared, given: str | None) -> Mapping[str, str]:
+def _ladder(made: Declared, given: str | None) -> Mapping[str, object]:
     """Return the key that takes a stack apart."""
     if given is None:
         return {}
     made.options["ladder"] = f"--ladder {given}"
-    return {"ladder": read_stack("--ladder", given).path}
+    return {"ladder": read_stack("--ladder", given).element()}
 
 
 def _set_images(made: Declared, image: str, platforms: Sequence[Stack]) -> None:
