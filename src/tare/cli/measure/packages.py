@@ -66,8 +66,11 @@ def _known(program: str) -> str:
     from tare import workload
 
     for name in workload.names():
-        kind = workload.kind(name)
-        for package in kind.packages if isinstance(kind.packages, tuple) else ():
+        try:
+            packages = workload.kind(name).packages
+        except ConfigError:  # a broken one is no reason to refuse a command
+            continue
+        for package in packages if isinstance(packages, tuple) else ():
             if package.rpartition("/")[2] == program:
                 return package
     return ""
