@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tare.cli import main, measure
-from tare.cli.measure.commands import program, programs_for_shells, read_commands, told_time
+from tare.cli.measure.commands import duration_option, program, programs_for_shells, read_commands
 from tare.cli.measure.mapping import declare
 from tare.cli.measure.outcome import hints
 from tare.cli.measure.packages import find_packages
@@ -301,7 +301,10 @@ def test_a_number_is_found_by_a_pattern_or_a_path():
         ("--in docker -P n 1 9999 -- a {n}", "--parameter-scan n: expected at most 200 values"),
         ("--in docker -D 1 -- a", "--parameter-step-size: there is no --parameter-scan"),
         ("--in docker -p a -p b -- x", "--prepare was given 2 times for 1 commands"),
-        ("--in docker -- x {port}", "the command x {port}: .* expects serve"),
+        (
+            "--in docker -- x {port}",
+            "the command x {port}: {port} stands for .* needs a study file",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_by_its_option(line, told):
@@ -517,7 +520,7 @@ class TestPackages:
     ],
 )
 def test_a_command_that_is_told_how_long_to_run_is_seen(line, words):
-    assert told_time(read_commands(parsed(line))) == words
+    assert duration_option(read_commands(parsed(line))) == words
 
 
 def test_a_dry_run_shows_the_plan_and_measures_nothing(lab, monkeypatch, capsys):

@@ -30,7 +30,7 @@ def compared(found: Findings) -> tuple[Comparison, ...]:
 
 
 def reading(rows: Sequence[Comparison]) -> str:
-    """Say how the table is read."""
+    """Return how the table is read."""
     reference = rows[0].baseline
     assert reference is not None  # noqa: S101 - each row has one
     return (
@@ -40,12 +40,12 @@ def reading(rows: Sequence[Comparison]) -> str:
 
 
 def command_text(cell: Cell) -> str:
-    """Name a cell's command."""
+    """Return the name of a cell's command."""
     return cell.workload.partition(":")[2] or cell.workload
 
 
 def table(found: Findings, rows: Sequence[Comparison]) -> Table:
-    """Make a table for a terminal."""
+    """Return a table for a terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -61,7 +61,7 @@ def table(found: Findings, rows: Sequence[Comparison]) -> Table:
 
 
 def markdown(found: Findings, rows: Sequence[Comparison]) -> str:
-    """Write a section of GitHub's Markdown."""
+    """Return a section of GitHub's Markdown."""
     rules = ["---:" if place in NUMBERS else "---" for place in range(len(COLUMNS))]
     lines = [list(COLUMNS), rules]
     for title, some in _tables(found, rows):
@@ -72,7 +72,7 @@ def markdown(found: Findings, rows: Sequence[Comparison]) -> str:
 
 
 def as_json(found: Findings, rows: Sequence[Comparison]) -> list[dict[str, object]]:
-    """List the facts of each row."""
+    """Return the facts of each row."""
     return [
         {
             "platform": row.cell.platform,
@@ -94,7 +94,7 @@ def as_json(found: Findings, rows: Sequence[Comparison]) -> list[dict[str, objec
 def _tables(
     found: Findings, rows: Sequence[Comparison]
 ) -> Iterator[tuple[str, list[Sequence[str]]]]:
-    """Give the lines of each platform: its reference, then what is compared with it."""
+    """Yield the lines of each platform: its reference, then what is compared with it."""
     many_limits = len({cell.limits for cell in found.plan.cells}) > 1
 
     def place(row: Comparison) -> tuple[str, Limits]:

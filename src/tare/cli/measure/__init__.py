@@ -53,13 +53,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def declare(options: argparse.Namespace) -> Declared:
-    """Make a study of a line, or raise ConfigError."""
+    """Return the study that a line declares, or raise ConfigError."""
     from tare.cli.measure import mapping
     from tare.cli.measure.commands import (
+        duration_option,
         program,
         programs_for_shells,
         read_commands,
-        told_time,
         unfilled,
     )
     from tare.cli.measure.packages import find_packages
@@ -77,7 +77,7 @@ def declare(options: argparse.Namespace) -> Declared:
         f"{name} is taken from the Debian package of that name; --package chooses another"
         for name in packages.guessed
     ]
-    if options.number is None and options.json is None and (words := told_time(commands)):
+    if options.number is None and options.json is None and (words := duration_option(commands)):
         declared.notes.append(
             f"{words} seems to say how long the command runs, and then it takes as long "
             "everywhere; --number REGEX measures a number that it prints instead"

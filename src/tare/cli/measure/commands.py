@@ -23,6 +23,7 @@ from tare.cli.measure.parameters import (
     refuse_unused,
 )
 from tare.errors import ConfigError
+from tare.workload import DATA_PORT, PORT, SERVER
 
 MAX_NAME = 40
 
@@ -32,7 +33,7 @@ _BUILTIN = {
     *("trap", "type", "ulimit", "umask", "unset", "wait"),
 }
 """What only a shell can do, although it looks like a program."""
-_TOLD_TIME = re.compile(r"(?<!\S)--?(?:run_?time|time|duration|max-time)[= ]0*[1-9]\S*")
+_DURATION_OPTION = re.compile(r"(?<!\S)--?(?:run_?time|time|duration|max-time)[= ]0*[1-9]\S*")
 _NOT_A_PROGRAM = re.compile(r"-.*|[0-9.]+")
 _WHATEVER_STATUS = '"$@"; status=$?; [ $status -lt 126 ] || exit $status; exit 0'
 """Runs a program and hides its exit status, but not that it was not found or was killed."""
@@ -83,10 +84,21 @@ def read_commands(options: Namespace) -> list[Command]:
                 _words(prepare, filling, options.shell),
                 _words(options.setup or "", filling, options.shell),
             )
+            _refuse_service(command)
             if any(_runs(command) == _runs(one) for one in made):
                 raise ConfigError(f"the command {command.text!r} was given twice; expected once")
             made.append(command)
     return _named(made)
+
+
+def _refuse_service(command: Command) -> None:
+    for place in (SERVER, PORT, DATA_PORT):
+        if any(place in word for word in command.words):
+            raise ConfigError(
+                f"the command {command.text}: {place} stands for a part of a service's address, "
+                "and a service needs a study file (serve, of the workload command); expected a "
+                "parameter of another name, or a study file"
+            )
 
 
 def _runs(command: Command) -> tuple[Words, Words, Words]:
@@ -94,14 +106,14 @@ def _runs(command: Command) -> tuple[Words, Words, Words]:
 
 
 def unfilled(commands: Sequence[Command]) -> list[str]:
-    """List the placeholders that stand in commands as they are."""
+    """Return the placeholders that stand in commands as they are."""
     found = (match[0] for one in commands for match in PLACEHOLDER.finditer(one.text))
     return list(dict.fromkeys(found))
 
 
-def told_time(commands: Sequence[Command]) -> str:
+def duration_option(commands: Sequence[Command]) -> str:
     """Return the words that seem to tell a command how long to run; empty if none do."""
-    found = (_TOLD_TIME.search(one.text) for one in commands)
+    found = (_DURATION_OPTION.search(one.text) for one in commands)
     return next((match[0] for match in found if match), "")
 
 
@@ -111,7 +123,7 @@ def program(command: Command) -> str:
 
 
 def programs_for_shells(command: Command) -> Iterator[str]:
-    """Name the other programs that a command seems to run: those of its shells, its preparing."""
+    """Yield the other programs that a command seems to run: those of its shells, its preparing."""
     for words in (_without_wrapper(command.words), command.prepare, command.setup):
         if words and words is not command.words:
             yield words[0]
@@ -124,7 +136,7 @@ def _without_wrapper(words: Words) -> Words:
 
 
 def _programs_in(line: str) -> Iterator[str]:
-    """Name what stands where a shell expects a program."""
+    """Yield what stands where a shell expects a program."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     begins = True
     try:
@@ -191,7 +203,7 @@ def _words(template: str | Words, filling: Filling, shell: str) -> Words:
 
 
 def _written(template: str | Words, filling: Filling) -> str:
-    """Write a command as a person would."""
+    """Return a command as a person writes it."""
     if isinstance(template, str):
         return filled(template, filling).strip()
     words = [filled(word, filling) for word in template]
@@ -214,7 +226,7 @@ def _split(what: str, line: str) -> Words:
 
 
 def _named(commands: Sequence[Command]) -> list[Command]:
-    """Name each command: as the user does, by its program if it is alone, or by its text."""
+    """Return the commands with names: the user's, of the only program, or of the text."""
     given = Counter(_slug(one.name) for one in commands if one.name)
     for name, count in given.items():
         if not name:

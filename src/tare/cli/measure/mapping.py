@@ -36,7 +36,7 @@ class Declared:
     notes: list[str] = field(default_factory=list)
 
     def text(self, argv: Sequence[str]) -> str:
-        """Write the study file."""
+        """Return the text of the study file."""
         import yaml
 
         # A comment ends where YAML sees the end of a line, and what follows would be keys.
@@ -46,7 +46,7 @@ class Declared:
 
 
 def declare(options: Namespace, commands: Sequence[Command], packages: Sequence[str]) -> Declared:
-    """Make a study of the options, or raise ConfigError; values are left to the loader."""
+    """Return the study of the options, or raise ConfigError; values are left to the loader."""
     made = Declared()
     baseline = read_stack("--baseline", options.baseline)
     given = [read_stack("--in", stack) for stack in options.stacks]

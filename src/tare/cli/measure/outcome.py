@@ -87,7 +87,7 @@ def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -
 
 
 def hints(found: Findings, timeout: str) -> Iterator[str]:
-    """Say what a user can do about trials that gave no number, or too few of them."""
+    """Yield what a user can do about trials that gave no number, or too few of them."""
     base = found.plan.baseline
     cells = [cell for cell in found.plan.cells if not cell.control]
     came = {

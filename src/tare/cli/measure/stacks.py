@@ -95,5 +95,5 @@ def written(values: Sequence[str]) -> object:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """Name a platform by its stack and settings, with the characters that names may have."""
+    """Return a name of a stack and its settings, in the characters that names may have."""
     return re.sub(r"[^A-Za-z0-9 ._/+=,-]", "-", f"{parts[0]} {','.join(parts[1:])}")[:100]
