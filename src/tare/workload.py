@@ -109,6 +109,10 @@ class Workload(ABC):
         """Build the command that is run once per instance before the first trial, or None."""
         return None
 
+    def before_trial(self) -> Sequence[str] | None:
+        """Build the command that is run before each trial, outside its clock, or None."""
+        return None
+
     def service(self) -> Service | None:
         """Say what serves the command from another machine, or None: one machine does it all."""
         return None

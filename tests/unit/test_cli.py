@@ -53,7 +53,7 @@ def await_size(path, size, process):
         time.sleep(0.02)
 
 
-COMMANDS = ("doctor", "list", "plan", "run", "show", "report", "tune", "clean")
+COMMANDS = ("doctor", "measure", "list", "plan", "run", "show", "report", "tune", "clean")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

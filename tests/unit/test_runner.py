@@ -579,6 +579,37 @@ def test_a_tool_that_the_machine_lacks_is_said_once_and_left_out(lab, scripted):
     assert "lacks the tool" in measured(results, "scripted")[0].reason
 
 
+EACH = [{"command": {"run": "sleep 1", "each_setup": "sleep 30"}}]
+
+
+def test_what_comes_before_each_trial_is_not_in_its_time(lab, scripted):
+    ran = []
+
+    def keep(instance, verb, argv):
+        if argv[-2:-1] == ("sleep",):
+            ran.append(argv[-1])
+
+    scripted.plot = keep
+    results = lab.run(study(lab, workloads=EACH))
+
+    assert ran == ["30", "1"] * 4  # a warm-up and three blocks
+    assert all(0.5 < trial.samples["duration"] < 2 for trial in of(results, "scripted"))
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("unheard-of", Status.UNAVAILABLE), ("sleep 9999", Status.DNR)],
+)
+def test_a_trial_whose_preparation_fails_has_no_number(lab, scripted, command, status):
+    each = [{"command": {"run": "sleep 1", "each_setup": command}}]
+    results = lab.run(study(lab, workloads=each, deadlines={"trial": "60 s"}))
+
+    (first, *_) = of(results, "scripted")
+    assert first.status is status
+    assert first.reason.startswith("preparing a trial of command")
+    assert first.samples == {}
+
+
 def test_a_tool_that_is_lacking_already_when_files_are_prepared_is_unavailable_too(lab, scripted):
     lacking = done(127, stderr=b"env: 'fio': No such file or directory")
     scripted.plot = failing("run", lacking, when=lambda _, argv: "fio" in argv)

@@ -13,7 +13,7 @@ from tare import plugins
 from tare.errors import ConfigError, ResultsError, TareError
 
 COMMANDS = (
-    *("doctor", "listing", "new", "plan", "run", "serve", "show", "report", "selftest"),
+    *("doctor", "measure", "listing", "new", "plan", "run", "serve", "show", "report", "selftest"),
     *("published", "compare", "advise", "record_noise", "tune", "lab", "clean"),
 )
 
@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)
         module.arguments(command)
         command.set_defaults(run=module.run)
-    options = parser.parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    options = parser.parse_args(words, argparse.Namespace(argv=words))
     logging.basicConfig(
         level=logging.DEBUG if options.debug else logging.WARNING,
         format="%(asctime)s %(message)s",

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tare.study import Estimate
+    from tare.model import Plan
+    from tare.study import Estimate, Study
     from tare.study.scale import Scale
 
 NAME = "plan"
@@ -35,8 +36,7 @@ def scale_argument(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.model import Design
-    from tare.study import duet, estimate, load_study, make_plan
+    from tare.study import estimate, load_study, make_plan
 
     study = load_study(options.study, options.scale)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
@@ -50,6 +50,15 @@ def run(options: argparse.Namespace) -> int:
         told = {"plan": asdict(plan), "estimate": asdict(expected), "scale": study.scale}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
+    show(study, plan, both or {"": expected})
+    return 0
+
+
+def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+    """Print what a plan would run, with an estimate for each scale."""
+    from tare.model import Design
+    from tare.study import duet
+
     rule = plan.repetition
     print(f"{study.name}: {study.question}" if study.question else study.name)
     if study.scale:
@@ -78,9 +87,8 @@ def run(options: argparse.Namespace) -> int:
     if rule.budget_s is not None:
         print(f"  budget     {_time(rule.budget_s)} of measuring")
     print("  estimated")
-    for line in _side_by_side(both or {"": expected}):
+    for line in _side_by_side(estimates):
         print(f"  {line}")
-    return 0
 
 
 def _label(name: str, params: Mapping[str, object]) -> str:

@@ -10,9 +10,15 @@ import signal
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from tare.cli import CANNOT, DONE, INTERRUPTED, NOT_ALL_OK
 from tare.cli.plan import scale_argument
+
+if TYPE_CHECKING:
+    from tare.model import Plan
+    from tare.store import Results
+    from tare.study import Study
 
 NAME = "run"
 HELP = "measure a study and store its trials"
@@ -31,14 +37,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare import runner
-    from tare.cli.progress import watching
-    from tare.errors import ConfigError, ResultsError
-    from tare.model import Status
+    from tare.errors import ConfigError
     from tare.report import describe
     from tare.report.finding import finding
-    from tare.store import Writer, load
-    from tare.study import load_study, make_plan, read_study
+    from tare.store import load
+    from tare.study import load_study, read_study
 
     if options.resume and options.scale:
         raise ConfigError(
@@ -50,24 +53,11 @@ def run(options: argparse.Namespace) -> int:
         study, plan = read_study(stored.study, str(folder / "study.yaml")), stored.plan
     else:
         study = load_study(options.study, options.scale)
-        drawn = (options.seed, study.seed, secrets.randbits(31))
-        plan = make_plan(study, next(seed for seed in drawn if seed is not None))
-        now = datetime.now().astimezone()
-        folder = options.into or Path("results") / f"{study.name}-{now:%Y%m%d-%H%M%S}"
-        if (folder / "plan.json").exists():
-            raise ResultsError(
-                f"{folder} has results already; go on with tare run --resume {folder}"
-            )
-        writer = Writer(folder)
-        writer.start(study.source, plan)
-        writer.close()
-    with watching(folder) as progress:
-        _second_interrupt_leaves()
-        try:
-            reason = runner.run(study, plan, folder, progress)
-        except KeyboardInterrupt:
-            _say(f"interrupted; go on with: tare run --resume {folder}")
-            return INTERRUPTED
+        folder = options.into or new_folder(study)
+        plan = begin(study, options.seed, folder)
+    reason = carry_out(study, plan, folder)
+    if reason is None:
+        return INTERRUPTED
     print(f"stopped: {reason}")
     results = load(folder)
     print(finding(describe(results)))
@@ -78,6 +68,48 @@ def run(options: argparse.Namespace) -> int:
             print(f"report:  {path}")
     else:
         print(f"results: {folder}   (tare show {folder}, tare report {folder})")
+    return status_of(results)
+
+
+def new_folder(study: Study) -> Path:
+    """Name the results directory of a study that begins now."""
+    return Path("results") / f"{study.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+
+
+def begin(study: Study, seed: int | None, folder: Path) -> Plan:
+    """Plan a study and store the plan, or raise ResultsError where the folder has results."""
+    from tare.errors import ResultsError
+    from tare.store import Writer
+    from tare.study import make_plan
+
+    drawn = (seed, study.seed, secrets.randbits(31))
+    plan = make_plan(study, next(seed for seed in drawn if seed is not None))
+    if (folder / "plan.json").exists():
+        raise ResultsError(f"{folder} has results already; go on with tare run --resume {folder}")
+    writer = Writer(folder)
+    writer.start(study.source, plan)
+    writer.close()
+    return plan
+
+
+def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
+    """Run a plan while its progress is shown; returns why it stopped, None if interrupted."""
+    from tare import runner
+    from tare.cli.progress import watching
+
+    with watching(folder) as progress:
+        _second_interrupt_leaves()
+        try:
+            return runner.run(study, plan, folder, progress)
+        except KeyboardInterrupt:
+            _say(f"interrupted; go on with: tare run --resume {folder}")
+            return None
+
+
+def status_of(results: Results) -> int:
+    """Return the exit status that tells how the trials ended."""
+    from tare.model import Status
+
     came = {trial.status for trial in results.trials}
     if came == {Status.UNAVAILABLE}:
         return CANNOT

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from threading import Lock
 
 from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
-from tare.machine import Completed
+from tare.machine import Completed, Machine
 from tare.model import Cell, Entry, Kind, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
@@ -138,15 +138,16 @@ class Slots:
         if prepare is not None:
             commands.append((machine, in_directory(directory, prepare)))
         for where, argv in commands:
-            done = where.run(argv, timeout_s=deadline_s)
-            what = f"preparing {cell.workload}"
-            why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
-            if done.timed_out:
-                raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
-            if done.returncode in NOT_IN_USERLAND:
-                raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
-            if done.returncode != 0:
-                raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
+            _run(where, argv, f"preparing {cell.workload}", deadline_s)
+
+    def _before_trial(self, cell: Cell, member: Member, workload: Workload) -> None:
+        """Run what a workload wants to have run before each trial."""
+        wanted = workload.before_trial()
+        if wanted is not None:
+            machine, directory = self._ends(cell, member, workload).command_at()
+            deadline_s = self.study.deadlines.for_trial(workload.expected_s())
+            what = f"preparing a trial of {cell.workload}"
+            _run(machine, in_directory(directory, wanted), what, deadline_s)
 
     def _settle(
         self, slot: Slot, member: Member, *, is_command: bool
@@ -176,6 +177,8 @@ class Slots:
         is_command = not isinstance(workload, lifecycle.Lifecycle)
         if self._samples is not None:
             self._samples.settle()
+        if not isinstance(workload, lifecycle.Lifecycle):
+            self._before_trial(cell, member, workload)
         warnings, settled_s = self._settle(slot, member, is_command=is_command)
         half.ready()
         if isinstance(workload, lifecycle.Lifecycle):
@@ -292,6 +295,18 @@ class Slots:
 
     def _instance(self, member: Member) -> str:
         return f"{self.session.id}-{member.label}"
+
+
+def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:
+    """Run what prepares trials; raises Unavailable or LayerError that says what it was."""
+    done = where.run(argv, timeout_s=deadline_s)
+    why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
+    if done.timed_out:
+        raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
+    if done.returncode in NOT_IN_USERLAND:
+        raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
+    if done.returncode != 0:
+        raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
 
 
 def _answers(member: Member) -> bool:

@@ -18,20 +18,34 @@ _NULL = "tag:yaml.org,2002:null"
 
 @dataclass
 class Problems:
-    """Everything wrong in one file, told together so that it can be mended in one go."""
+    """Everything wrong in one file, told together so that it can be mended in one go.
+
+    ``options`` are for a study that no file holds: by the path of a key, the option of the command
+    line that it was made of. A problem is then told by its option instead of its line.
+    """
 
     file: str
-    found: set[tuple[int, int, str]] = field(default_factory=set)
+    options: Mapping[str, str] | None = None
+    found: set[tuple[int, int, str, str]] = field(default_factory=set)
 
-    def add(self, mark: yaml.Mark, message: str) -> None:
-        """Note a problem at a place in the file."""
-        self.found.add((mark.line + 1, mark.column + 1, message))
+    def add(self, mark: yaml.Mark, path: str, message: str) -> None:
+        """Note a problem at a place in the file and a path of keys."""
+        self.found.add((mark.line + 1, mark.column + 1, path, message))
 
     def end(self) -> None:
         """Raise ConfigError if there was any problem; its lines are in the order of the file."""
         if self.found:
-            lines = (f"{self.file}:{row}:{column}: {m}" for row, column, m in sorted(self.found))
-            raise ConfigError("\n".join(lines))
+            lines = (self._line(*problem) for problem in sorted(self.found))
+            raise ConfigError("\n".join(dict.fromkeys(lines)))
+
+    def _line(self, row: int, column: int, path: str, message: str) -> str:
+        if self.options is None:
+            place = f"{path}: " if path else ""
+            return f"{self.file}:{row}:{column}: {place}{message}"
+        at = path
+        while at and at not in self.options:  # from a key to what it stands below
+            at = at[: max(at.rfind("."), at.rfind("["), 0)]
+        return f"{self.options.get(at) or path or self.file}: {message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,7 @@ class Item:
 
     def wrong(self, message: str) -> None:
         """Note that this part is wrong: what was found, what is expected, how to mend it."""
-        self.problems.add(self.mark, f"{self.path}: {message}" if self.path else message)
+        self.problems.add(self.mark, self.path, message)
 
     @property
     def is_empty(self) -> bool:
@@ -162,10 +176,15 @@ def one_of(known: Iterable[str], found: str) -> str:
     return f"{listed}; did you mean {near[0]!r}?" if near else listed
 
 
-def compose(text: str, file: str, scale: Scale | None = None) -> Item:
+def compose(
+    text: str,
+    file: str,
+    scale: Scale | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Item:
     """Parse YAML into its root item without making any object, or raise ConfigError.
 
-    ``scale`` is the one that counts whatever the document says.
+    ``scale`` is the one that counts whatever the document says; for ``options`` see Problems.
     """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -178,4 +197,4 @@ def compose(text: str, file: str, scale: Scale | None = None) -> Item:
         raise ConfigError(f"{file}:{line}: {error.reason}; expected YAML text") from None
     if node is None:
         raise ConfigError(f"{file}:1: the file is empty; expected a study with name, platforms ...")
-    return Item(node, "", node.start_mark, Problems(file), scales.of(node, scale))
+    return Item(node, "", node.start_mark, Problems(file, options), scales.of(node, scale))

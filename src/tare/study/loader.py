@@ -74,16 +74,20 @@ def load_study(path: Path | str, scale: Scale | None = None) -> Study:
     return read_study(text, str(source), scale=scale)
 
 
-def read_study(
+def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     text: str,
     file: str,
     layers: Catalogue = layer,
     workloads: Catalogue = workload,
     *,
     scale: Scale | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Study:
-    """Read a study from text; ``file`` is what errors call it. ConfigError tells all problems."""
-    root = compose(text, file, scale)
+    """Read a study from text; ``file`` is what errors call it. ConfigError tells all problems.
+
+    ``options`` name what on the command line a path of keys was made of, where there is no file.
+    """
+    root = compose(text, file, scale, options)
     entries = root.entries()
     single = {key: entry for key, entry in entries.items() if key in _HEAD}
     heads = variants(_Head, root, single, factors=False, check=_check_head)

@@ -35,8 +35,9 @@ class Workload(workload.Workload):
     is the number. The path leads to it in the JSON document that is printed: ``jobs.0.read.iops``.
     ``factor`` makes the base unit of it. ``called`` tells several programs of one study apart.
     ``better`` may be left out for times, sizes and rates. ``setup`` is run once per instance before
-    the first trial, and ``files_bytes`` is what it lays. ``serve`` runs on another machine, with
-    {server}, {port} and {data_port} filled in there and in ``run``.
+    the first trial, and ``files_bytes`` is what it lays; ``each_setup`` is run before each trial,
+    outside its clock. ``serve`` runs on another machine, with {server}, {port} and {data_port}
+    filled in there and in ``run``.
     """
 
     run: str
@@ -54,13 +55,16 @@ class Workload(workload.Workload):
     takes_s: float = 1.0
     serve: str = ""
     server_under_test: bool = True
+    # None is no parameter of a cell, so that studies of before it was there can be resumed.
+    each_setup: str | None = None
 
     def __post_init__(self) -> None:
         one_of(self, unit=Words, stream=Literal["stdout", "stderr"])
         at_least(self, files_bytes=0, takes_s=0)
         if self.better is not None:
             one_of(self, better=Literal["lower", "higher"])
-        for key, line in (("run", self.run), ("setup", self.setup), ("serve", self.serve)):
+        lines = {"setup": self.setup, "serve": self.serve, "each_setup": self.each_setup or ""}
+        for key, line in (("run", self.run), *lines.items()):
             _check_words(key, line, may_be_empty=key != "run")
         of_form(self, "called", r"[A-Za-z0-9._+-]{0,40}", "letters, digits and ._+- (at most 40)")
         of_form(self, "metric", r"[a-z][a-z0-9_]{0,39}", "small letters, digits and _ (at most 40)")
@@ -90,6 +94,10 @@ class Workload(workload.Workload):
     def prepare(self) -> Sequence[str] | None:
         """See Workload.prepare."""
         return shlex.split(self.setup) or None
+
+    def before_trial(self) -> Sequence[str] | None:
+        """See Workload.before_trial."""
+        return shlex.split(self.each_setup or "") or None
 
     def service(self) -> workload.Service | None:
         """See Workload.service."""

@@ -1,0 +1,44 @@
+"""Workloads that measure the same, compared with each other on each platform.
+
+They are programs for one job, as a user sees them: `gzip` and `zstd` of one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tare.compare.comparison import Comparison, measured
+from tare.compare.pairing import History
+from tare.model import Cell, Limits, Plan
+from tare.stats.schedule import level
+
+
+def across(plan: Plan, histories: Mapping[str, History], workload: str) -> tuple[Comparison, ...]:
+    """Compare the cells of a workload's variants, such as ``command:NAME``, on each platform.
+
+    The first one of the plan is the reference; in each row it stands as the baseline. Pairs are of
+    one block, as between platforms, so that drift cancels. Nothing is decided by these rows: a cell
+    rests when its platform is decided, and they are of the blocks in which both were run.
+    """
+    places: dict[tuple[str, Limits, str], list[Cell]] = {}
+    for cell in plan.cells:
+        metric = plan.metrics[cell.workload][0]
+        if cell.workload.partition(":")[0] == workload and not cell.control:
+            key = (cell.platform, cell.limits, f"{metric.name} {metric.unit} {metric.better}")
+            places.setdefault(key, []).append(cell)
+    return tuple(
+        measured(_row(plan, cell, cells[0]), histories, plan.repetition)
+        for cells in places.values()
+        for cell in cells[1:]
+    )
+
+
+def _row(plan: Plan, cell: Cell, reference: Cell) -> Comparison:
+    return Comparison(
+        cell=cell,
+        baseline=reference,
+        metric=plan.metrics[cell.workload][0],
+        primary=True,
+        level=level(plan.repetition.max_blocks),
+        variant=plan.repetition.variant,
+    )
