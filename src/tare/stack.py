@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from tare.agent import AgentMachine, NoAgent
 from tare.agent.placement import FOLDERS
-from tare.errors import LayerError, Unavailable
+from tare.errors import LayerError, TareError, Unavailable
 from tare.layer import Instance, Layer, Site, Threads
 from tare.ledger import Scope
 from tare.limits.readback import Inside
@@ -57,6 +58,15 @@ class Stack:
         for instance in self._holding():
             instance.resume()
 
+    def _close_agents(self) -> None:
+        """End the agents, from the inside out; what is paused could neither end nor be killed."""
+        agents = [one.machine for one in self.instances if isinstance(one.machine, AgentMachine)]
+        if agents:
+            with suppress(TareError):  # what is dead is removed all the same
+                self.resume()
+        for machine in reversed(agents):
+            machine.close()
+
     def _holding(self) -> list[Instance]:
         """List the outermost instance that is this stack's alone, and those around it."""
         around = sum(1 for _ in takewhile(lambda instance: instance.shared, self.instances))
@@ -101,9 +111,7 @@ class Stack:
         is killed takes its containers with it, and a dead guest could not be asked.
         """
         failures = []
-        for instance in reversed(self.instances):
-            if isinstance(instance.machine, AgentMachine):
-                instance.machine.close()
+        self._close_agents()
         for depth, scope in reversed(list(enumerate(self.scopes))):
             if any(entry.machine.ephemeral for entry in scope.entries) and depth > 0:
                 scope.forget()

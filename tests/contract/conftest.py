@@ -68,12 +68,9 @@ class Place:
             "scope": Scope(self.ledger),
             "services": self.services,
             "userland": self.userland,
+            "agents": Agents(self.host, self.ledger),
         }
         return layer.Site(**(given | changes))
-
-    def open_with_agents(self, layers, **changes):
-        """Open a stack each of whose machines has an agent."""
-        return self.open(layers, self.site(agents=Agents(self.host, self.ledger), **changes))
 
     def open(self, layers, site=None):
         return open_stack(self.host, layers, site or self.site())

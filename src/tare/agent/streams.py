@@ -133,7 +133,8 @@ class Entry:
             self._process.wait(MOMENT_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # frozen: its layer ends it
+            self._process.wait(MOMENT_S)
         said = b""
         if self._process.stderr is not None and not self._process.stderr.closed:
             os.set_blocking(self._process.stderr.fileno(), False)
