@@ -47,6 +47,23 @@ case $why in *"No such image"*) exit 0 ;; esac
 echo "$why" >&2
 exit 1
 """
+# A client that finds nobody takes two seconds to say so in an emulated guest.
+ASK = r"""
+[ -S /var/run/docker.sock ] || [ -n "${DOCKER_HOST-}${DOCKER_CONTEXT-}" ] ||
+    [ -f ~/.docker/config.json ] || exit 1
+exec "$0" "$@"
+"""
+# Waits for a socket without a process for each look, which would take the CPU from who makes it.
+AWAIT_SOCKET = r"""
+mkfifo "$0.wait" && exec 9<> "$0.wait" || exit 1
+while ! [ -S "$0" ]; do
+    pid=
+    [ ! -f "$1" ] || read -r pid < "$1"
+    [ -z "$pid" ] || kill -0 "$pid" 2> /dev/null || exit 1
+    read -rt 0.1 -u 9
+done
+exit 0
+"""
 PID = "{{.State.Pid}}"
 RUNNING = "{{.State.Running}}"
 PID_AND_ID = "{{.State.Pid}} {{.Id}}"
@@ -126,7 +143,9 @@ class Daemon:
 
 def answering(machine: Machine) -> str | None:
     """Give the version of the daemon that answers by itself, or None."""
-    done = machine.run(["docker", "version", "--format", "{{.Server.Version}}"], timeout_s=20)
+    done = machine.run(
+        ["sh", "-c", ASK, "docker", "version", "--format", "{{.Server.Version}}"], timeout_s=20
+    )
     return done.stdout.decode().strip() if done.returncode == 0 else None
 
 
@@ -227,14 +246,10 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
     except CommandFailed as error:
         raise LayerError(f"could not start dockerd on {machine.name}: {error}") from error
     daemon = Daemon(machine, ("docker", "--host", f"unix://{folder}/socket"), own=True)
-    lives = ["sh", "-c", 'test ! -f "$0" || kill -0 "$(cat "$0")"', f"{folder}/pid"]
     # A client costs the daemon's CPU a second in an emulated guest: it is asked when it can answer.
-    listens = ["test", "-S", f"{folder}/socket"]
-    if not await_true(
-        lambda: machine.run(listens).returncode == 0 and daemon.answers(),
-        timeout_s=START_S,
-        alive=lambda: machine.run(lives).returncode == 0,
-    ):
+    listens = ["bash", "-c", AWAIT_SOCKET, f"{folder}/socket", f"{folder}/pid"]
+    is_up = machine.run(listens, timeout_s=START_S).returncode == 0
+    if not is_up or not await_true(daemon.answers, timeout_s=START_S):
         logs = [f"{folder}/containerd.log", f"{folder}/log"]
         log = machine.run(["tail", "-q", "-n", "3", *logs]).stdout.decode(errors="replace")
         raise LayerError(f"dockerd did not start on {machine.name}; its log ends: {log.strip()}")

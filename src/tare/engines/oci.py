@@ -21,9 +21,9 @@ exec unshare --mount sh -c 'umount /sys/fs/cgroup/unified && exec "$0" "$@"' "$p
 # Docker gives a privileged container all capabilities there are, which a root that lacks some (in
 # a micro-VM, in a container) cannot do: what it lacks is taken out of what the runtime is told.
 LACKS = r"""
-has=,$(setpriv --dump | sed -n 's/^Capability bounding set: //p'),
+has=,$(setpriv --dump | sed -n 's/^Capability bounding set: //p' | tr a-z A-Z),
 for name in $(setpriv --list-caps | tr a-z A-Z); do
-    case $(echo "$has" | tr a-z A-Z) in
+    case $has in
     *,$name,*) ;;
     *) echo "s/,\"CAP_$name\"//g;s/\"CAP_$name\",//g" ;;
     esac
