@@ -32,6 +32,8 @@ from tare.runner.session import Session
 from tare.stack import open_stack
 from tare.study import Platform
 
+AT_ONCE = 2
+"""Instances that are opened at the same time, for each CPU: half of an opening is waiting."""
 FIRST = "0"
 """The label of the instance that is asked for what holds for all of a platform: whichever opens
 first would make two runs of one plan differ."""
@@ -97,7 +99,8 @@ class Pool:
         ]
         # The slowest first, so that none of them is waited for alone at the end.
         jobs.sort(key=lambda job: _slowness(job[0].platform), reverse=True)
-        with ThreadPoolExecutor(max_workers=len(self.session.everything)) as workers:
+        at_once = AT_ONCE * len(self.session.everything)
+        with ThreadPoolExecutor(max_workers=at_once) as workers:
             try:
                 list(workers.map(lambda job: self._open_one(*job), jobs))
             except BaseException:
