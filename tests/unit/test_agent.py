@@ -201,6 +201,38 @@ def test_a_command_has_nothing_of_the_agents(machine):
     assert "leads its session" in lines
 
 
+def test_what_env_would_do_needs_no_process(machine, tmp_path):
+    script = 'echo "$PWD $A_SIGN $LC_ALL $HOME"; readlink /proc/$$/exe; exec cat /proc/$$/comm'
+    words = ["env", "-C", str(tmp_path), "A_SIGN=a b=c", "LC_ALL=C", "sh", "-c", script]
+
+    by_agent, by_env = machine.run(words), Host().run(words)
+
+    assert by_agent.stdout == by_env.stdout
+    assert by_agent.stdout.startswith(f"{tmp_path} a b=c C ".encode())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["env"],
+        ["env", "-C", "/"],
+        ["env", "-i", "true"],
+        ["env", "-C", "/", "-i", "true"],
+        ["env", "-C", "/", "A=b"],
+        ["true", "-C", "/", "x"],
+    ],
+)
+def test_what_only_env_can_do_is_left_to_it(words):
+    assert wire.without_env(words) == (words, "", [])
+
+
+def test_a_directory_that_is_not_there_is_said_as_env_says_it(machine):
+    done = machine.run(["env", "-C", "/no/such", "true"])
+
+    assert done.returncode == Host().run(["env", "-C", "/no/such", "true"]).returncode == 125
+    assert b"cannot change directory to /no/such: No such file" in done.stderr
+
+
 # --- armed commands
 
 

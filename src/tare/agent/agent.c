@@ -9,8 +9,9 @@
  *
  * A frame is: u32 size of the payload, u32 id, u8 type, payload; in the byte order of the machine.
  * From the client, id names a command and is chosen by the client:
- *   R run    struct order, then cwd\0 (empty: the agent's own), argv\0..., env\0...; with CONNECT
- *            argv[0] is a unix socket to relay to, such as that of an agent in a machine inside
+ *   R run    struct order, then cwd\0 (empty: the agent's own), argv\0..., env\0... (added to the
+ *            agent's own); with CONNECT argv[0] is a unix socket to relay to, such as that of an
+ *            agent in a machine inside
  *   I input  bytes for stdin, none: the end of it; at most WINDOW bytes may be unacknowledged
  *   G go     u64: release an armed command at that moment of CLOCK_MONOTONIC here; 0: now
  *   K kill   i32: send that signal to its process group; id ~0: SIGKILL to all descendants
@@ -45,7 +46,7 @@
 
 enum { VERSION = 1, SLOTS = 64, HEAD = 9, CHUNK = 1 << 16, WINDOW = 1 << 18, MOST = 1 << 22, FILES = 1 << 17 };
 enum { SOFT = 1 << 18, ROOM = SOFT + 2 * CHUNK + 2 * FILES }; /* above SOFT nothing is read */
-enum { STDIN = 1, ARMED = 2, AFTER_EXEC = 4, CONNECT = 8 };   /* flags of an order */
+enum { STDIN = 1, ARMED = 2, AFTER_EXEC = 4, CONNECT = 8 }; /* flags of an order */
 enum { TIMED_OUT = 1, PIPES_HELD = 2, NOT_RUN = 4 };          /* flags of an end */
 enum { FREE, HELD, RUNS, ENDED, REPORTED };
 #define LINGER_NS 1000000000ull /* how long a daemon that holds the pipes may delay the exit frame */
@@ -185,13 +186,14 @@ static void become_command(struct command *c, const int std[3], int go, char **a
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (*cwd && chdir(cwd) < 0) {
-        argv[0] = cwd;
+        dprintf(2, "cannot change directory to %s: %s\n", cwd, strerror(errno));
+        _exit(125); /* as env(1) does */
     } else {
         if (go >= 0 && read(go, &at, 8) != 8) _exit(0);
         struct timespec t = {at / 1000000000, at % 1000000000};
         while (at && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) continue;
         if (c->flags & AFTER_EXEC) ptrace(PTRACE_TRACEME, 0, 0, 0);
-        environ = env; /* execvp searches its PATH */
+        while (*env) putenv(*env++); /* execvp searches the PATH that comes of it */
         c->note->start_ns = now(CLOCK_MONOTONIC);
         execvp(argv[0], argv);
     }
@@ -216,7 +218,7 @@ static void run(uint32_t id, char *at, uint32_t size)
     if (size < sizeof o + 2 || last[-1]) leave(4);
     memcpy(&o, at, sizeof o);
     if (c == commands + SLOTS) return refuse(id, EBUSY);
-    uint64_t count = o.argc + (uint64_t)(o.envc == ~0u ? 0 : o.envc);
+    uint64_t count = o.argc + (uint64_t)o.envc;
     char **words = o.argc && count <= size ? calloc(count + 2, sizeof *words) : NULL;
     if (!words) leave(4);
     cwd = word = at + sizeof o;
@@ -243,7 +245,7 @@ static void run(uint32_t id, char *at, uint32_t size)
     c->pid = failed ? -1 : fork();
     if (c->pid == 0)
         become_command(c, (int[]){p[0][0], p[1][1], p[2][1]}, p[3][0], words,
-               o.envc == ~0u ? environ : words + o.argc + 1, cwd);
+               words + o.argc + 1, cwd);
     int error = errno;
     free(words);
     for (int i = 0; i < 4; i++) shut(&p[i][i == 1 || i == 2]); /* the child's ends */

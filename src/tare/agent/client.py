@@ -236,7 +236,8 @@ class Client:
 
         Raises OSError and ValueError where no process could have such arguments either.
         """
-        payload = wire.order(argv, flags, timeout_s)
+        words, cwd, added = wire.without_env(argv)
+        payload = wire.order(words, flags, timeout_s, cwd, added)
         if self.reason:
             raise LostAgent(f"the agent in {self.name} is gone: {self.reason}")
         with self._lock:
