@@ -36,6 +36,7 @@ test-lab: setup  ## what needs hardware virtualization, on a host that emulates 
 
 bench: setup     ## what Tare adds to a trial, how it scales, pages, storms; prints tables
 	.venv/bin/python benchmarks/harness.py
+	.venv/bin/python benchmarks/release.py
 	.venv/bin/python benchmarks/contention.py
 	.venv/bin/python benchmarks/report_scale.py
 	.venv/bin/python benchmarks/page.py
