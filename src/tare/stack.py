@@ -61,11 +61,13 @@ class Stack:
     def _close_agents(self) -> None:
         """End the agents, from the inside out; what is paused could neither end nor be killed."""
         agents = [one.machine for one in self.instances if isinstance(one.machine, AgentMachine)]
-        if agents:
-            with suppress(TareError):  # what is dead is removed all the same
-                self.resume()
-        for machine in reversed(agents):
-            machine.close()
+        try:
+            if agents:
+                with suppress(TareError):  # what is dead is removed all the same
+                    self.resume()
+        finally:
+            for machine in reversed(agents):
+                machine.close()
 
     def _holding(self) -> list[Instance]:
         """List the outermost instance that is this stack's alone, and those around it."""
@@ -138,7 +140,8 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             stack.instances.append(instance)
             instance.start()
             instance.ready()
-            stack.no_agent = put_agent(instance, at) or stack.no_agent
+            if why := put_agent(instance, at):
+                stack.no_agent, site = why, replace(site, agents=None)  # nor what is inside
             stack.machine, stack.workdir = instance.machine, instance.workdir
             stack.cpuset = instance.cpuset
             site = replace(site, cpuset=instance.cpuset)

@@ -6,6 +6,7 @@ import signal
 import struct
 import subprocess
 import threading
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -297,6 +298,59 @@ def test_what_ran_under_a_killed_agent_dies_with_it(machine, tmp_path):
     assert not is_running(int(pid_file.read_text())), "its streams end after what it left"
 
 
+def test_what_is_said_at_the_end_waits_for_a_slow_client(program, tmp_path):
+    copy = tmp_path / "agent"
+    shutil.copy(program, copy)
+    agent = subprocess.Popen([copy], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    size = 400_000  # more than the agent holds and a pipe beside
+    words = ["head", "-c", str(size), "/dev/zero"]
+    agent.stdin.write(wire.frame("R", 1, wire.order(words, wire.Order.PLAIN, 600)))
+    agent.stdin.flush()
+    time.sleep(1.5)  # longer than a daemon may hold the streams of a command that has ended
+
+    data, found = bytearray(), []
+    while not any(kind == "X" for kind, _, _ in found):
+        data += os.read(agent.stdout.fileno(), 1 << 16)
+        found += wire.frames(data)
+    agent.stdin.close()
+    agent.wait(PATIENCE_S)
+    agent.stdout.close()
+
+    assert sum(len(payload) for kind, _, payload in found if kind == "O") == size
+
+
+def test_a_frame_that_cannot_be_read_loses_one_agent_and_not_all(open_agent):
+    one, other = open_agent(), open_agent()
+    one.run(["true"])
+
+    one.client._receive(wire.frame("X", 1, b"short"))
+    armed = one.arm(["true"])
+    one.client._receive(wire.frame("X", armed.number, b"short"))
+
+    assert armed.wait().returncode == GONE
+    assert other.run(["true"]).returncode == 0
+    assert one.run(["true"]).returncode == 0
+
+
+def test_killing_the_first_process_and_its_group_leaves_nothing(program, tmp_path):
+    copy, pid_file = tmp_path / "agent", tmp_path / "pid"
+    shutil.copy(program, copy)
+    agent = subprocess.Popen(
+        [copy], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    start = ["sh", "-c", 'setsid sleep 600 & echo $! > "$0"; wait', str(pid_file)]
+    agent.stdin.write(wire.frame("R", 1, wire.order(start, wire.Order.PLAIN, 600)))
+    agent.stdin.flush()
+    assert await_true(lambda: pid_file.exists() and pid_file.read_text(), timeout_s=PATIENCE_S)
+
+    os.killpg(agent.pid, signal.SIGKILL)
+    agent.wait()
+
+    assert await_true(lambda: not is_running(int(pid_file.read_text())), timeout_s=PATIENCE_S)
+    agent.stdin.close()
+    agent.stdout.close()
+
+
 def test_an_agent_whose_client_dies_leaves_nothing(program, tmp_path):
     copy = tmp_path / "agent"
     shutil.copy(program, copy)
@@ -432,16 +486,25 @@ def test_an_agent_is_reached_through_another_one(host, program, tmp_path, open_a
     assert inner.wait(PATIENCE_S) == 0
 
 
-def test_a_relay_to_nowhere_is_no_agent(open_agent):
+@pytest.mark.parametrize("path", ["/nowhere", "/" + "long" * 30])
+def test_a_relay_to_nowhere_is_no_agent_and_leaves_nothing_open(open_agent, path):
     outer = open_agent()
-    with pytest.raises(LostAgent, match="its streams ended"):
-        Client("inside", Relay(lambda sink: outer.client.relay("/nowhere", sink)), PATIENCE_S)
+    files = Path(f"/proc/{outer.client.pid}/fd")
+    before = len(list(files.iterdir()))
+
+    for _ in range(5):
+        with pytest.raises(LostAgent, match="its streams ended"):
+            Client("inside", Relay(lambda sink: outer.client.relay(path, sink)), PATIENCE_S)
+
+    assert len(list(files.iterdir())) == before
 
 
 def test_only_what_can_relay_leads_further(host, open_agent):
-    assert can_connect(host)
-    assert can_connect(open_agent())
-    assert not can_connect(Inner(host, "docker", lambda argv: argv))
+    short, long = "/run/socket", "/run/" + "long" * 30 + "/socket"
+    assert can_connect(host, long)
+    assert can_connect(open_agent(), short)
+    assert not can_connect(open_agent(), long)
+    assert not can_connect(Inner(host, "docker", lambda argv: argv), short)
 
 
 # --- how it gets there

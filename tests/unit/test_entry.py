@@ -9,7 +9,7 @@ from tare.agent import NoAgent
 from tare.compare.comparison import _flags
 from tare.compare.pairing import histories, pair
 from tare.errors import ResultsError
-from tare.model import Entry
+from tare.model import Entry, Status
 from tare.runner import record
 from tare.stack import Stack, put_agent
 from unit.makers import TIME, make_cell, make_plan, make_trial
@@ -57,6 +57,16 @@ def test_blocks_that_are_left_out_for_it_are_said():
     assert said.startswith(
         "Left out 1 blocks in which a command entered its machine in another way"
     )
+
+
+def test_what_fails_is_not_left_out_for_the_way_it_would_have_come_in():
+    trials = [
+        make_trial(BASE, samples={"time": 1.0}, entry=AGENT),
+        make_trial(OTHER, status=Status.FAILED, entry=AGENT),
+    ]
+    found = histories(PLAN, trials)
+
+    assert pair(found[OTHER.id], found[BASE.id], TIME).failed == 1
 
 
 def test_trials_of_before_there_were_agents_were_entered_anew():

@@ -229,9 +229,14 @@ static void run(uint32_t id, char *at, uint32_t size)
     if (o.flags & CONNECT) {
         struct sockaddr_un to = {.sun_family = AF_UNIX};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int error = strlen(words[0]) < sizeof to.sun_path ? 0 : ENAMETOOLONG;
         snprintf(to.sun_path, sizeof to.sun_path, "%s", words[0]);
         free(words);
-        if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0) return refuse(id, errno);
+        if (!error && (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)) error = errno;
+        if (error) {
+            if (fd >= 0) close(fd);
+            return refuse(id, error);
+        }
         *c = (struct command){.id = id, .flags = o.flags, .note = c->note, .state = RUNS, .in = fd,
             .out = fcntl(fd, F_DUPFD_CLOEXEC, 3), .err = -1, .go = -1};
         return;
@@ -435,7 +440,11 @@ static uint64_t due(struct command *c)
         shut(&c->in);
         c->state = ENDED;
     }
+    /* Nothing is read while the client takes nothing: that is no daemon that holds the pipes. */
+    if (c->state == ENDED && out_to - out_from >= SOFT) c->until_ns = t + LINGER_NS;
     if (c->state == ENDED && ((c->out < 0 && c->err < 0) || t >= c->until_ns)) {
+        if (c->out >= 0) pump(c, &c->out, 'O'); /* all that a pipe holds, if this comes late */
+        if (c->err >= 0) pump(c, &c->err, 'E');
         if (c->out >= 0 || c->err >= 0) c->end.flags |= PIPES_HELD;
         send_frame('X', c->id, &c->end, sizeof c->end);
         free(c->input);
@@ -487,6 +496,7 @@ static void supervise(void)
     worker = fork();
     self = getpid();
     if (worker == 0) {
+        setsid(); /* who kills the group of the first does not kill both at once */
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != first) _exit(1);
         return;

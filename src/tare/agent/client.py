@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,8 @@ ANSWER_S = 10.0
 GONE = 125
 """The status of a command whose agent was lost, or that could not be started at all."""
 PIECE = 1 << 16
+LOOK_S = 0.2
+"""How late an interrupt may be seen while a machine starts its agent."""
 
 
 class LostAgent(OSError):  # noqa: N818
@@ -188,10 +191,17 @@ class Request:
 class Client:
     """The other end of an agent's streams; ``reason`` says why it is lost, or is empty."""
 
-    def __init__(self, name: str, streams: Streams, within_s: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        streams: Streams,
+        within_s: float,
+        refuse_cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
         """Greet the agent of the machine ``name``; raises LostAgent, saying what was said instead.
 
-        ``within_s`` is how long its machine may take to start it.
+        ``within_s`` is how long its machine may take to start it; ``refuse_cancelled`` raises
+        Cancelled when nothing is to be waited for any more.
         """
         self.name, self.reason = name, ""
         self._streams = streams
@@ -205,7 +215,9 @@ class Client:
         self._said = ""
         streams.open(self._receive)
         try:
-            is_up = self._greeted.wait(within_s)
+            deadline_s = time.monotonic() + within_s
+            while not (is_up := self._greeted.wait(LOOK_S)) and time.monotonic() < deadline_s:
+                refuse_cancelled()
         except BaseException:
             self.lose("it was interrupted")
             raise
@@ -294,8 +306,9 @@ class Client:
 
     def lose(self, reason: str) -> None:
         """Count the agent as gone: whatever waits for it ends."""
-        if not self.reason:
-            self.reason = reason
+        with self._lock:
+            is_first, self.reason = not self.reason, self.reason or reason
+        if is_first:
             self._said = self._streams.close()
         self._end_all()
 
@@ -331,14 +344,18 @@ class Client:
 
     def _receive(self, data: bytes) -> None:
         if not data:
-            self.lose("its streams ended")
+            self._lose_later("its streams ended")
             return
         self._data += data
         try:
             for kind, number, payload in wire.frames(self._data):
                 self._dispatch(kind, number, payload)
-        except ValueError as error:
-            self.lose(str(error))
+        except (ValueError, struct.error) as error:
+            self._lose_later(str(error))
+
+    def _lose_later(self, reason: str) -> None:
+        """Lose the agent in a thread of its own: who receives does so for all agents."""
+        threading.Thread(target=self.lose, args=(reason,), name="lost agent", daemon=True).start()
 
     def _dispatch(self, kind: str, number: int, payload: bytes) -> None:
         if self._hello is None:

@@ -68,6 +68,7 @@ class AgentMachine:
         except (OSError, ValueError) as error:  # too many words, or one that no process can have
             return Completed(tuple(argv), NOT_EXECUTABLE, b"", str(error).encode(), 0.0)
         try:
+            self._host.refuse_cancelled()  # what was cancelled before the command was known
             if stdin:
                 command.feed(stdin)
                 command.end_input()
@@ -95,7 +96,13 @@ class AgentMachine:
         """
         self._host.refuse_cancelled()
         flags = Order.ARMED | (Order.AFTER_EXEC if after_exec else Order.PLAIN)
-        return self._current().start(argv, timeout_s, flags)
+        command = self._current().start(argv, timeout_s, flags)
+        try:
+            self._host.refuse_cancelled()
+        except BaseException:
+            command.kill()
+            raise
+        return command
 
     def ask_for_files(self, asked: bytes) -> Request:
         """Ask for files, without a process; see Client.ask_for_files. Raises LostAgent."""

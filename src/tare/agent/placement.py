@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
@@ -32,6 +33,7 @@ INSTALL = 'mkdir -p "$0" && cat > "$0/agent" && chmod 755 "$0/agent"'
 FOLDERS = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - the file has the instance's own name
 MOUNTED_AT = "/.tare"
 EVERY_S = 0.002
+MOST_PATH_BYTES = 107
 
 
 class NoAgent(Unavailable):
@@ -57,7 +59,7 @@ class Agents:
 
         def enter(limit_s: float) -> Client:
             try:
-                return Client(machine.name, Entry(argv, program), limit_s)
+                return self._client(machine, Entry(argv, program), limit_s)
             except LostAgent:
                 raise
             except OSError as error:  # the way in itself cannot be run here
@@ -97,7 +99,7 @@ class Agents:
 
             def answers() -> bool:
                 try:
-                    reached.append(Client(machine.name, _streams(outer, path), limit_s))
+                    reached.append(self._client(machine, _streams(outer, path), limit_s))
                 except OSError as error:
                     refused.append(str(error))
                 return bool(reached)
@@ -111,6 +113,9 @@ class Agents:
             return AgentMachine(machine, self.host, enter, within_s)
         except LostAgent as error:
             raise LayerError(str(error)) from error
+
+    def _client(self, machine: Machine, streams: Streams, within_s: float) -> Client:
+        return Client(machine.name, streams, within_s, self.host.refuse_cancelled)
 
     @cached_property
     def _program(self) -> bytes:
@@ -126,9 +131,13 @@ class Agents:
                 raise NoAgent(f"there is no agent: {error}") from error
 
 
-def can_connect(outer: Machine) -> bool:
-    """Whether a socket on a machine can be reached: it is the host, or has an agent that relays."""
-    return isinstance(outer, Host | AgentMachine)
+def can_connect(outer: Machine, path: str) -> bool:
+    """Whether a socket on a machine can be reached: it is the host, or has an agent that relays.
+
+    That agent takes no path that is longer than an address of a socket can be.
+    """
+    is_short = len(os.fsencode(path)) <= MOST_PATH_BYTES
+    return isinstance(outer, Host) or (isinstance(outer, AgentMachine) and is_short)
 
 
 def _streams(outer: Machine, path: str) -> Streams:

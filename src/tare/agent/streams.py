@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import signal
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tare.agent.client import Command
+
+log = logging.getLogger(__name__)
 
 STUCK_S = 60.0
 """How long a machine may take no input before it counts as lost."""
@@ -63,9 +66,12 @@ class _Loop:
     def remove(self, fd: int) -> None:
         """Receive no more from it; harmless where nothing is received."""
         with self._lock:
-            if self._receivers.pop(fd, None) is not None and self._epoll is not None:
-                with contextlib.suppress(OSError):
-                    self._epoll.unregister(fd)
+            self._remove(fd)
+
+    def _remove(self, fd: int) -> None:
+        if self._receivers.pop(fd, None) is not None and self._epoll is not None:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(fd)
 
     def _run(self, epoll: select.epoll) -> None:
         while True:
@@ -80,12 +86,47 @@ class _Loop:
                         continue
                     except OSError:
                         data = b""
-                if not data:
+                    if not data:
+                        self._remove(fd)
+                try:
+                    receive(data)
+                except Exception:  # it would end the thread, and all other agents with it
+                    log.exception("what an agent sent could not be taken")
                     self.remove(fd)
-                receive(data)
 
 
 _LOOP = _Loop()
+
+
+class _Gate:
+    """Sends through a file that another thread may close meanwhile, when its number is reused."""
+
+    def __init__(self) -> None:
+        self._lock, self._is_closed = Lock(), False
+
+    def close(self, close: Callable[[], None]) -> None:
+        """Close the file; nothing is sent from then on."""
+        with self._lock:
+            self._is_closed = True
+            close()
+
+    def send(self, fileno: Callable[[], int], data: bytes) -> None:
+        """Send all, without waiting for ever for a machine that stands still; raises OSError."""
+        view = memoryview(data)
+        while view:
+            with self._lock:
+                if self._is_closed:
+                    raise OSError("it was closed")
+                fd = fileno()
+                try:
+                    view = view[os.write(fd, view) :]
+                    continue
+                except BlockingIOError:
+                    pass
+            writable = select.poll()
+            writable.register(fd, select.POLLOUT)
+            if not writable.poll(STUCK_S * 1000):
+                raise OSError(f"it took no input for {STUCK_S:.0f} s")
 
 
 class Entry:
@@ -96,6 +137,7 @@ class Entry:
 
     def __init__(self, argv: Sequence[str], first: bytes = b"") -> None:
         self._first = first
+        self._gate = _Gate()
         self._process = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
@@ -114,13 +156,11 @@ class Entry:
         """See Streams.open."""
         _LOOP.add(self._stdout.fileno(), receive)
         with contextlib.suppress(OSError):  # it ended at once: its output's end says so
-            _send(self._stdin.fileno(), self._first)
+            self._gate.send(self._stdin.fileno, self._first)
 
     def send(self, data: bytes) -> None:
         """See Streams.send."""
-        if self._stdin.closed:
-            raise OSError("it was closed")
-        _send(self._stdin.fileno(), data)
+        self._gate.send(self._stdin.fileno, data)
 
     def close(self) -> str:
         """See Streams.close.
@@ -128,7 +168,7 @@ class Entry:
         Where the process is the agent itself it has a moment to end what it started.
         """
         with contextlib.suppress(OSError):
-            self._stdin.close()
+            self._gate.close(self._stdin.close)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(MOMENT_S)
         with contextlib.suppress(ProcessLookupError):
@@ -153,6 +193,7 @@ class Socket:
     """
 
     def __init__(self, path: str) -> None:
+        self._gate = _Gate()
         self._socket = socket.socket(socket.AF_UNIX)
         try:
             folder = os.open(Path(path).parent, os.O_PATH | os.O_DIRECTORY)
@@ -171,13 +212,13 @@ class Socket:
 
     def send(self, data: bytes) -> None:
         """See Streams.send."""
-        _send(self._socket.fileno(), data)
+        self._gate.send(self._socket.fileno, data)
 
     def close(self) -> str:
         """See Streams.close."""
         if self._socket.fileno() >= 0:
             _LOOP.remove(self._socket.fileno())
-            self._socket.close()
+            self._gate.close(self._socket.close)
         return ""
 
 
@@ -204,16 +245,3 @@ class Relay:
             return ""
         self._command.end_input()
         return self._command.abandon()
-
-
-def _send(fd: int, data: bytes) -> None:
-    """Send all, without waiting for ever for a machine that stands still."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(fd, view) :]
-        except BlockingIOError:
-            writable = select.poll()
-            writable.register(fd, select.POLLOUT)
-            if not writable.poll(STUCK_S * 1000):
-                raise OSError(f"it took no input for {STUCK_S:.0f} s") from None

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.agent import AgentMachine
+from tare.agent import AgentMachine, NoAgent
 from tare.agent.placement import MOUNTED_AT, can_connect
 from tare.engines import nat, oci
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
@@ -19,6 +19,9 @@ from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
     from tare.userland import Userland
+
+OCI = ("runc", "crun")
+"""The runtimes whose containers are in the kernel that started them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,12 +123,16 @@ class Layer(layer.Layer):
         It is mounted, so a daemon of Tare's own has to run the container in the kernel that the
         socket is in; elsewhere the agent is pushed, at the cost of a client that stays.
         """
-        is_near = daemon.own and self.runtime in ("runc", "crun") and can_connect(outer)
-        if site.agents is None or not is_near:
-            return ""
         folder = f"{site.folder}/{site.name}.agent"
+        is_near = daemon.own and can_connect(outer, f"{folder}/socket")
+        # Another image may have another user, who cannot write there.
+        if site.agents is None or not is_near or self.runtime not in OCI or self.image:
+            return ""
         site.scope.about_to_make("folder", folder, outer, ["rm", "-rf", folder])
-        site.agents.install(outer, folder)
+        try:
+            site.agents.install(outer, folder)
+        except NoAgent:  # why is told where it would be pushed
+            return ""
         return folder
 
     def create_argv(

@@ -89,6 +89,7 @@ class Instance(layer.Instance):
     """The use that one stack makes of the lab."""
 
     shared = True
+    takes_agent = False  # it is awake only for the commands of those that use it
 
     def __init__(self, of: Lab, site: layer.Site) -> None:
         self.lab, self.site = of, site

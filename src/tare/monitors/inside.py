@@ -58,6 +58,7 @@ class Listener:
         self._tracks = [Tracks(MACHINE, source) for source in here]
         reader.ask()
         self._await()
+        self._cost_s = reader.cost_s  # of an agent's, what all others have cost until now
 
     def tick(self) -> None:
         """Take in what was answered and ask again, if it is time to; it waits for nothing."""

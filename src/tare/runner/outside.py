@@ -89,7 +89,8 @@ def outside_of(session: Session, limits: Limits, deadline_s: float) -> Outside:
         instance = layer.load("host", network="cable").create(session.host, site)
         instance.start()
         instance.ready()
-        put_agent(instance, site)
+        if why := put_agent(instance, site):
+            raise LayerError(f"the machine outside has no agent, as the others have: {why}")
         address = instance.address()
         if address is None:
             raise LayerError("the machine outside has no network of its own")

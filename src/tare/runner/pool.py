@@ -145,6 +145,11 @@ class Pool:
         except TareError as error:
             fleet.close(status_of(error), f"an instance was lost and not replaced: {error}")
             return
+        if fresh.stack.no_agent and self.session.agents is not None:
+            fleet.remove(fresh)
+            why = f"an instance was replaced by one without an agent: {fresh.stack.no_agent}"
+            fleet.close(Status.FAILED, why)
+            return
         fresh.reopened = member.reopened + 1
         fleet.members.insert(place, fresh)
 

@@ -219,7 +219,7 @@ class Slots:
             repeat=repeat,
             cpuset=",".join(map(str, cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
-            entry=self.pool.entry if is_command else Entry.ANEW,
+            entry=self._entry(cell),
         )
         return self._store(trial, outcome.completed, series)
 
@@ -272,7 +272,13 @@ class Slots:
             reason=reason,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             partner=slot.partner,
+            entry=self._entry(cell),
         )
+
+    def _entry(self, cell: Cell) -> Entry:
+        """How a cell's commands get into their machines; lifecycles are the engines' own."""
+        is_lifecycle = isinstance(self.workloads[cell.workload, cell.params], lifecycle.Lifecycle)
+        return Entry.ANEW if is_lifecycle else self.pool.entry
 
     def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:
         """Leave out a cell whose platform is not there, with one trial that says why."""
