@@ -49,13 +49,20 @@ def opened_once(request, layers_of):
     stack.close()
 
 
-@pytest.fixture(params=["agent", "anew"])
-def opened(request, opened_once):
-    """The same, with commands that an agent starts, or that enter the machine anew."""
+@pytest.fixture
+def opened(opened_once):
+    """The same, with commands that an agent starts."""
     stack = opened_once[1]
     assert stack.has_agent, stack.no_agent
+    return opened_once
+
+
+@pytest.fixture(params=["agent", "anew"])
+def inside(request, opened):
+    """The machine inside, whose commands an agent starts, or which they enter anew."""
+    stack = opened[1]
     stack.enter_anew(request.param == "anew")
-    yield opened_once
+    yield stack.machine
     stack.enter_anew(False)
 
 
@@ -90,53 +97,53 @@ def userland(place, innermost):
 # --- the machine inside
 
 
-def test_a_status_is_a_result(machine):
-    assert machine.run(["sh", "-c", "exit 7"]).returncode == 7
-    assert machine.run(["true"]).returncode == 0
+def test_a_status_is_a_result(inside):
+    assert inside.run(["sh", "-c", "exit 7"]).returncode == 7
+    assert inside.run(["true"]).returncode == 0
 
 
-def test_a_death_by_signal_is_told_alike_everywhere(machine):
-    assert machine.run(["sh", "-c", "kill -KILL $$"]).returncode == 128 + signal.SIGKILL
+def test_a_death_by_signal_is_told_alike_everywhere(inside):
+    assert inside.run(["sh", "-c", "kill -KILL $$"]).returncode == 128 + signal.SIGKILL
 
 
-def test_streams_stay_apart(machine):
-    done = machine.run(["sh", "-c", "echo out; echo err >&2"])
+def test_streams_stay_apart(inside):
+    done = inside.run(["sh", "-c", "echo out; echo err >&2"])
 
     assert (done.stdout, done.stderr) == (b"out\n", b"err\n")
 
 
-def test_words_arrive_as_they_were_given(machine):
-    assert machine.run(["printf", "%s|", *WORDS]).stdout.decode() == "".join(f"{w}|" for w in WORDS)
+def test_words_arrive_as_they_were_given(inside):
+    assert inside.run(["printf", "%s|", *WORDS]).stdout.decode() == "".join(f"{w}|" for w in WORDS)
 
 
-def test_bytes_survive_stdin_and_stdout(machine):
-    back = machine.run(["cat"], stdin=EVERY_BYTE).stdout
+def test_bytes_survive_stdin_and_stdout(inside):
+    back = inside.run(["cat"], stdin=EVERY_BYTE).stdout
     # Digests, because in CI pytest makes a full diff of what differs, for minutes with a megabyte.
     assert (len(back), sha256(back).digest()) == (len(EVERY_BYTE), sha256(EVERY_BYTE).digest())
 
 
-def test_a_failure_names_its_machine(machine):
-    assert machine.name.startswith("host/")
-    with pytest.raises(CommandFailed, match=re.escape(f"on {machine.name}: broken")):
-        check(machine, ["sh", "-c", "echo broken >&2; exit 3"])
+def test_a_failure_names_its_machine(inside):
+    assert inside.name.startswith("host/")
+    with pytest.raises(CommandFailed, match=re.escape(f"on {inside.name}: broken")):
+        check(inside, ["sh", "-c", "echo broken >&2; exit 3"])
 
 
-def test_a_command_out_of_time_leaves_no_process(machine, settles):
+def test_a_command_out_of_time_leaves_no_process(inside, settles):
     marker = f"43{secrets.randbelow(10**6):06}"
     # A shell takes its time to start in an emulated guest, more so on a busy host.
-    enough_s = 1 + 5 * machine.run(["sh", "-c", "true"]).duration_s
+    enough_s = 1 + 5 * inside.run(["sh", "-c", "true"]).duration_s
 
-    done = machine.run(["sh", "-c", f"echo started; sleep {marker} & wait"], timeout_s=enough_s)
+    done = inside.run(["sh", "-c", f"echo started; sleep {marker} & wait"], timeout_s=enough_s)
 
     assert done.timed_out
     assert done.stdout == b"started\n"
-    assert settles(lambda: marker not in command_lines(machine))
+    assert settles(lambda: marker not in command_lines(inside))
     assert settles(lambda: marker not in command_lines(Host()))
 
 
-def test_a_command_may_leave_a_process_on_purpose(machine, settles):
-    with busy(machine) as pid:
-        assert machine.run(["sh", "-c", 'kill -0 "$0"', pid]).returncode == 0
+def test_a_command_may_leave_a_process_on_purpose(inside, settles):
+    with busy(inside) as pid:
+        assert inside.run(["sh", "-c", 'kill -0 "$0"', pid]).returncode == 0
 
 
 # --- the agent inside
