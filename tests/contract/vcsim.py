@@ -23,7 +23,7 @@ import pytest
 
 from tare.engines import link
 from tare.engines.addresses import BRIDGE_BITS, BRIDGES, claim
-from tare.engines.docker import SERVE, Daemon, daemon_argv
+from tare.engines.docker import SERVE, Daemon, containerd_config, daemon_argv
 from tare.home import home
 from tare.ledger import Ledger, Scope, leftovers
 from tare.limits import cgroup
@@ -218,6 +218,9 @@ def _made(session, ledger, scope):
     cgroup.make(host, f"tare/{name}-machines", scope)
     group = cgroup.make(host, f"tare/{name}-vcsim", scope)
     (own / "daemon.json").write_text("{}")
+    config = own / "containerd.toml"
+    config.write_text(containerd_config(str(own), f"{own}/root"))
+    _serve(group, own / "containerd.log", ["containerd", "--config", str(config)])
     pid = _serve(group, own / "log", daemon_argv(str(own), f"{own}/root", bridge))
     daemon = Daemon(host, ("docker", "--host", f"unix://{own}/socket"), own=True)
     answers = await_true(daemon.answers, timeout_s=60, alive=Path(f"/proc/{pid}").exists)
