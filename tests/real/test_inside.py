@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 
@@ -33,9 +34,9 @@ WORK = (
 class Guest:
     """A guest of user-mode Linux, and the reader in it."""
 
-    def __init__(self, place):
+    def __init__(self, place, **site):
         layers = [layer.load("uml")]
-        self.stack = place.open(layers)
+        self.stack = place.open(layers, place.site(**site))
         self.machine, self.instance = self.stack.machine, self.stack.instances[0]
         self.reader = reader_of(layers, self.stack.instances)
 
@@ -48,10 +49,10 @@ class Guest:
         return names.split().count(b"perl")
 
 
-@pytest.fixture
-def guest():
+@contextmanager
+def opened(**site):
     with _place() as place:
-        made = Guest(place)
+        made = Guest(place, **site)
         try:
             yield made
         finally:
@@ -59,11 +60,26 @@ def guest():
             made.stack.close()
 
 
+@pytest.fixture
+def guest():
+    """A guest without an agent, in which a process of its own reads."""
+    with opened(agents=None) as made:
+        yield made
+
+
+@pytest.fixture(params=["agent", "anew"])
+def either(request):
+    """A guest that its agent reads, or a process of its own."""
+    with opened(**({"agents": None} if request.param == "anew" else {})) as made:
+        yield made
+
+
 def readings(timeline, source, name):
     return next(s.values for s in timeline.series if (s.source, s.name) == (source, name))
 
 
-def test_the_account_of_the_machine_is_its_own_and_grows_with_the_work_done_inside(guest):
+def test_the_account_of_the_machine_is_its_own_and_grows_with_the_work_done_inside(either):
+    guest = either
     with guest.timeline() as idle:
         pass
     with guest.timeline() as timeline:
@@ -81,6 +97,7 @@ def test_the_account_of_the_machine_is_its_own_and_grows_with_the_work_done_insi
         assert readings(timeline, MACHINE, name)[-1] < readings(timeline, HOST, name)[0]
     assert list(readings(timeline, MACHINE, "cpu_idle_s")) != []
     assert not [s for s in timeline.series if s.source == MACHINE and s.reason.startswith("ended")]
+    assert guest.readers() == (0 if guest.stack.has_agent else 1)
 
 
 def test_one_reader_stays_over_trials_and_pauses_and_ends_when_it_is_closed(guest):
