@@ -68,9 +68,12 @@ class Place:
             "scope": Scope(self.ledger),
             "services": self.services,
             "userland": self.userland,
-            "agents": Agents(self.host, self.ledger),
         }
         return layer.Site(**(given | changes))
+
+    def site_with_agents(self, **changes):
+        """A site as a study has it; without agents, as here else, commands enter anew."""
+        return self.site(agents=Agents(self.host, self.ledger), **changes)
 
     def open(self, layers, site=None):
         return open_stack(self.host, layers, site or self.site())

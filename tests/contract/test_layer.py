@@ -44,7 +44,7 @@ def opened_once(request, layers_of):
     path, settings = request.param
     place = request.getfixturevalue("remote_place" if "ssh" in path else "place")
     layers = layers_of(path, **settings)
-    stack = place.open(layers)
+    stack = place.open(layers, place.site_with_agents())
     yield path, stack, layers[-1], layers
     stack.close()
 

@@ -51,7 +51,7 @@ from contract.conftest import Place
 from tare import layer
 
 place = Place()
-site = place.site()
+site = place.site_with_agents()
 stack = place.open([layer.load(sys.argv[1])], site)
 stack.pause()
 print(place.path, site.name, stack.threads().cgroup, flush=True)
@@ -96,7 +96,7 @@ def is_frozen(group):
 @pytest.mark.needs("docker")
 @pytest.mark.parametrize("runtime", ["tare-none", "io.containerd.tare-none.v1"])
 def test_a_container_that_does_not_start_leaves_nothing(place, layers_of, traces, runtime):
-    site = place.site()
+    site = place.site_with_agents()
 
     with pytest.raises(LayerError, match="tare-none"):
         place.open(layers_of("host/docker", docker={"runtime": runtime}), site)
@@ -106,7 +106,7 @@ def test_a_container_that_does_not_start_leaves_nothing(place, layers_of, traces
 
 @pytest.mark.needs("sshd")
 def test_a_connection_that_is_refused_leaves_nothing(place, sshd, traces, tmp_path):
-    site = place.site()
+    site = place.site_with_agents()
     check(Host(), ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{tmp_path}/stranger"])
     stranger = layer.load("ssh", **(sshd.settings | {"key": f"{tmp_path}/stranger"}))
 
@@ -176,7 +176,7 @@ def test_a_guest_that_died_is_left_like_any_other(place, layers_of, traces, sett
 
 @pytest.mark.needs("docker")
 def test_a_session_whose_daemon_died_leaves_nothing(own_place, layers_of, traces, settles):
-    site = own_place.site()
+    site = own_place.site_with_agents()
     stack = own_place.open(layers_of("host/docker", docker={"storage": "volume"}), site)
     pid_file = own_place.folder / f"tare-{own_place.id}-docker" / "pid"
     if not pid_file.exists():
@@ -204,7 +204,7 @@ def test_an_inner_layer_that_does_not_start_takes_the_outer_ones_along(place, tr
             cgroup.make(outer, path, site.scope)
             raise LayerError("it will not")
 
-    site = place.site()
+    site = place.site_with_agents()
 
     with pytest.raises(LayerError, match="it will not"):
         open_stack(place.host, [layer.load("host"), Refuses()], site)
@@ -214,7 +214,7 @@ def test_an_inner_layer_that_does_not_start_takes_the_outer_ones_along(place, tr
 
 @pytest.mark.needs("root")
 def test_a_simulated_stack_keeps_the_promises_that_make_sense(place, layers_of, traces):
-    site = place.site()
+    site = place.site_with_agents()
     stack = place.open(layers_of("host/sim"), site)
 
     assert stack.inside().cpus == 1
@@ -251,7 +251,7 @@ def test_a_simulated_stack_keeps_the_promises_that_make_sense(place, layers_of, 
     ],
 )
 def test_what_is_left_is_seen(place, traces, kind, make, undo):
-    name = place.site().name
+    name = place.site_with_agents().name
     arguments = [name, str(place.folder), f"/sys/fs/cgroup/{tree()}"]
     scope = Scope(place.ledger)
     scope.about_to_make(kind, name, place.host, ["sh", "-c", undo, *arguments])
@@ -264,7 +264,7 @@ def test_what_is_left_is_seen(place, traces, kind, make, undo):
 
 @pytest.mark.needs("docker")
 def test_a_container_that_is_left_is_seen(place, layers_of, traces):
-    site = place.site()
+    site = place.site_with_agents()
     stack = place.open(layers_of("host/docker"), site)
 
     found = traces(site.name)

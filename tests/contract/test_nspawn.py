@@ -50,7 +50,7 @@ def test_a_userland_that_cannot_run_says_why_and_leaves_nothing(place, layers_of
 
 
 def test_a_command_out_of_its_callers_reach_ends_with_an_error(place, layers_of):
-    stack = place.open(layers_of("host/nspawn"), place.site(agents=None))
+    stack = place.open(layers_of("host/nspawn"))
     try:
         # More words than can be handed over at once.
         done = stack.machine.run(["true", *["x" * 1000] * 1500])
@@ -63,7 +63,7 @@ def test_a_command_out_of_its_callers_reach_ends_with_an_error(place, layers_of)
 
 
 def test_commands_at_once_keep_their_words_and_streams_apart(place, layers_of):
-    stack = place.open(layers_of("host/nspawn"), place.site(agents=None))
+    stack = place.open(layers_of("host/nspawn"))
 
     def run(word):
         script = 'cat; echo "$0" >&2; exit 3'

@@ -34,9 +34,10 @@ WORK = (
 class Guest:
     """A guest of user-mode Linux, and the reader in it."""
 
-    def __init__(self, place, **site):
+    def __init__(self, place, *, has_agent):
         layers = [layer.load("uml")]
-        self.stack = place.open(layers, place.site(**site))
+        site = place.site_with_agents() if has_agent else place.site()
+        self.stack = place.open(layers, site)
         self.machine, self.instance = self.stack.machine, self.stack.instances[0]
         self.reader = reader_of(layers, self.stack.instances)
 
@@ -50,9 +51,9 @@ class Guest:
 
 
 @contextmanager
-def opened(**site):
+def opened(*, has_agent):
     with _place() as place:
-        made = Guest(place, **site)
+        made = Guest(place, has_agent=has_agent)
         try:
             yield made
         finally:
@@ -63,14 +64,14 @@ def opened(**site):
 @pytest.fixture
 def guest():
     """A guest without an agent, in which a process of its own reads."""
-    with opened(agents=None) as made:
+    with opened(has_agent=False) as made:
         yield made
 
 
 @pytest.fixture(params=["agent", "anew"])
 def either(request):
     """A guest that its agent reads, or a process of its own."""
-    with opened(**({"agents": None} if request.param == "anew" else {})) as made:
+    with opened(has_agent=request.param == "agent") as made:
         yield made
 
 
