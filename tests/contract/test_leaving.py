@@ -31,7 +31,7 @@ def test_leaving_removes_everything_also_while_paused_and_twice(
     of, where, layers_of, traces, settles
 ):
     path, _ = of
-    site = where(path).site(limits=Limits(cpus=1, memory_bytes=2**29))
+    site = where(path).site_with_agents(limits=Limits(cpus=1, memory_bytes=2**29))
     stack = where(path).open(layers_of(path), site)
     check(stack.machine, ["sh", "-c", f"setsid sleep 4321 > {stack.workdir}/file 2>&1 &"])
     assert traces(site.name), "what is there must be seen, or its absence shows nothing"
