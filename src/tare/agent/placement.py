@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 
 from tare.agent.binary import build
@@ -33,6 +35,7 @@ INSTALL = 'mkdir -p "$0" && cat > "$0/agent" && chmod 755 "$0/agent"'
 FOLDERS = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - the file has the instance's own name
 MOUNTED_AT = "/.tare"
 EVERY_S = 0.002
+ASK_EVERY_S = 1.0
 MOST_PATH_BYTES = 107
 
 
@@ -76,8 +79,14 @@ class Agents:
         Raises NoAgent or LayerError.
         """
         try:
+            if isinstance(outer, Host):  # without a process for what this one can do
+                Path(folder).mkdir(parents=True)
+                file = Path(folder, "agent")
+                file.write_bytes(self.program)
+                file.chmod(0o755)
+                return
             check(outer, ["sh", "-c", INSTALL, folder], stdin=self.program)
-        except CommandFailed as error:
+        except (CommandFailed, OSError) as error:
             raise LayerError(f"could not make {folder} on {outer.name}: {error}") from error
 
     def connect(
@@ -90,12 +99,21 @@ class Agents:
     ) -> AgentMachine:
         """Reach the agent of a machine at its socket, a path on the machine outside it.
 
-        ``alive`` says whether it may still come up. Raises LayerError where it does not.
+        ``alive`` says whether it may still come up; it is asked once a second, for it may start a
+        client of an engine. Raises LayerError where the agent does not come up.
         """
 
         def enter(limit_s: float) -> Client:
             reached: list[Client] = []
             refused: list[str] = []
+            ask_at_s = time.monotonic() + ASK_EVERY_S
+
+            def lives() -> bool:
+                nonlocal ask_at_s
+                if time.monotonic() < ask_at_s:
+                    return True
+                ask_at_s = time.monotonic() + ASK_EVERY_S
+                return alive()
 
             def answers() -> bool:
                 try:
@@ -104,7 +122,7 @@ class Agents:
                     refused.append(str(error))
                 return bool(reached)
 
-            if not await_true(answers, timeout_s=limit_s, every_s=EVERY_S, alive=alive):
+            if not await_true(answers, timeout_s=limit_s, every_s=EVERY_S, alive=lives):
                 why = refused[-1] if refused else "nothing was tried"
                 raise LostAgent(f"no agent behind {path} on {outer.name}: {why}")
             return reached[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tare.engines import link, oci
@@ -64,6 +64,7 @@ while ! [ -S "$0" ]; do
 done
 exit 0
 """
+LIVES = 'kill -0 "$(cat "$0")"'
 PID = "{{.State.Pid}}"
 RUNNING = "{{.State.Running}}"
 PID_AND_ID = "{{.State.Pid}} {{.Id}}"
@@ -72,27 +73,45 @@ ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
 
 @dataclass(frozen=True)
 class Daemon:
-    """A daemon that answers; ``client`` is how its client is called, ``own`` whether it is ours."""
+    """A daemon that answers; ``client`` is how its client is called, ``own`` whether it is ours.
+
+    ``pid_file`` is that of one of ours. ``images`` are those that it is known to have.
+    """
 
     machine: Machine
     client: tuple[str, ...]
     own: bool
+    pid_file: str = ""
+    images: set[str] = field(default_factory=set, compare=False)
 
     def answers(self) -> bool:
         """Ask whether it still lives."""
         return self.machine.run([*self.client, "version"], timeout_s=20).returncode == 0
 
+    def lives(self) -> bool:
+        """Return whether the process of a daemon of ours is there.
+
+        It is asked for every container, when a client would take longer than all else beside it.
+        """
+        return self.machine.run(["sh", "-c", LIVES, self.pid_file]).returncode == 0
+
     def image(self, userland: Userland) -> str:
         """Give the name of the userland's image, importing it if need be, or raise LayerError."""
         name = f"tare-userland:{userland.id}"
-        if self.machine.run([*self.client, "image", "inspect", name]).returncode == 0:
+        if name in self.images:
             return name
+        self._import(name, userland)
+        self.images.add(name)
+        return name
+
+    def _import(self, name: str, userland: Userland) -> None:
+        if self.machine.run([*self.client, "image", "inspect", name]).returncode == 0:
+            return
         try:
             argv = [*self.client, "import", userland.tar(self.machine), name]
             check(self.machine, argv, timeout_s=IMPORT_S)
         except CommandFailed as error:
             raise LayerError(f"docker did not import the userland: {error}") from error
-        return name
 
     def do(self, verb: str, container: str, timeout_s: float) -> None:
         """Do something with a container, or raise LayerError."""
@@ -198,7 +217,7 @@ def serving(machine: Machine, site: Site) -> Daemon:
     def make(scope: Scope) -> Daemon:
         return _start(machine, site, scope)
 
-    return site.services.once("docker", machine, make, Daemon.answers)
+    return site.services.once("docker", machine, make, Daemon.lives)
 
 
 def _record_image(daemon: Daemon, site: Site) -> None:
@@ -245,7 +264,8 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
             check(machine, group.enter_argv(serve))
     except CommandFailed as error:
         raise LayerError(f"could not start dockerd on {machine.name}: {error}") from error
-    daemon = Daemon(machine, ("docker", "--host", f"unix://{folder}/socket"), own=True)
+    client = ("docker", "--host", f"unix://{folder}/socket")
+    daemon = Daemon(machine, client, own=True, pid_file=f"{folder}/pid")
     # A client costs the daemon's CPU a second in an emulated guest: it is asked when it can answer.
     listens = ["bash", "-c", AWAIT_SOCKET, f"{folder}/socket", f"{folder}/pid"]
     is_up = machine.run(listens, timeout_s=START_S).returncode == 0

@@ -100,8 +100,10 @@ class Layer(layer.Layer):
         """See Layer.create."""
         daemon = serving(outer, site)
         image = self.image or daemon.image(site.userland)
-        if daemon.own:  # a group that has CPUs, or runsc could make none below it
-            cgroup.make(outer, f"tare/{site.name}", site.scope)
+        if daemon.own:
+            # runsc makes none below a group that has no CPUs; the others make all that they need.
+            prepare = cgroup.expect if self.runtime in OCI else cgroup.make
+            prepare(outer, f"tare/{site.name}", site.scope)
         front = nat.make(outer, site) if self.network == "nat" else ""
         agent = self._agent_folder(outer, site, daemon)
         remove = daemon.remove_argv(site.name)

@@ -217,13 +217,18 @@ def make(
     machine: Machine, path: str, scope: Scope, *, cpuset: str = "", limits: Limits | None = None
 ) -> Group:
     """Make a group, with limits where they are given, or raise LayerError."""
-    scope.about_to_make("cgroup", path, machine, ["sh", "-c", REMOVE, path])
+    expect(machine, path, scope)
     memory = str(limits.memory_bytes) if limits else ""
     try:
         check(machine, ["sh", "-c", MAKE, "make-cgroup", path, cpuset, memory])
     except CommandFailed as error:
         raise LayerError(f"could not make the cgroup {path} on {machine.name}: {error}") from error
     return Group(machine, path)
+
+
+def expect(machine: Machine, path: str, scope: Scope) -> None:
+    """Have a group removed that somebody else, such as an engine, is about to make."""
+    scope.about_to_make("cgroup", path, machine, ["sh", "-c", REMOVE, path])
 
 
 def of_process(machine: Machine, pid: str, controller: str = "cpuacct") -> str:
