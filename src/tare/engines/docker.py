@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -83,6 +84,7 @@ class Daemon:
     own: bool
     pid_file: str = ""
     images: set[str] = field(default_factory=set, compare=False)
+    importing: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     def answers(self) -> bool:
         """Ask whether it still lives."""
@@ -98,10 +100,10 @@ class Daemon:
     def image(self, userland: Userland) -> str:
         """Give the name of the userland's image, importing it if need be, or raise LayerError."""
         name = f"tare-userland:{userland.id}"
-        if name in self.images:
-            return name
-        self._import(name, userland)
-        self.images.add(name)
+        with self.importing:  # instances are opened at once, and each import takes seconds
+            if name not in self.images:
+                self._import(name, userland)
+                self.images.add(name)
         return name
 
     def _import(self, name: str, userland: Userland) -> None:
