@@ -1,12 +1,13 @@
 """How docker and dockerd are called."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from tare import layer
 from tare.engines import docker as engine
-from tare.engines import oci
+from tare.engines import docker_images, oci
 from tare.engines.docker import Daemon
 from tare.engines.switches import LACKS
 from tare.errors import Unavailable
@@ -276,3 +277,19 @@ def test_a_container_is_in_the_ledger_before_it_is_made(site):
         layer.load("docker").create(Dies(), site)
 
     assert [left.what for left in leftovers(site.scope.ledger.path)] == ["container"]
+
+
+@pytest.mark.parametrize(
+    ("trees", "is_kept"), [(["one", "l"], True), (["one", "two", "l"], False), ([], False)]
+)
+def test_only_a_store_with_the_one_image_is_kept(tmp_path, trees, is_kept):
+    root, kept = tmp_path / "root", tmp_path / "docker"
+    (root / "image/overlay2/layerdb/mounts").mkdir(parents=True)
+    for tree in trees:
+        (root / "overlay2" / tree).mkdir(parents=True)
+
+    docker_images.keep(Host(), SimpleNamespace(folder=tmp_path), str(root))
+
+    assert kept.exists() == is_kept
+    assert not (kept / "image/overlay2/layerdb/mounts").exists()
+    assert not (root / "kept").exists()

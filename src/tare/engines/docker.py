@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tare.engines import link, oci
+from tare.engines import docker_images, link, oci
 from tare.engines.addresses import BRIDGE_BITS, BRIDGES, claim
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
@@ -76,13 +76,15 @@ ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
 class Daemon:
     """A daemon that answers; ``client`` is how its client is called, ``own`` whether it is ours.
 
-    ``pid_file`` is that of one of ours. ``images`` are those that it is known to have.
+    ``pid_file`` and ``root`` are those of one of ours. ``images`` are those that it is known to
+    have.
     """
 
     machine: Machine
     client: tuple[str, ...]
     own: bool
     pid_file: str = ""
+    root: str = ""
     images: set[str] = field(default_factory=set, compare=False)
     importing: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
@@ -112,6 +114,8 @@ class Daemon:
         try:
             argv = [*self.client, "import", userland.tar(self.machine), name]
             check(self.machine, argv, timeout_s=IMPORT_S)
+            if self.root:
+                docker_images.keep(self.machine, userland, self.root)
         except CommandFailed as error:
             raise LayerError(f"docker did not import the userland: {error}") from error
 
@@ -256,6 +260,8 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
             machine.ephemeral and machine.run(["test", "-d", PREPARED_DOCKER]).returncode == 0
         )
         root = PREPARED_DOCKER if prepared else f"{folder}/root"
+        if not prepared:
+            docker_images.give(machine, site.userland, root)
         put(machine, config(machine, folder).encode(), f"{folder}/daemon.json")
         put(machine, containerd_config(folder, root).encode(), f"{folder}/containerd.toml")
         for name_of_log, argv in (
@@ -267,7 +273,7 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
     except CommandFailed as error:
         raise LayerError(f"could not start dockerd on {machine.name}: {error}") from error
     client = ("docker", "--host", f"unix://{folder}/socket")
-    daemon = Daemon(machine, client, own=True, pid_file=f"{folder}/pid")
+    daemon = Daemon(machine, client, own=True, pid_file=f"{folder}/pid", root=root)
     # A client costs the daemon's CPU a second in an emulated guest: it is asked when it can answer.
     listens = ["bash", "-c", AWAIT_SOCKET, f"{folder}/socket", f"{folder}/pid"]
     is_up = machine.run(listens, timeout_s=START_S).returncode == 0
