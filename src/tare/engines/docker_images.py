@@ -28,8 +28,8 @@ cp -al "$root/image" "$root/overlay2" "$new/"
 rm -rf "$new/image/overlay2/layerdb/mounts"
 mv -T "$new" "$kept"
 """
-# The daemon mounts its root (to be shared) and the folder of the trees on themselves unless they are
-# mounts already: that would hide the mount in them.
+# The daemon mounts its root (to be shared) and the folder of the trees on themselves unless they
+# are mounts already: that would hide the mount in them.
 GIVE = r"""
 set -e
 root=$0 kept=$1
