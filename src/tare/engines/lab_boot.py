@@ -69,7 +69,7 @@ def boot(outer: Machine, scope: Scope, hypervisor: Hypervisor, name: str, folder
     for _ in range(PORT_TRIES):
         port = random.randrange(*PORTS)  # noqa: S311 - only to miss other sessions
         argv = start_argv(image, folder, hypervisor, port, shelves)
-        done = outer.run(group.enter_argv(argv))
+        done = outer.run(group.boot_argv(argv))
         if b"Could not set up host forwarding rule" not in done.stderr:
             break
     if done.returncode != 0:

@@ -81,7 +81,7 @@ class Guest(layer.Instance):
         self._empty_console()
         for _ in range(PORT_TRIES):
             port = random.randrange(*PORTS)  # noqa: S311 - only to miss other sessions
-            argv = self.group.enter_argv(self.start_argv(port))
+            argv = self.group.boot_argv(self.start_argv(port))
             done = self.outer.run(argv, timeout_s=self.site.deadline_s)
             if PORT_TAKEN not in done.stderr:
                 break

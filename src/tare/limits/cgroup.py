@@ -87,6 +87,12 @@ fi
 exec "$@"
 """
 
+# A session keeps to the CPUs that are not measured, and all that it starts inherits that.
+ON_ALL_CPUS = r"""
+taskset --pid --cpu-list "$(cat /sys/devices/system/cpu/online)" $$ > /dev/null
+exec "$0" "$@"
+"""
+
 # v1 takes the state that is asked for and may still be on the way there; v2 says when it is frozen.
 FREEZE = r"""
 path=$0 frozen=$1
@@ -182,6 +188,10 @@ class Group:
     def enter_argv(self, argv: Sequence[str]) -> list[str]:
         """Build the command that runs argv inside the group."""
         return ["sh", "-c", ENTER, self.path, *argv]
+
+    def boot_argv(self, argv: Sequence[str]) -> list[str]:
+        """Build the command that runs argv inside the group on all CPUs, until they are held."""
+        return self.enter_argv(["sh", "-c", ON_ALL_CPUS, *argv])
 
     def hold(self, cpuset: str) -> None:
         """Hold what runs in the group to some CPUs from now on."""
