@@ -140,7 +140,9 @@ class Services:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._services: dict[tuple[str, int], Service[object]] = {}
-        self._lock = threading.RLock()  # what is made may need another
+        self._lock = threading.Lock()
+        # One for each, so that a daemon that starts in one machine does not keep others waiting.
+        self._making: dict[tuple[str, int], threading.Lock] = {}
 
     def once(
         self,
@@ -149,9 +151,14 @@ class Services:
         make: Callable[[Scope], T],
         alive: Callable[[T], bool],
     ) -> T:
-        """Give the machine's one service of this name; make it if there is none that is alive."""
+        """Return the machine's one service of this name; make it if there is none that is alive.
+
+        What makes it may ask for services of other names.
+        """
         key = (what, id(machine))
         with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
             known = self._services.get(key)
             if known is not None:
                 if alive(known.value):  # type: ignore[arg-type]

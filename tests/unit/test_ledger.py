@@ -1,6 +1,8 @@
 """The ledger: written before, read after, and right whatever cut it short."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -169,6 +171,19 @@ def test_each_machine_has_a_service_of_its_own(ledger):
     first = services.once("daemon", one, lambda scope: object(), lambda _: True)
 
     assert services.once("daemon", other, lambda scope: object(), lambda _: True) is not first
+
+
+def test_services_of_two_machines_are_made_at_the_same_time(ledger):
+    services, both = Services(ledger), Barrier(2)
+
+    def make(scope):
+        both.wait(timeout=20)
+        return object()
+
+    with ThreadPoolExecutor(2) as pool:
+        made = [pool.submit(services.once, "d", Fake(), make, lambda _: True) for _ in range(2)]
+
+    assert made[0].result() is not made[1].result()
 
 
 def test_a_service_that_fails_to_start_is_removed_and_tried_again(ledger, path):
