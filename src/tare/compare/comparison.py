@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tare.compare.evidence import DECIDED, evidence
 from tare.compare.instances import instance_flags, instance_pairs
+from tare.compare.pair_flags import accounting_flags, pair_flags
 from tare.compare.pairing import History, Pairs, aligned, pair
-from tare.compare.suspects import suspect_flags
-from tare.model import Better, Cell, Evidence, Metric, Repetition, Variant
+from tare.model import Cell, Evidence, Metric, Repetition, Variant
 from tare.stats.description import spread
 from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval, numbered, t_interval
 from tare.stats.power import detectable
@@ -143,7 +143,10 @@ def measured(
         suspect=pairs.suspect,
         stop=judgement.stop,
         look=judgement.look,
-        flags=(*_flags(pairs, row.metric, mine.repeated), *_accounting_flags(pairs, row.variant)),
+        flags=(
+            *pair_flags(pairs, row.metric, mine.repeated),
+            *accounting_flags(pairs, row.variant),
+        ),
     )
     if pairs.failed + pairs.baseline_failed == row.pairs:
         stop = row.stop if row.stop in (Stop.NOT_YET, Stop.MAXIMUM) else Stop.NOTHING
@@ -349,65 +352,3 @@ def _why_no_number(row: Comparison, pairs: Pairs, mine: History, theirs: History
     else:
         return f"the baseline has no number in any of its {pairs.baseline_missing} blocks"
     return f"{why}; the last reason: {said}" if said else why
-
-
-def _flags(pairs: Pairs, metric: Metric, repeated: int) -> Iterator[str]:
-    n = len(pairs.log_ratios)
-    if pairs.failed:
-        yield f"Failed in {pairs.failed} of {n} pairs, which count as the worst value."
-    if pairs.baseline_failed:
-        yield (
-            f"The baseline failed in {pairs.baseline_failed} of {n} pairs, "
-            "which count as the best value."
-        )
-    if pairs.both_failed:
-        yield f"Left out {pairs.both_failed} blocks in which both failed: they favour neither."
-    if pairs.no_ratio:
-        impossible = "zero, negative" if metric.better is Better.HIGHER else "negative"
-        yield (
-            f"{pairs.no_ratio} values are {impossible} or not finite and have no ratio: "
-            "they count as failed."
-        )
-    yield from _zero_flags(pairs, n)
-    yield from suspect_flags(pairs.why_suspect, n)
-    if pairs.baseline_missing:
-        yield (
-            f"Left out {pairs.baseline_missing} blocks in which the baseline has no number "
-            "and did not fail."
-        )
-    if pairs.apart:
-        yield f"Left out {pairs.apart} blocks whose two trials are of different sessions."
-    if pairs.other_entry:
-        yield (
-            f"Left out {pairs.other_entry} blocks in which a command entered its machine in "
-            "another way (anew, or by an agent) than in most."
-        )
-    if pairs.absent:
-        yield f"Left out {pairs.absent} blocks in which the cell has no number of this metric."
-    if repeated:
-        trials = "1 trial was" if repeated == 1 else f"{repeated} trials were"
-        yield f"{trials} run again; the last good one of a block counts."
-
-
-def _zero_flags(pairs: Pairs, n: int) -> Iterator[str]:
-    """Say where 0 is the best value there is: which side is better is known, not by what ratio."""
-    if pairs.zeros:
-        yield f"It had 0 in {pairs.zeros} of {n} pairs, which has no ratio: it is better in them."
-    if pairs.baseline_zeros:
-        yield (
-            f"The baseline had 0 in {pairs.baseline_zeros} of {n} pairs, which has no ratio: it "
-            "is better in them."
-        )
-    if pairs.both_zero:
-        yield f"Both had 0 in {pairs.both_zero} of {n} pairs, which count as equal."
-
-
-def _accounting_flags(pairs: Pairs, variant: Variant) -> Iterator[str]:
-    """Say on what the accounting of a variant rests."""
-    for reason, trials in pairs.unknown.items():
-        yield f"The {variant.value} variant of {trials} trials is not known: {reason}."
-    if pairs.workers > 1:
-        yield (
-            f"Foreign delay is the mean of up to {pairs.workers} threads at once, which assumes "
-            "that they work independently."
-        )
