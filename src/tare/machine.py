@@ -70,7 +70,7 @@ class Cancellable(Protocol):
     """Runs commands that the host does not see as processes of its own."""
 
     def cancel(self) -> None:
-        """Kill every command that runs, and raise Cancelled in whoever waits for it."""
+        """Kill every command that runs, and raise Cancelled in the threads that wait for it."""
 
 
 class Machine(Protocol):
@@ -106,7 +106,7 @@ class Host:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Kill every command that runs, and raise Cancelled in whoever waits for it."""
+        """Kill every command that runs, and raise Cancelled in the threads that wait for it."""
         self._cancelled = True
         for process in tuple(self._active):
             _kill(process)

@@ -244,7 +244,7 @@ class Repetition:
     A comparison goes on until its verdict has the ``evidence`` that is asked for.
 
     Each platform has so many ``instances`` at once, or as many as ``instances_of_platforms`` has
-    beside its name; one is replaced by a fresh one after ``blocks_per_instance``, or "auto": where
+    with its name; one is replaced by a fresh one after ``blocks_per_instance``, or "auto": where
     instances differ, when that is the better buy.
     ``warmup`` trials of each cell begin an instance; "auto" is one, and more in later instances
     where trials still became faster after it.

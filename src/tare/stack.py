@@ -40,7 +40,7 @@ class Stack:
         return isinstance(self.machine, AgentMachine) and self.machine.may_hold_orphans
 
     def enter_anew(self, anew: bool = True) -> None:
-        """Have every command enter its machine anew from now on, as if there was no agent."""
+        """Make every command enter its machine anew from now on, as if there was no agent."""
         for instance in self.instances:
             if isinstance(instance.machine, AgentMachine):
                 instance.machine.entered_anew = anew

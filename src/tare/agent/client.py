@@ -106,7 +106,7 @@ class Command:
         return Completed(self.argv, code, out, err, took_s, timed_out, self.ended.usage)
 
     def abandon(self) -> str:
-        """Take nothing more of it; returns what it said on stderr."""
+        """Take nothing more of it; returns its stderr."""
         self.client.forget(self)
         return b"".join(self._err).decode(errors="replace").strip()
 
@@ -198,7 +198,7 @@ class Client:
         within_s: float,
         refuse_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
-        """Greet the agent of the machine ``name``; raises LostAgent, saying what was said instead.
+        """Greet the agent of the machine ``name``; raises LostAgent, with what was received.
 
         ``within_s`` is how long its machine may take to start it; ``refuse_cancelled`` raises
         Cancelled when nothing is to be waited for any more.
@@ -212,7 +212,7 @@ class Client:
         self._data = bytearray()
         self._greeted = threading.Event()
         self._hello: wire.Hello | None = None
-        self._said = ""
+        self._stderr = ""
         streams.open(self._receive)
         try:
             deadline_s = time.monotonic() + within_s
@@ -224,8 +224,8 @@ class Client:
         if not is_up:
             self.lose(f"it did not answer within {within_s:.0f} s")
         if self.reason:
-            said = f": {self._said}" if self._said else ""
-            raise LostAgent(f"no agent in {name}: {self.reason}{said}")
+            stderr = f": {self._stderr}" if self._stderr else ""
+            raise LostAgent(f"no agent in {name}: {self.reason}{stderr}")
 
     @property
     def pid(self) -> int:
@@ -244,7 +244,7 @@ class Client:
         flags: Order = Order.PLAIN,
         sink: Callable[[bytes], None] | None = None,
     ) -> Command:
-        """Have a command started, or armed; raises LostAgent.
+        """Start a command, or arm it; raises LostAgent.
 
         Raises OSError and ValueError where no process could have such arguments either.
         """
@@ -263,7 +263,7 @@ class Client:
         return made
 
     def relay(self, path: str, sink: Callable[[bytes], None]) -> Command:
-        """Have a unix socket of its machine relayed, until its input ends; it has no deadline."""
+        """Relay a unix socket of its machine, until its input ends; it has no deadline."""
         return self.start([path], 0.0, Order.RELAY, sink)
 
     def ping(self) -> tuple[float, wire.Pong]:
@@ -273,11 +273,11 @@ class Client:
         return time.perf_counter() - begin, wire.pong(answer)
 
     def ask_for_files(self, payload: bytes) -> Request:
-        """Ask for files (see wire.paths); wire.contents reads the answer. Raises LostAgent."""
+        """Request files (see wire.paths); wire.contents reads the answer. Raises LostAgent."""
         return self._request("F", payload)
 
     def sweep(self) -> None:
-        """Have all processes killed that descend from it, daemons too."""
+        """Kill all processes that descend from it, daemons too."""
         self.send("K", wire.EVERY, wire.signal(9))
 
     def send(self, kind: str, number: int, payload: bytes | memoryview) -> None:
@@ -295,7 +295,7 @@ class Client:
             self._commands.pop(command.number, None)
 
     def cancel(self) -> None:
-        """Kill all commands and raise Cancelled in whoever waits for one."""
+        """Kill all commands and raise Cancelled in the threads that wait for one."""
         for command in self._current():
             command.kill()
             command.end(None, cancelled=True)
@@ -309,7 +309,7 @@ class Client:
         with self._lock:
             is_first, self.reason = not self.reason, self.reason or reason
         if is_first:
-            self._said = self._streams.close()
+            self._stderr = self._streams.close()
         self._end_all()
 
     def _request(self, kind: str, payload: bytes) -> Request:

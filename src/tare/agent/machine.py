@@ -89,7 +89,7 @@ class AgentMachine:
     def arm(
         self, argv: Sequence[str], *, timeout_s: float = 60.0, after_exec: bool = False
     ) -> Command:
-        """Have a command made and held until it is released; raises LostAgent.
+        """Make a command that is held until it is released; raises LostAgent.
 
         ``after_exec`` holds it at the first instruction of its program, so that neither fork nor
         exec is between the release and the work. ``Command.await_armed`` waits until it is held.
@@ -105,7 +105,7 @@ class AgentMachine:
         return command
 
     def ask_for_files(self, asked: bytes) -> Request:
-        """Ask for files, without a process; see Client.ask_for_files. Raises LostAgent."""
+        """Request files, without a process; see Client.ask_for_files. Raises LostAgent."""
         return self._current().ask_for_files(asked)
 
     def clock_offset_ns(self, tries: int = 8) -> tuple[int, int]:
@@ -118,7 +118,7 @@ class AgentMachine:
         return ahead_ns, took_ns // 2
 
     def cancel(self) -> None:
-        """Kill all that runs here, and raise Cancelled in whoever waits for it."""
+        """Kill all that runs here, and raise Cancelled in the threads that wait for it."""
         self.client.cancel()
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ class Streams(Protocol):
         """Send all of it, or raise OSError."""
 
     def close(self) -> str:
-        """End it without waiting for long; returns what was said beside the protocol.
+        """End it without waiting for long; returns its stderr.
 
         The agent sees its input end, kills what it started and ends, as soon as its machine runs.
         """
@@ -175,15 +175,15 @@ class Entry:
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):  # frozen: its layer ends it
             self._process.wait(MOMENT_S)
-        said = b""
+        stderr = b""
         if self._process.stderr is not None and not self._process.stderr.closed:
             os.set_blocking(self._process.stderr.fileno(), False)
-            said = self._process.stderr.read() or b""
+            stderr = self._process.stderr.read() or b""
             self._process.stderr.close()
         if not self._stdout.closed:
             _LOOP.remove(self._stdout.fileno())
             self._stdout.close()
-        return said.decode(errors="replace").strip()[-MOST_SAID:]
+        return stderr.decode(errors="replace").strip()[-MOST_SAID:]
 
 
 class Socket:

@@ -40,7 +40,7 @@ class Order(IntFlag):
 
 
 class End(IntFlag):
-    """What happened beside an exit."""
+    """What happened other than an exit."""
 
     TIMED_OUT = 1
     PIPES_HELD = 2

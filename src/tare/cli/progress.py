@@ -79,8 +79,8 @@ class Tally:
     def known(self, cell: Cell, standing: Standing) -> None:
         """See Progress.known."""
         if self.decides and standing.half_width is not None:
-            said = standing_text(standing, self.margin)
-            self.lines[cell.id] = f"{cell.platform}  {self.names[cell.id]}  {said}"
+            standing_words = standing_text(standing, self.margin)
+            self.lines[cell.id] = f"{cell.platform}  {self.names[cell.id]}  {standing_words}"
 
     def trial(self, cell: Cell) -> None:
         """See Progress.trial."""

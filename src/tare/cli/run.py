@@ -107,7 +107,7 @@ def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
 
 
 def status_of(results: Results) -> int:
-    """Return the exit status that tells how the trials ended."""
+    """Return the exit status for how the trials ended."""
     from tare.model import Status
 
     came = {trial.status for trial in results.trials}

@@ -40,8 +40,8 @@ class Standing:
 
     ``decided`` is that a stop reason but the maximum holds; what cannot be measured is never
     decided. ``rests`` is that no more trials are wanted of it unless all others rest too; what
-    cannot be measured rests, and the cells of a ladder go on until they are told from their
-    neighbours. ``needed`` is the predicted number of pairs, in all, of a decision,
+    cannot be measured rests, and the cells of a ladder go on until they are distinguished from
+    their neighbours. ``needed`` is the predicted number of pairs, in all, of a decision,
     at least 8. ``half_width`` is that of the interval of the last look on the log scale: None
     without one, infinite if an end is. ``cost`` is a ratio, above 1 is worse.
     """
@@ -58,7 +58,7 @@ class Standing:
 def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
     """Return how each compared cell stands, by its id, in the order of the plan.
 
-    Baselines are left out, and so are A/A controls that stand beside other comparisons.
+    Baselines are left out, and so are A/A controls that accompany other comparisons.
     """
     found = histories(plan, trials)
     rows = with_holm(
@@ -82,8 +82,8 @@ def resting(plan: Plan, trials: Iterable[Trial]) -> set[str]:
 def needed_pairs(values: Array, margin: float) -> float:
     """Predict how many pairs a decision takes; ``margin`` is a log ratio.
 
-    A cost beyond the margin has to be told from 0, one inside from the margin, whichever is farther
-    away (METHOD.md 2.4 and 2.4b).
+    A cost beyond the margin has to be distinguished from 0, one inside from the margin, whichever
+    is farther away (METHOD.md 2.4 and 2.4b).
     """
     if len(values) < 2:
         return float(FIRST_LOOK)

@@ -48,7 +48,7 @@ class Comparison:
     pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
     pairs would probably show) and ``noise_floor`` are ratios minus one.
 
-    ``control`` is the A/A control beside it, which is None of a control itself. ``decided_by`` is
+    ``control`` is the A/A control of the workload, None of a control itself. ``decided_by`` is
     the kind of look that decided, ``interval_by`` that of the look whose cost and interval these
     are: an early one (``tare.stats.early``) gives the mean of the log ratios and Student's interval
     of 99.9 %, one by ranks the Hodges-Lehmann estimate and the interval of ``level``.
@@ -170,7 +170,7 @@ def _evidence(
 
     Where instances differ their means are too few for the e-process. Interval and p are then those
     of pairs and of means together, which is the stricter rule; p, which Holm's correction asks for,
-    leaves out what early looks said, which know nothing of instances.
+    leaves out the early looks, which know nothing of instances.
     """
     if row.verdict not in DECIDED:
         return None
@@ -268,8 +268,8 @@ def _control(row: Comparison, pairs: Pairs, histories: Mapping[str, History]) ->
     """Return what the A/A control has in the blocks that an early look sees, by the same metric."""
     if row.control is None:
         return None
-    beside = replace(row, cell=row.control)
-    return aligned(_pairs(beside, histories), pairs.blocks[:FIRST_LOOK])
+    control = replace(row, cell=row.control)
+    return aligned(_pairs(control, histories), pairs.blocks[:FIRST_LOOK])
 
 
 def _with_numbers(

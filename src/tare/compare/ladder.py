@@ -15,8 +15,8 @@ not act on each other. Two that hinder each other raise the rest above 1 from th
 none of the switches turned meets another, and below 1 from the default end, where what they cost
 only together is counted with each of them.
 
-**Switches without an effect.** What was read back inside tells whether a switch did anything on
-this host. One that did not is said to have none: it is no part of sum or rest, and any cost
+**Switches without an effect.** What was read back inside shows whether a switch did anything on
+this host. One that did not is reported as having none: it is no part of sum or rest, and any cost
 measured of it is chance.
 """
 
@@ -129,7 +129,7 @@ def ladder_costs(
 def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
     """List the ids of the cells that a ladder needs more blocks of.
 
-    A switch is decided where its neighbours are told apart, not where both differ from the
+    A switch is decided where its neighbours are distinguished, not where both differ from the
     baseline.
     """
     needed = set()

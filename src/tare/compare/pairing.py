@@ -253,7 +253,7 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
 
 
 def _entered_alike(own: NDArray[np.bool_], base: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which pairs have both trials entered in one way, that of most such pairs."""
+    """Return which pairs have both trials entered in one way, that of most such pairs."""
     by_agent, anew = own & base, ~own & ~base
     return by_agent if _count(by_agent) >= _count(anew) else anew
 

@@ -1,4 +1,4 @@
-"""The comparisons of a plan before anything is measured: each cell beside baseline and control."""
+"""The comparisons of a plan before any trial: each cell with its baseline and control."""
 
 from __future__ import annotations
 

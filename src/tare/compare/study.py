@@ -93,7 +93,7 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     whose baseline cannot be run, or that has none, is done after ``min_blocks``, or 8 if that is
     more. Baseline and control go on while any other cell of their workload, parameters and limits
     is open; a control that has only its baseline is a comparison as any. The cells of a ladder go
-    on until they are told from their neighbours too.
+    on until they are distinguished from their neighbours too.
     """
     measurements, known = histories(plan, trials), references(plan)
     closed = {

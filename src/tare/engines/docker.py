@@ -1,4 +1,4 @@
-"""The Docker daemon of a machine: whoever's answers, else one of Tare's own for the session."""
+"""The Docker daemon of a machine: any that answers, else one of Tare's own for the session."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Daemon:
     def lives(self) -> bool:
         """Return whether the process of a daemon of ours is there.
 
-        It is asked for every container, when a client would take longer than all else beside it.
+        It is asked for every container, when a client would take longer than everything else.
         """
         return self.machine.run(["sh", "-c", LIVES, self.pid_file]).returncode == 0
 
@@ -127,7 +127,7 @@ class Daemon:
             raise LayerError(f"docker {verb} {container} failed: {error}") from error
 
     def runs(self, container: str) -> bool:
-        """Ask whether a container has been started and has not ended."""
+        """Return whether a container has been started and has not ended."""
         ask = [*self.client, "inspect", "--format", RUNNING, container]
         return self.machine.run(ask).stdout.strip() == b"true"
 
@@ -302,7 +302,7 @@ def config(machine: Machine, folder: str) -> str:
 def containerd_config(folder: str, root: str) -> str:
     """Write what the containerd of a daemon is to know.
 
-    It is started beside dockerd, which waits a minute for one that it is told of, but ends if one
+    It is started separately: dockerd waits a minute for one that it finds running, but ends if one
     that it has started itself is not up within 15 s: not enough for an emulated guest under load.
     """
     return f"""version = 2

@@ -1,7 +1,7 @@
 """The image of a userland, kept from one daemon of Tare's own to the next.
 
 An import takes the daemon some four seconds of checksums and compression. The files that it makes
-(of Docker's storage driver overlay2) are never rewritten, only replaced. So they are kept beside
+(of Docker's storage driver overlay2) are never rewritten, only replaced. So they are kept next to
 the userland as hard links, and the next daemon finds them in its root when it starts: the tree as a
 read-only mount, the small files that describe it as copies. A daemon that stores images in another
 way finds no image there, and imports it.

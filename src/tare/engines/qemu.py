@@ -43,7 +43,7 @@ SWITCHES = (
         about="QEMU's own least CPU model, or all that the accelerator has",
     ),
 )  # fmt: skip
-"""What QEMU does unasked, beside what Tare asks it for."""
+"""Messages that QEMU sends without being asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +191,7 @@ TOLD_S = 10.0
 
 
 def tell(outer: Machine, monitor: str, *commands: Command) -> list[Any]:
-    """Give commands to the QEMU behind a monitor's socket and return its answers (QMP).
+    """Send commands to the QEMU behind a monitor's socket and return its answers (QMP).
 
     QEMU reads no command before it has answered the one before it, so they can be sent at once.
     On the controlling host that needs no process.

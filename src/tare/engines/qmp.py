@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def converse(path: str, asked: bytes, answers: int, timeout_s: float) -> bytes:
-    """Send lines to a monitor and return what it said until it gave so many answers.
+    """Send lines to a monitor and return its output up to the given number of answers.
 
-    Events and the greeting are among it, and are no answers. What was said so far is returned where
+    Events and the greeting are among it, and are no answers. The output so far is returned where
     QEMU hangs up. Raises OSError, among it TimeoutError where it says nothing for so long.
     """
     said = b""

@@ -74,7 +74,7 @@ def switch_argv(layer: Switched, memory_bytes: int) -> list[str]:
 
 
 # An engine cannot give what its root lacks itself (in a micro-VM, in a container), and not each
-# engine knows all that a kernel has: so those that are lacking are named, and no others.
+# engine knows all that a kernel has: so those that are missing are named, and no others.
 LACKS = r"""
 has=,$(setpriv --dump | sed -n 's/^Capability bounding set: //p'),
 for name in $(setpriv --list-caps); do
@@ -88,7 +88,7 @@ def capability_argv(machine: Machine, wanted: Literal["all"] | None) -> list[str
     if wanted is None:
         return []
     try:
-        lacking = text(machine, ["sh", "-c", LACKS]).split()
+        missing = text(machine, ["sh", "-c", LACKS]).split()
     except CommandFailed as error:
         raise LayerError(f"no capabilities can be read on {machine.name}: {error}") from error
-    return ["--cap-add=ALL", *(f"--cap-drop={name.upper()}" for name in lacking)]
+    return ["--cap-add=ALL", *(f"--cap-drop={name.upper()}" for name in missing)]

@@ -133,7 +133,7 @@ class Layer(layer.Layer):
         site.scope.about_to_make("folder", folder, outer, ["rm", "-rf", folder])
         try:
             site.agents.install(outer, folder)
-        except NoAgent:  # why is told where it would be pushed
+        except NoAgent:  # the reason is reported where it would be pushed
             return ""
         return folder
 

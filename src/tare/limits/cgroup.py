@@ -237,7 +237,7 @@ def make(
 
 
 def expect(machine: Machine, path: str, scope: Scope) -> None:
-    """Have a group removed that somebody else, such as an engine, is about to make."""
+    """Record a group for removal that another program, such as an engine, is about to make."""
     scope.about_to_make("cgroup", path, machine, ["sh", "-c", REMOVE, path])
 
 

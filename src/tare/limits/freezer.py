@@ -54,7 +54,7 @@ def _folder(path: str, root: Path) -> Path:
 
 
 def _switch_v1(folder: Path, frozen: bool) -> bool:
-    """Write the state until it is told back: one that forks meanwhile may need it once more."""
+    """Write the state until it reads back: one that forks meanwhile may need it once more."""
     state = b"FROZEN\n" if frozen else b"THAWED\n"
     deadline, wait_s = time.monotonic() + TIMEOUT_S, LEAST_S
     file = os.open(folder / "freezer.state", os.O_RDWR)
@@ -90,7 +90,7 @@ def _switch_v2(folder: Path, frozen: bool) -> bool:
 
 
 def _thaw(folder: Path) -> None:
-    """Undo what was begun: half a group that stands still would hold whoever waits for it."""
+    """Undo what was begun: half a frozen group would block the processes that wait for it."""
     for name, content in (("freezer.state", b"THAWED\n"), ("cgroup.freeze", b"0")):
         with contextlib.suppress(OSError):
             _write(folder / name, content)

@@ -49,7 +49,7 @@ class Inside:
     """What was read inside a machine; ``disk_cache`` is None where it has no disk of its own.
 
     ``confinement`` is what holds a command there and what it stands on, in the kernel's own words
-    (``Seccomp``, ``CapEff``, the filesystem of /data): by it a ladder tells what its switches did.
+    (``Seccomp``, ``CapEff``, the filesystem of /data): from it a ladder sees what its switches did.
     """
 
     cpus: int

@@ -50,7 +50,7 @@ class AgentReader:
             (self.disks if kind == b"block" else self.links).add(name)
 
     def ask(self) -> None:
-        """Ask for a reading, unless one is owed."""
+        """Request a reading, unless one is due."""
         if self._request is not None or self.reason or not self._has_started:
             return
         try:
@@ -91,5 +91,5 @@ class AgentReader:
         return Answer(request.asked_s + took_s / 2, took_s, cpu_s, contents)
 
     def close(self, reason: str = "its instance was removed") -> None:
-        """Ask no more; safe to call twice."""
+        """Stop requesting; safe to call twice."""
         self.reason = self.reason or reason

@@ -72,7 +72,7 @@ def read(
     registers: Path = Path("/dev/cpu"),
     files: KeptFiles | None = None,
 ) -> Reading:
-    """Read what this host tells of the CPUs that trials are pinned to, and of itself.
+    """Read what this host reports of the CPUs that trials are pinned to, and of itself.
 
     ``files`` are those that stay open for the next reading.
     """

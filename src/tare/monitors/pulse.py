@@ -28,7 +28,8 @@ class Beat:
 class Pulse:
     """Calls beats when they are due, one after the other, on a thread that the first one starts.
 
-    It runs on the CPUs of whoever began the last one: a session steps aside from those it measures.
+    It runs on the CPUs of the thread that began the last one: a session steps aside from those
+    that it measures.
     """
 
     def __init__(self) -> None:
@@ -42,7 +43,7 @@ class Pulse:
         self._cpus: set[int] = set()
 
     def begin(self, call: Call, after_s: float) -> Beat:
-        """Have something called after some seconds, until ``end``."""
+        """Call something after some seconds, until ``end``."""
         beat = Beat(call, time.monotonic() + after_s)
         with self._lock:
             self._beats.append(beat)
@@ -77,7 +78,7 @@ class Pulse:
             wait_s = math.inf
             try:
                 wait_s = beat.call()
-            except Exception as error:  # noqa: BLE001 - it is of whoever began the beat
+            except Exception as error:  # noqa: BLE001 - it belongs to the thread that began the beat
                 beat.error = error
             beat.due_s = time.monotonic() + wait_s
             beat.is_called.release()

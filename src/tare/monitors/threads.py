@@ -205,12 +205,12 @@ class Sampler:
 
     def _group_cpu_ns(self) -> int | None:
         try:
-            told = content(f"{self._group}/{self._usage}")
+            usage = content(f"{self._group}/{self._usage}")
         except OSError:
             return None
         if self._usage == "cpu.stat":
-            return 1000 * int(told.split(b"usage_usec", 1)[1].split(None, 1)[0])
-        return int(told)
+            return 1000 * int(usage.split(b"usage_usec", 1)[1].split(None, 1)[0])
+        return int(usage)
 
 
 def period_s(reading_s: float) -> float:

@@ -2,7 +2,7 @@
 
 One thread (``pulse``) reads everything, and asks the machine inside (see ``inside``). Counters are
 kept as they are, with the monotonic time of each reading, so that nothing is lost between two of
-them; rates are made of them later. What cannot be read is said, and never a zero.
+them; rates are made of them later. What cannot be read is reported as such, never as a zero.
 """
 
 from __future__ import annotations

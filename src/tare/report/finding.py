@@ -1,4 +1,4 @@
-"""The finding of a study in one sentence, for whoever reads no further."""
+"""The finding of a study in one sentence, for readers who stop there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKLOADS = 3
 
 
 class _Kind(IntEnum):
-    """What is known of a platform over all its workloads, in the order in which it is told."""
+    """What is known of a platform over all its workloads, in the order of the sentence."""
 
     SAME = 0
     FASTER = 1
@@ -33,14 +33,14 @@ class _Kind(IntEnum):
 
 
 def finding(found: Findings) -> str:
-    """Say in one sentence what each platform costs, and of which that is not known.
+    """Return in one sentence what each platform costs, and of which that is not known.
 
-    Nothing is claimed that is not in the verdicts: what is decided on some workloads only is told
+    Nothing is claimed that is not in the verdicts: what is decided on some workloads only is given
     with their names, and of what is undecided no more than the end of its interval.
     """
     rows = [row for row in found.headline if not row.cell.control]
     if not rows:
-        return "Nothing is compared: the plan has no platform beside the baseline."
+        return "Nothing is compared: the plan has no platform but the baseline."
     if any(row.cell.injected is not None for row in rows):
         return "This is a self-test: work was added on purpose, and what was found of it follows."
     names = plain_names(found.plan)
@@ -110,7 +110,7 @@ def _clauses(
 
 
 def _parts(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
-    """Say each kind of verdict of one platform, with the workloads it was reached on."""
+    """Return each kind of verdict of one platform, with the workloads it was reached on."""
     margin = share_text(found.plan.repetition.margin)
     for verdict in Verdict:
         some = [row for row in rows if row.verdict is verdict]
@@ -129,7 +129,7 @@ def _parts(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
 
 
 def _speed(rows: Sequence[Comparison]) -> str:
-    """Say how much slower or faster rows of one verdict are: 3.1 to 15 times slower."""
+    """Return how much slower or faster rows of one verdict are: 3.1 to 15 times slower."""
     word = rows[0].verdict.value
     costs = sorted(row.cost for row in rows if row.cost is not None)
     if not costs:
@@ -147,7 +147,7 @@ def _speed(rows: Sequence[Comparison]) -> str:
 
 
 def _bound(rows: Sequence[Comparison]) -> str:
-    """Say the most that undecided rows can cost, if all have an interval."""
+    """Return the most that undecided rows can cost, if all have an interval."""
     highs = [row.high for row in rows]
     known = [high for high in highs if high is not None and math.isfinite(high)]
     if len(known) < len(highs):
@@ -156,7 +156,7 @@ def _bound(rows: Sequence[Comparison]) -> str:
 
 
 def _not_measured(platforms: Mapping[str, Sequence[Comparison]], found: Findings) -> Iterator[str]:
-    """Say which platforms this host cannot run, which failed, and which have no trial yet."""
+    """Return which platforms this host cannot run, which failed, and which have no trial yet."""
     whys: dict[str, list[str]] = {}
     for name, rows in platforms.items():
         whys.setdefault(_why([row.cell for row in rows], found), []).append(name)

@@ -84,7 +84,7 @@ def cost_words(row: Costs) -> str:
 
 
 def effect_text(part: SwitchCost) -> str:
-    """Say what was read inside with the switch on and off, or that it changed nothing."""
+    """Return what was read inside with the switch on and off, or that it changed nothing."""
     if part.took_effect is None:
         return "not read back"
     if not part.took_effect:
@@ -95,7 +95,7 @@ def effect_text(part: SwitchCost) -> str:
 
 
 def sentences(found: Findings, one: LadderCosts) -> list[str]:
-    """Say what a platform costs, which of its switches cost something, and which do nothing."""
+    """Return what a platform costs, which of its switches cost something, and which do nothing."""
     name, bare = one.ladder.default, one.ladder.bare
     against = found.plan.baseline
     parts = [

@@ -9,11 +9,11 @@ from tare.report.numbers import plain, share_text
 from tare.stats.sequential import Verdict
 
 TIMES_FROM = 1.5
-"""From this cost on times are said instead of per cent."""
+"""From this cost on times are written instead of per cent."""
 
 
 def speed_text(cost: float) -> str:
-    """Say a cost with two digits: 15 times slower, 3 % slower, 2.1 times faster."""
+    """Return a cost with two digits: 15 times slower, 3 % slower, 2.1 times faster."""
     word = "slower" if cost >= 1 else "faster"
     if cost >= TIMES_FROM:
         return f"{_factor(cost)} times {word}"
@@ -27,7 +27,7 @@ def _factor(times: float) -> str:
 
 
 def standing_text(standing: Standing, margin: float) -> str:
-    """Say how a comparison of a running study stands: 14.6x slower, decided."""
+    """Return how a comparison of a running study stands: 14.6x slower, decided."""
     if standing.verdict is Verdict.SAME:
         return f"no difference beyond {share_text(margin)}, decided"
     if standing.cost is None:

@@ -22,7 +22,7 @@ _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 
 
 def three_sentences(found: Findings) -> list[str]:
-    """Say what was found, how many verdicts there are, and the noise."""
+    """Return what was found, how many verdicts there are, and the noise."""
     rows = [row for row in found.headline if not row.cell.control]
     if not rows:
         return words.summary(found)
@@ -34,7 +34,7 @@ def three_sentences(found: Findings) -> list[str]:
 
 
 def _arms(rows: Sequence[Comparison], found: Findings) -> str:
-    """Say which arms of a self-test cost least and most: their work differs, as is known."""
+    """Return which arms of a self-test cost least and most: their work differs, as is known."""
     worst: dict[str, Comparison] = {}
     for row in sorted(rows, key=_size):
         if row.verdict in _DECIDED:

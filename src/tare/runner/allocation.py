@@ -18,7 +18,7 @@ from tare.model import Cell, Design, Plan, Trial
 from tare.stats.schedule import EARLY_LOOKS, FIRST_LOOK, all_looks
 
 SUPPORT = 2
-"""Trials that a block of a workload has beside those of what is compared: baseline and control."""
+"""Trials that a block of a workload has besides those of the subjects: baseline and control."""
 
 
 @dataclass(frozen=True, slots=True)

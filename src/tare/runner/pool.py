@@ -117,22 +117,22 @@ class Pool:
         return Entry.ANEW if self.session.agents is None else Entry.AGENT
 
     def _enter_alike(self) -> None:
-        """Have no agent used where any machine cannot have one.
+        """Use no agent where any machine cannot have one.
 
         Everything is compared with the baseline, and the two ways are never mixed in a comparison:
         what an engine's client costs would be part of one side of it only.
         """
         members = [(fleet, one) for fleet in self.fleets.values() for one in fleet.members]
-        lacking = [(fleet, one) for fleet, one in members if one.stack.no_agent]
-        for fleet, one in lacking:
+        without = [(fleet, one) for fleet, one in members if one.stack.no_agent]
+        for fleet, one in without:
             if one.label == FIRST and one.stack.instances[-1].takes_agent:
                 why = f"commands enter every machine anew, without an agent: {one.stack.no_agent}"
                 self.progress.says(f"{fleet.platform.name}: {why}")
                 fleet.warnings.append(why)
-        if lacking:
+        if without:
             self.session.agents = None
         for fleet, one in members:
-            if lacking:
+            if without:
                 one.stack.enter_anew()
             one.reader = reader_of(load_layers(fleet.platform), one.stack.instances)
 

@@ -1,4 +1,4 @@
-"""What a runner tells whoever watches."""
+"""What a runner reports while it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tare.model import Cell, Plan, Trial
 
 
 class Progress(Protocol):
-    """Told of everything as it happens; must not fail and must be quick."""
+    """Receives every event as it happens; must not fail and must be quick."""
 
     def begins(self, plan: Plan, trials_done: int) -> None:
         """The plan that is run, and how many of its trials were stored by earlier sessions."""
@@ -58,9 +58,9 @@ class Silent:
 def differs(before: Standing | None, now: Standing) -> bool:
     """Whether a look has shown what the one before had not."""
 
-    def told(one: Standing | None) -> tuple[object, ...]:
+    def shown(one: Standing | None) -> tuple[object, ...]:
         if one is None or one.half_width is None:
             return (False,)
         return one.decided, one.verdict, True
 
-    return told(before) != told(now)
+    return shown(before) != shown(now)

@@ -21,7 +21,7 @@ class Recycling:
 
     Block after block takes the next place; of each platform it has one instance, that of a platform
     with few instances in several places. All that is linked so is replaced together, for instances
-    are compared in pairs: a fresh one beside an old one would still share the old one's luck.
+    are compared in pairs: a fresh one paired with an old one would still share the old one's luck.
     ``every`` is after how many blocks, None is never.
     """
 

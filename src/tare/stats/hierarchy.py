@@ -194,7 +194,7 @@ def t_p(t: float, df: int) -> float:
 
 
 def t_quantile(share: float, df: int) -> float:
-    """Give the quantile of Student's t below which such a share lies."""
+    """Return the quantile of Student's t below which the share lies."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, share))

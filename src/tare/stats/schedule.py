@@ -67,7 +67,7 @@ def all_looks(cap: int) -> tuple[int, ...]:
 
 
 def level(cap: int) -> float:
-    """Give the two-sided level of a look by ranks, so that all looks together keep 5 %.
+    """Return the two-sided level of a look by ranks, so that all looks together keep 5 %.
 
     It is that of the smallest simulated cap not below this one. Beyond 400 nothing was simulated:
     there it is Bonferroni's 0.045 / looks, which always holds and costs some width.
@@ -87,5 +87,5 @@ def sequential_p(p_values: Iterable[float], cap: int, early: Iterable[float] = (
 
 
 def bonferroni(cap: int) -> float:
-    """Give the factor that makes the least p by ranks an honest one, whatever the test."""
+    """Return the factor that makes the least p by ranks an honest one, whatever the test."""
     return len(looks(cap)) / LATER_SHARE

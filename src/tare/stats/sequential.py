@@ -108,7 +108,7 @@ class _RankLook:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The interval of this look, which is dear and asked for of few."""
+        """The interval of this look, which is expensive and needed for few."""
         if self._groups is None:
             return interval(self._log_ratios, self._level)
         return nested_interval(self._log_ratios, self._groups, self._level)

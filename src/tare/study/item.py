@@ -18,10 +18,10 @@ _NULL = "tag:yaml.org,2002:null"
 
 @dataclass
 class Problems:
-    """Everything wrong in one file, told together so that it can be mended in one go.
+    """Everything wrong in one file, reported together so that it can be fixed in one go.
 
     ``options`` are for a study that no file holds: by the path of a key, the option of the command
-    line that it was made of. A problem is then told by its option instead of its line.
+    line that it was made of. A problem is then named by its option instead of its line.
     """
 
     file: str

@@ -115,7 +115,7 @@ def _leaves_turned(item: Item, switches: Sequence[Switch]) -> bool:
 
 
 def _shared(kind: type[Any], item: Item, switches: Sequence[Switch]) -> Positions:
-    """Give the settings of the innermost layer that are neither given nor turned.
+    """Return the settings of the innermost layer that are neither given nor turned.
 
     A switch that is not turned stands where the engine itself has it.
     """

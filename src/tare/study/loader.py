@@ -83,7 +83,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     scale: Scale | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Study:
-    """Read a study from text; ``file`` is what errors call it. ConfigError tells all problems.
+    """Read a study from text; ``file`` is what errors call it. ConfigError lists all problems.
 
     ``options`` name what on the command line a path of keys was made of, where there is no file.
     """
@@ -185,7 +185,7 @@ def _platforms(
     taken_apart: Sequence[ladder.Expanded],
     layers: Catalogue,
 ) -> list[Platform]:
-    """Read the platforms and add those of ladders; a study of a ladder alone has `host` beside."""
+    """Read the platforms and add those of ladders; a study of a ladder alone has `host` too."""
     if "platforms" in entries or ladder.KEY not in entries:
         platforms = read_platforms(part["platforms"], layers)
     else:

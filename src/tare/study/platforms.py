@@ -83,7 +83,7 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
 
 @dataclass(frozen=True)
 class _Own:
-    """What a platform has of its own beside its stack's settings."""
+    """What a platform has of its own besides its stack's settings."""
 
     instances: int | None = None
 

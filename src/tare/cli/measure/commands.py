@@ -112,7 +112,7 @@ def unfilled(commands: Sequence[Command]) -> list[str]:
 
 
 def duration_option(commands: Sequence[Command]) -> str:
-    """Return the words that seem to tell a command how long to run; empty if none do."""
+    """Return the words that seem to set how long a command runs; empty if none do."""
     found = (_DURATION_OPTION.search(one.text) for one in commands)
     return next((match[0] for match in found if match), "")
 
