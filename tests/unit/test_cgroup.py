@@ -2,6 +2,10 @@
 tests/contract.
 """
 
+import json
+import os
+import subprocess
+
 import pytest
 
 from tare.errors import LayerError
@@ -72,3 +76,16 @@ def test_a_group_that_cannot_be_made_is_in_the_ledger_all_the_same(scope):
         cgroup.make(Fake(returncode=1), "tare/x", scope)
 
     assert [left.name for left in leftovers(scope.ledger.path)] == ["tare/x"]
+
+
+def test_what_boots_may_use_all_cpus_although_its_session_keeps_to_one():
+    every = os.sched_getaffinity(0)
+    show = ["python3", "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
+    kept_to_one = ["taskset", "--cpu-list", str(min(every))]
+
+    *_, script = cgroup.Group(Fake(), "tare/x").boot_argv([])
+    done = subprocess.run(
+        [*kept_to_one, "sh", "-c", script, *show], capture_output=True, text=True, check=True
+    )
+
+    assert set(json.loads(done.stdout)) >= every
