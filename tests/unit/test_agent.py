@@ -446,6 +446,28 @@ def test_files_are_read_without_a_process(machine, tmp_path):
     assert cpu_s >= 0
 
 
+def test_files_of_the_kernel_stay_open_and_others_are_opened_anew(machine, tmp_path):
+    (tmp_path / "a").write_bytes(b"before")
+    (tmp_path / "b").write_bytes(b"after")
+    kernels = [f"/proc/sys/kernel/random/{name}" for name in ("uuid", "boot_id")]
+    descriptors = Path(f"/proc/{machine.client.pid}/fd")
+
+    def contents(*names):
+        return wire.contents(machine.ask_for_files(wire.paths(names)).answer(PATIENCE_S))[1]
+
+    uuid, boot_id, before = contents(*kernels, str(tmp_path / "a"))
+    (tmp_path / "b").replace(tmp_path / "a")
+    another, same, after = contents(*kernels, str(tmp_path / "a"))
+    contents(*(f"/proc/self/fdinfo/../{'./' * count}stat" for count in range(40)))
+    opened = [str(one.readlink()) for one in descriptors.iterdir()]
+
+    assert uuid != another, "what stays open is read from its beginning"
+    assert (boot_id, before, after) == (same, b"before", b"after")
+    assert set(kernels) < set(opened)
+    assert str(tmp_path / "a") not in opened
+    assert len(opened) < 40, "only so many stay open"
+
+
 @pytest.fixture
 def listening(program, tmp_path):
     """An agent that waits at a socket, whose path is longer than an address can be."""

@@ -253,11 +253,11 @@ def test_a_reader_that_dies_ends_this_trials_series_and_says_why_in_the_next(mad
     watch = begun(reader)
     os.kill(reader._process.pid, signal.SIGKILL)
     watch.last()
+    assert told(watch, "cpu_user_s").reason == "ended early: the reader inside ended"
     after = begun(reader)
     after.tick()
     after.last()
 
-    assert told(watch, "cpu_user_s").reason == "ended early: the reader inside ended"
     assert len(told(watch, "cpu_user_s").values) == 1
     assert summary(watch.series()) == {}
     assert watch.metrics == {}

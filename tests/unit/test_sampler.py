@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tare.layer import Threads
-from tare.monitors.threads import LEAST_S, MOST_S, READING_SHARE, Sampler, period_s
+from tare.monitors.threads import ELAPSED_SHARE, LEAST_S, MOST_S, READING_SHARE, Sampler, period_s
 
 WORK_S = 0.1
 PATIENCE_S = 60.0
@@ -205,6 +205,8 @@ def test_one_worker_whose_tool_tells_its_time_needs_not_be_seen_to_its_end(tmp_p
 
 
 def test_reading_is_done_as_often_as_it_is_cheap():
-    assert period_s(0.0) == LEAST_S
-    assert period_s(READING_SHARE * 0.02) == pytest.approx(0.02)
-    assert period_s(1.0) == MOST_S
+    assert period_s(0.0, 60) == LEAST_S
+    assert period_s(READING_SHARE * 0.02, 60) == pytest.approx(0.02)
+    assert period_s(1.0, 1) == MOST_S
+    assert period_s(1.0, 60) == pytest.approx(ELAPSED_SHARE * 60)
+    assert period_s(READING_SHARE * 0.2, 60) == pytest.approx(0.2)

@@ -44,7 +44,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 1, SLOTS = 64, HEAD = 9, CHUNK = 1 << 16, WINDOW = 1 << 18, MOST = 1 << 22, FILES = 1 << 17 };
+enum { VERSION = 1, SLOTS = 64, HEAD = 9, CHUNK = 1 << 16, WINDOW = 1 << 18, MOST = 1 << 22, FILES = 1 << 17, KEPT = 16 };
 enum { SOFT = 1 << 18, ROOM = SOFT + 2 * CHUNK + 2 * FILES }; /* above SOFT nothing is read */
 enum { STDIN = 1, ARMED = 2, AFTER_EXEC = 4, CONNECT = 8 }; /* flags of an order */
 enum { TIMED_OUT = 1, PIPES_HELD = 2, NOT_RUN = 4 };          /* flags of an end */
@@ -318,6 +318,35 @@ static void input(struct command *c, const char *bytes, uint32_t size)
     feed(c);
 }
 
+/* Files of the kernel are read again and again, and stay open: in an emulated guest opening them takes
+ * longer than reading. Others may be replaced meanwhile, and are opened each time. */
+static struct kept { char *path; int fd; } kept[KEPT];
+
+static int opened(const char *path)
+{
+    struct kept *unused = NULL;
+    if (strncmp(path, "/proc/", 6)) return open(path, O_RDONLY | O_CLOEXEC);
+    for (struct kept *k = kept; k < kept + KEPT; k++) {
+        if (!k->path) unused = k;
+        else if (!strcmp(k->path, path)) return k->fd;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && unused && (unused->path = strdup(path))) unused->fd = fd;
+    return fd;
+}
+
+/* Closes what is not kept; what failed is opened again next time. */
+static void done_with(int fd, int failed)
+{
+    struct kept *k = kept;
+    while (k < kept + KEPT && (!k->path || k->fd != fd)) k++;
+    if (k < kept + KEPT && !failed) return;
+    close(fd);
+    if (k == kept + KEPT) return;
+    free(k->path);
+    k->path = NULL;
+}
+
 /* What does not fit into one answer gets -EFBIG: never a part of a file as if it were the whole. */
 static void files(uint32_t id, char *at, uint32_t size)
 {
@@ -329,12 +358,12 @@ static void files(uint32_t id, char *at, uint32_t size)
         if (used + 4 > sizeof content) break;
         char *to = content + used + 4;
         uint32_t room = sizeof content - used - 4;
-        int fd = open(at, O_RDONLY | O_CLOEXEC);
+        int fd = opened(at);
         int32_t n = 0, got = fd < 0 ? -errno : 0;
-        while (fd >= 0 && (n = read(fd, to + got, room - got)) > 0) got += n;
+        while (fd >= 0 && (n = pread(fd, to + got, room - got, got)) > 0) got += n;
         if (n < 0) got = -errno;
         if (got > 0 && (uint32_t)got == room) got = -EFBIG;
-        if (fd >= 0) close(fd);
+        if (fd >= 0) done_with(fd, n < 0);
         memcpy(content + used, &got, 4);
         used += 4 + (got > 0 ? got : 0);
     }

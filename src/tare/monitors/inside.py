@@ -32,7 +32,9 @@ long the first reading of a trial lasts, while nothing else runs there; some of 
 class Listener:
     """Listens to a reader over one trial, between ``first`` and ``last``.
 
-    ``cost_s`` is the CPU time that listening took on the host; see ``metrics`` for that inside.
+    The last answer is awaited when its results are asked for, so that other work can be done while
+    the machine inside, which may be emulated, makes it. ``cost_s`` is the CPU time that listening
+    took on the host; see ``metrics`` for that inside.
     """
 
     def __init__(self, reader: AnyReader) -> None:
@@ -72,29 +74,34 @@ class Listener:
             self._reader.ask()
 
     def last(self) -> None:
-        """Take the last reading, after what is still owed."""
-        if self._reader.owes and not self._ended:
-            self._await()
+        """Request the last reading, after what is still owed."""
+        self._complete()
         if not self._ended:
             self._reader.ask()
-            self._await()
 
     def series(self) -> Iterator[Series]:
         """Give what was read, and by name what was not."""
+        self._complete()
         for tracks in self._tracks:
             yield from tracks.series()
 
     @property
     def cost_s(self) -> float:
         """The CPU time that listening took on the host during this trial."""
+        self._complete()
         return self._reader.cost_s - self._cost_s
 
     @property
     def metrics(self) -> dict[str, float]:
         """Give what reading cost inside, if that is known of the whole trial."""
+        self._complete()
         if self._ended or not self._cpu_s:
             return {}
         return {"monitor_machine_cpu_s": self._cpu_s[-1] - self._cpu_s[0]}
+
+    def _complete(self) -> None:
+        if self._reader.owes and not self._ended:
+            self._await()
 
     def _await(self) -> None:
         answer = self._reader.answer()

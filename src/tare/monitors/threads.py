@@ -25,6 +25,11 @@ from tare.monitors.series import LAYER, Series
 ROOT = Path("/sys/fs/cgroup")
 LEAST_S, MOST_S = 0.005, 0.05
 """Bounds of the time between readings."""
+ELAPSED_SHARE = 0.04
+"""In long trials, the part of the time elapsed that readings may lie apart.
+
+It is what a thread that ends right before the next reading can lose.
+"""
 READING_SHARE = 0.004
 """The part of one core that reading may cost; what costs more is done less often."""
 LEAST_COVERAGE = 0.9
@@ -132,7 +137,7 @@ class Sampler:
         took_s = self._beat.waiting_s + time.thread_time() - begin_s
         # Half of the last one: the first, which opens files, is soon forgotten.
         self._reading_s = (self._reading_s + took_s) / 2
-        return period_s(self._reading_s)
+        return period_s(self._reading_s, time.monotonic() - self._begin_s)
 
     def _read(self, *, at_start: bool) -> None:
         listed = list(self._tids())
@@ -213,9 +218,10 @@ class Sampler:
         return int(usage)
 
 
-def period_s(reading_s: float) -> float:
+def period_s(reading_s: float, elapsed_s: float) -> float:
     """Choose how long to wait between readings that take so much CPU time each."""
-    return min(max(reading_s / READING_SHARE, LEAST_S), MOST_S)
+    most_s = max(MOST_S, ELAPSED_SHARE * elapsed_s)
+    return min(max(reading_s / READING_SHARE, LEAST_S), most_s)
 
 
 def throttled_s(quotas: Sequence[str]) -> float:

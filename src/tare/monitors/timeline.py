@@ -117,8 +117,10 @@ class Timeline:
         """
         with self._counted():
             read = [one for file in self._files for one in file.series()]
+            pss = self._pss()
+            # The last, for its answer may still be on the way.
             inside = self._inside.series() if self._inside is not None else ()
-            return (*read, self._pss(), *self._others, *inside)
+            return (*read, pss, *self._others, *inside)
 
     @property
     def metrics(self) -> dict[str, float]:
