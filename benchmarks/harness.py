@@ -143,8 +143,10 @@ def per_trial(session: Session, into: Recorder, stacks: Sequence[str]) -> None:
         )
 
 
-def controller_cpu(session: Session, into: Recorder) -> None:
-    """Measure the CPU time of this process while a busy trial runs elsewhere."""
+def controller_cpu(session: Session, folder: Path) -> None:
+    """Measure the CPU time of this process while a busy trial runs elsewhere, and storing it."""
+    folder.mkdir()
+    into = Recorder(Writer(folder), Samples(folder))  # as a study of such trials begins
     stack = open_stack(session.host, [layer.load("host")], session.site("cpu", LIMITS, 120))
     busy = load("sysbench_cpu", time_s=5, threads=1)
     shares = []
@@ -155,6 +157,7 @@ def controller_cpu(session: Session, into: Recorder) -> None:
             shares.append((time.process_time() - before) / (time.perf_counter() - begin))
     finally:
         stack.close()
+    into.samples.close()
     # The first one begins what stays for the others; storing the samples of all is in each.
     share = statistics.median(shares[1:])
     print(f"\ncontroller's CPU in a trial of 5 s: {100 * share:.2f} % of one core")
@@ -193,7 +196,7 @@ def main() -> int:
         with Session(Path(folder), "bookworm", PACKAGES, nested=("docker.io",)) as session:
             session.step_aside(1)
             per_trial(session, into, chosen)
-            controller_cpu(session, into)
+            controller_cpu(session, Path(folder) / "long")
         into.samples.close()
     memory()
     return 0
