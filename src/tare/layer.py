@@ -216,6 +216,10 @@ class Layer(ABC):
         """List the packages that the outer machine must have for these settings."""
         return self.packages
 
+    def held_to(self, limits: Limits) -> Limits:
+        """Return what it is to give under a study's limits, which its settings may override."""
+        return limits
+
     def own_system(self) -> str:
         """Say what it runs instead of the shared userland; empty where it runs that."""
         return ""

@@ -5,10 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tare import layer
+from tare.model import Limits
 
 ENGINES = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("docker", "podman")]
 ABSENT = {"apparmor": "the kernel has no AppArmor, so there is nothing to turn"}
 """Switches that may do nothing on a host, which a ladder then says."""
+
+
+LIMITS = Limits(cpus=2, memory_bytes=2**30)
+"""With one CPU a virtual CPU has nowhere to be moved to."""
 
 
 def ends(name):
@@ -23,7 +28,7 @@ def ends(name):
 
 def confinement(place, made):
     # A disk and a CPU that are emulated poorly boot slowly, on a busy host above all.
-    stack = place.open([made], place.site(deadline_s=600.0))
+    stack = place.open([made], place.site(limits=LIMITS, cpuset="0,1", deadline_s=600.0))
     try:
         return stack.inside().confinement
     finally:
@@ -57,3 +62,5 @@ def test_every_switch_of_a_guest_shows_inside(place):
 
     assert (on["root_device"], off["root_device"]) == ("/dev/sda", "/dev/vda")
     assert (on["eth0_driver"], off["eth0_driver"]) == ("e1000", "virtio_net")
+    assert (on["disk_cache"], off["disk_cache"]) == ("writeback", "none")
+    assert (on["vcpus"], off["vcpus"]) == ("CPU 0 on 0-1, CPU 1 on 0-1", "CPU 0 on 0, CPU 1 on 1")

@@ -89,3 +89,10 @@ def test_what_boots_may_use_all_cpus_although_its_session_keeps_to_one():
     )
 
     assert set(json.loads(done.stdout)) >= every
+
+
+def test_a_list_of_cpus_is_read_as_the_kernel_writes_it():
+    assert cgroup.cpus_of("0-2,5\n") == [0, 1, 2, 5]
+    assert cgroup.cpus_of("3") == [3]
+    with pytest.raises(ValueError, match="invalid literal"):
+        cgroup.cpus_of("")

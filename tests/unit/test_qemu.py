@@ -1,6 +1,7 @@
 """How QEMU is called, and what is made of what it and its tools answer."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -63,6 +64,14 @@ def test_the_disk_is_cached_as_the_limits_say(mode):
 
     drive = f"if=none,id=disk,file=/run/tare-x/disk,format=qcow2,cache={mode}"
     assert after(words, "-drive") == drive
+
+
+def test_a_guests_own_cache_takes_the_place_of_the_limits():
+    limits = Limits(cpus=1, memory_bytes=2**30)
+
+    assert layer.load("qemu-tcg").held_to(limits) == limits
+    held = layer.load("qemu-tcg", cache="writeback").held_to(limits)
+    assert held == replace(limits, disk_cache=DiskCache.WRITEBACK)
 
 
 def test_nothing_of_the_user_or_of_qemu_is_added_to_the_guest():

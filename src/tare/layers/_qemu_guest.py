@@ -13,6 +13,7 @@ from tare.engines.qemu import Command, tell
 from tare.engines.tap import Tap
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.limits import cgroup
+from tare.limits.readback import Inside
 from tare.machine import Inner, Machine, await_true, check, text
 from tare.model import DiskCache
 from tare.ssh import Connection
@@ -33,6 +34,28 @@ for file in /proc/"$pid"/fd/*; do
 done
 echo "QEMU does not hold $0/disk open" >&2
 exit 1
+"""
+# Each virtual CPU is a thread, ``CPU 0/KVM`` or ``CPU 0/TCG``; single-threaded emulation has one.
+PIN = r"""
+folder=$0
+read -r pid < "$folder/pid"
+for task in /proc/"$pid"/task/*; do
+    read -r name < "$task/comm"
+    number=${name#CPU }
+    [ "$number" != "$name" ] || continue
+    for way; do
+        [ "${way%:*}" != "${number%%/*}" ] ||
+            taskset --pid --cpu-list "${way#*:}" "${task##*/}" > /dev/null || exit 1
+    done
+done
+"""
+ALLOWED = r"""
+read -r pid < "$0/pid"
+for task in /proc/"$pid"/task/*; do
+    read -r name < "$task/comm"
+    [ "${name#CPU }" = "$name" ] ||
+        awk -v name="${name%%/*}" '/^Cpus_allowed_list/ { print name " on " $2 }' "$task/status"
+done
 """
 # The way to the machines on other cables; all else goes by the first network.
 PLUG = r"""
@@ -70,6 +93,7 @@ class Guest(layer.Instance):
         self.machine = Inner(outer, "qemu", lambda argv: self.connection.wrap(argv))
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         self.reboots = False
+        self.is_pinned = False
         self.cable: Tap | None = None
         self.front = ""
 
@@ -136,6 +160,10 @@ class Guest(layer.Instance):
     def hold(self) -> None:
         """See Instance.hold."""
         self.group.hold(self.site.cpuset)
+        if self.is_pinned:  # last, for a group that gets its CPUs moves all its threads to them
+            cpus = cgroup.cpus_of(self.site.cpuset)
+            ways = [f"{number}:{cpu}" for number, cpu in enumerate(cpus)]
+            check(self.outer, ["sh", "-c", PIN, self.folder, *ways])
 
     def pause(self) -> None:
         """See Instance.pause. The guest's clock stands still too, so that no timer is late."""
@@ -149,6 +177,13 @@ class Guest(layer.Instance):
         """See Instance.disk_cache: whether QEMU really holds the disk open with O_DIRECT."""
         direct = text(self.outer, ["sh", "-c", DISK_IS_DIRECT, self.folder])
         return DiskCache.NONE if direct == "yes" else DiskCache.WRITEBACK
+
+    def inside(self) -> Inside:
+        """See Instance.inside; how the host holds the guest shows on the outer machine alone."""
+        vcpus = text(self.outer, ["sh", "-c", ALLOWED, self.folder]).splitlines()
+        found = super().inside()
+        held = {"disk_cache": str(self.disk_cache()), "vcpus": ", ".join(sorted(vcpus))}
+        return replace(found, confinement={**found.confinement, **held})
 
     def address(self) -> str:
         """See Instance.address: its end of the cable is set up when somebody asks for it.

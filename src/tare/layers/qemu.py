@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
@@ -14,11 +14,24 @@ from tare.layers._qemu_guest import Guest
 from tare.layers._qemu_image import Own
 from tare.limits import cgroup
 from tare.machine import Machine, check, text
+from tare.model import DiskCache, Limits
 from tare.ssh import Connection
 from tare.userland import System, kvm
 
 if TYPE_CHECKING:
     from tare.userland import Userland
+
+HELD = (
+    layer.Switch(
+        name="cache", setting="cache", on="writeback", off="none", shows=("disk_cache",),
+        about="the host's memory as a second cache of the disk, QEMU's default, or O_DIRECT",
+    ),
+    layer.Switch(
+        name="vcpus", setting="vcpus", on=None, off="pinned", shows=("vcpus",),
+        about="virtual CPUs that the host moves among the guest's CPUs, or each on one of its own",
+    ),
+)  # fmt: skip
+"""How the host holds a guest, which the guest does not see."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +42,8 @@ class Layer(layer.Layer, qemu.Hardware):
     ``image`` is a disk of the user's own (qcow2 or raw, only read) instead, booted by its own
     loader from ``firmware``; ``user`` is let in there by the private key in the file ``key``.
     ``netdev`` is how other machines reach it: a ``tap`` device, or QEMU's own network of ``user``
-    mode, which translates in QEMU's process.
+    mode, which translates in QEMU's process. ``cache`` is how the host caches its disk, where that
+    is not left to the study's limits. ``vcpus: pinned`` gives each virtual CPU a CPU of its own.
     """
 
     accel: Literal["kvm", "tcg", "auto"] = "auto"
@@ -39,8 +53,10 @@ class Layer(layer.Layer, qemu.Hardware):
     user: str = "root"
     key: str = ""
     netdev: Literal["tap", "user"] = "tap"
+    cache: Literal["none", "writeback"] | None = None
+    vcpus: Literal["pinned"] | None = None
 
-    switches = qemu.SWITCHES
+    switches = (*qemu.SWITCHES, *HELD)
     # With the flavour left to itself, emulated devices would bring another kernel with them.
     ladder_settings = (("kernel", "generic"),)
 
@@ -80,6 +96,10 @@ class Layer(layer.Layer, qemu.Hardware):
         if self.arch != "amd64" or self.accel == "tcg":
             return ("qemu-tcg",)
         return ("kvm",) if self.accel == "kvm" else ("kvm", "qemu-tcg")
+
+    def held_to(self, limits: Limits) -> Limits:
+        """See Layer.held_to."""
+        return replace(limits, disk_cache=DiskCache(self.cache)) if self.cache else limits
 
     def own_system(self) -> str:
         """See Layer.own_system."""
@@ -157,13 +177,15 @@ class Layer(layer.Layer, qemu.Hardware):
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
 
         def start(port: int) -> list[str]:
-            return [*self.argv(folder, site.limits, accel, port, published), *boot]
+            limits = self.held_to(site.limits)
+            return [*self.argv(folder, limits, accel, port, published), *boot]
 
         made = (Own if self.image else Guest)(outer, site, group, connection, start)
         # It has none of the devices that a PC is reset by; a new QEMU is one for certain.
         made.resets = self.board != "microvm"
         made.cable, made.front = cable, front
         made.ports = ports
+        made.is_pinned = self.vcpus == "pinned"
         return made
 
     def _refuse_missing(self, outer: Machine) -> None:

@@ -178,6 +178,12 @@ exit 0
 """
 
 
+def cpus_of(cpuset: str) -> list[int]:
+    """List the CPUs of a list as the kernel writes it, such as ``0-2,5``; else raise ValueError."""
+    ends = [part.split("-") for part in cpuset.split(",")]
+    return [cpu for one in ends for cpu in range(int(one[0]), int(one[-1]) + 1)]
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """A control group on a machine; removing it kills all processes in it and below."""

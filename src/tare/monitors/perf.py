@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from tare.errors import Unavailable
+from tare.limits.cgroup import cpus_of
 from tare.monitors.guests import is_told
 from tare.monitors.series import LAYER, Series
 from tare.monitors.timeline import Places
@@ -200,8 +201,7 @@ def usable_cpus(group: str, groups: Path, sys: Path) -> list[int]:
     for path in places:
         # A group's own list is empty where no cpuset is handed down.
         with contextlib.suppress(OSError, ValueError):
-            ends = [part.split("-") for part in path.read_text().split(",")]
-            return [cpu for one in ends for cpu in range(int(one[0]), int(one[-1]) + 1)]
+            return cpus_of(path.read_text())
     raise Unavailable(f"{places[-1]} does not say which CPUs there are")
 
 

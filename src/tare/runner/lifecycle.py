@@ -164,7 +164,7 @@ class _Trial:
             inside = life.instance.inside()
         except CommandFailed as error:
             raise LayerError(f"its limits could not be read back inside: {error}") from error
-        refusals = readback.refusals(life.site.limits, inside)
+        refusals = readback.refusals(life.layer.held_to(life.site.limits), inside)
         if refusals:
             raise LayerError(f"it does not get the same resources: {'; '.join(refusals)}")
 

@@ -231,7 +231,10 @@ class Pool:
         except CommandFailed as error:
             raise LayerError(f"its limits could not be read back inside: {error}") from error
         fleet.inside = inside
-        refusals = readback.refusals(fleet.limits, inside)
+        limits = fleet.limits
+        for made in load_layers(fleet.platform):
+            limits = made.held_to(limits)
+        refusals = readback.refusals(limits, inside)
         if refusals:
             raise LayerError(f"it does not get the same resources: {'; '.join(refusals)}")
         for warning in readback.warnings(fleet.limits, inside):
