@@ -1,0 +1,145 @@
+"""Results that earlier versions of Tare stored are read, compared, drawn and gone on with for ever.
+
+``tests/stored/format-N`` has small real ones, recorded by the version that wrote this format, and
+what that version printed of them as JSON. They are never changed.
+"""
+
+import json
+import lzma
+import tarfile
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from threading import Thread
+from urllib.request import urlopen
+
+import pytest
+
+from tare.cli import main
+from tare.facts import host_facts
+from tare.live import Catalogue, serving
+from tare.machine import Host
+from tare.model import Kind
+from tare.store import load
+
+STORED = Path(__file__).parents[1] / "stored"
+ALL = sorted(path.relative_to(STORED) for path in STORED.glob("format-*/*.tar.xz"))
+
+
+@pytest.fixture
+def unpack(tmp_path):
+    def one(name):
+        with tarfile.open(STORED / name) as packed:
+            packed.extractall(tmp_path, filter="data")
+        return tmp_path / Path(name).name.removesuffix(".tar.xz")
+
+    return one
+
+
+def printed(*words):
+    """Run a command of the command line in this process, and return what it printed."""
+    out = StringIO()
+    with redirect_stdout(out):
+        status = main([str(word) for word in words])
+    assert status == 0
+    return out.getvalue()
+
+
+def as_recorded(name):
+    return json.loads(lzma.decompress((STORED / f"{name}.xz").read_bytes()))
+
+
+def without(content, *keys):
+    """Leave out what names the folder that results lie in."""
+    return {key: value for key, value in content.items() if key not in keys}
+
+
+@pytest.mark.parametrize("name", ALL, ids=str)
+def test_show_says_what_it_said_when_they_were_stored(unpack, name):
+    folder = unpack(name)
+
+    shown = json.loads(printed("show", folder, "--json"))
+
+    recorded = as_recorded(str(name).replace(".tar.xz", ".show.json"))
+    assert without(shown, "folder") == without(recorded, "folder")
+
+
+@pytest.mark.parametrize("name", ALL, ids=str)
+def test_their_report_is_written(unpack, name):
+    folder = unpack(name)
+
+    page = Path(printed("report", folder).split()[0])
+
+    assert load(folder).plan.study in page.read_text()
+
+
+@pytest.mark.parametrize("name", ALL, ids=str)
+def test_the_live_page_shows_them(unpack, name):
+    folder = unpack(name)
+
+    with serving(Catalogue(folder), 0) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            page = urlopen(server.address, timeout=30).read().decode()  # noqa: S310 - its own
+        finally:
+            server.shutdown()
+            thread.join()
+
+    assert load(folder).plan.study in page
+
+
+@pytest.mark.parametrize("format_", ["format-1"])
+def test_two_are_compared(unpack, format_):
+    a, b = (unpack(f"{format_}/{name}.tar.xz") for name in ("quick", "quick-again"))
+
+    found = json.loads(printed("compare", a, b, "--json"))
+
+    recorded = as_recorded(f"{format_}/quick.compare.json")
+    assert without(found, "a", "b") == without(recorded, "a", "b")
+
+
+@pytest.mark.parametrize("format_", ["format-1"])
+def test_they_are_set_beside_published_studies(unpack, format_):
+    folder = unpack(f"{format_}/quick.tar.xz")
+
+    found = json.loads(printed("compare", folder, "laine2017", "huang2019", "--json"))
+
+    recorded = as_recorded(f"{format_}/quick.published.json")
+    assert without(found, "results") == without(recorded, "results")
+
+
+@pytest.mark.parametrize("format_", ["format-1"])
+def test_they_give_advice(unpack, format_):
+    folder = unpack(f"{format_}/quick.tar.xz")
+
+    found = json.loads(printed("advise", folder, "--mix", STORED / "mix.yaml", "--json"))
+
+    recorded = as_recorded(f"{format_}/quick.advise.json")
+    assert without(found, "results") == without(recorded, "results")
+
+
+@pytest.mark.parametrize("format_", ["format-1"])
+def test_one_that_was_killed_is_gone_on_with(unpack, format_):
+    folder = unpack(f"{format_}/killed-simulated.tar.xz")
+    as_if_of_this_host(folder)
+    before = load(folder)
+
+    printed("run", "--resume", folder)
+
+    after = load(folder)
+    new = after.trials[len(before.trials) :]
+    assert after.trials[: len(before.trials)] == before.trials
+    assert new
+    assert {trial.cell for trial in new} == {trial.cell for trial in before.trials}
+    assert len({(t.cell, t.block) for t in after.trials if t.kind is Kind.MEASURED}) == sum(
+        t.kind is Kind.MEASURED for t in after.trials
+    ), "nothing is measured twice"
+
+
+def as_if_of_this_host(folder):
+    """Results go on only where they were begun."""
+    path = folder / "facts.json"
+    facts = json.loads(path.read_text())
+    facts["host"] = host_facts(Host())
+    path.write_text(json.dumps(facts))
