@@ -106,7 +106,7 @@ class Study:
         slot = self._plan.slots[self.stored]
         self.stored += 1
         cell = self._plan.cells_by_id[slot.cell]
-        slower = 0 if cell.control else 0.03 * int(cell.platform.rpartition(" ")[2])
+        slower = 0 if cell.replica else 0.03 * int(cell.platform.rpartition(" ")[2])
         is_suspect = self._rng.random() < 0.01
         return Trial(
             cell=slot.cell,

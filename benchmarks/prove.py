@@ -153,7 +153,7 @@ def run_study(folder: Path, seed: int, sim: dict[str, object]) -> dict[str, Comp
     runner.run(study, plan, folder, runner.Silent())
     results = load(folder)
     rows = compare(results.plan, results.trials).comparisons
-    return {row.cell.platform: row for row in rows if row.primary and not row.cell.control}
+    return {row.cell.platform: row for row in rows if row.primary and not row.is_control}
 
 
 def main() -> int:

@@ -26,6 +26,8 @@ from tare.machine import Completed
 from tare.model import (
     Better,
     Cell,
+    Contrast,
+    ContrastKind,
     HostCost,
     Kind,
     Limits,
@@ -37,6 +39,7 @@ from tare.model import (
     Trial,
     Unit,
 )
+from tare.store import formats
 from tare.store.raw_output import RawOutput
 from tare.store.samples import FOLDER, SCHEMA, TRIALS_A_FILE
 
@@ -89,13 +92,14 @@ def make_cells(count: int) -> Iterator[Cell]:
     for group in range(count // 5):
         for platform in (*PLATFORMS, None):
             yield Cell(
+                id=f"{group}-{platform}",
                 platform=platform or "host",
                 stack=platform or "host",
                 settings=(),
                 workload="fio",
                 params=(("block_bytes", 512 * (group + 1)),),
                 limits=Limits(cpus=1, memory_bytes=2**30),
-                control=platform is None,
+                replica=int(platform is None),
             )
 
 
@@ -103,6 +107,15 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
     """Write a results directory as the runner would, but for its fsyncs and samples."""
     rng = np.random.default_rng(1)
     cells = tuple(make_cells(count))
+    contrasts = tuple(
+        Contrast(
+            cell=cell.id,
+            reference=cells[place - place % 5].id,
+            kind=ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD,
+        )
+        for place, cell in enumerate(cells)
+        if place % 5
+    )
     slots = tuple(
         Slot(block=block, slot=place, cell=cell.id, instance=block % 5)
         for block in range(blocks)
@@ -111,14 +124,14 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
     plan = Plan(
         study="scale",
         seed=1,
-        baseline="host",
         cells=cells,
+        contrasts=contrasts,
         metrics={"fio": METRICS},
         repetition=Repetition(max_blocks=blocks),
         slots=slots,
     )
     (folder / "study.yaml").write_text("name: scale\nquestion: How large may a study be?\n")
-    (folder / "plan.json").write_text(json.dumps({"format": 1, **asdict(plan)}))
+    (folder / "plan.json").write_text(json.dumps({"format": formats.PLAN, **asdict(plan)}))
     (folder / "run.json").write_text(json.dumps({"sessions": [], "stop": "the budget is spent"}))
     pattern = Trial(
         cell="",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal
@@ -18,7 +16,7 @@ NO_KEY = "no key"
 """Metadata of a field that a study file does not give by the field's name."""
 
 INJECTED = "injected"
-"""The parameter of a workload to which work was added: cells that differ in it are compared."""
+"""The parameter of a workload to which work was added: cells that differ in it share the rest."""
 
 
 class Unit(StrEnum):
@@ -79,30 +77,48 @@ class Limits:
 class Cell:
     """One combination of all factor levels; equal cells are comparable, others never merge.
 
+    ``id`` is its name in trials and files; nothing is computed from it, nor it from a stored cell.
     ``platform`` is the name people read; ``stack`` and ``settings`` are what it stands for, with
-    settings named ``<layer>.<key>``. ``control`` marks the A/A control: the baseline measured a
-    second time, on instances of its own.
+    settings named ``<layer>.<key>``. ``replica`` says on which set of the platform's instances it
+    is measured: 0 is that of all its cells, another is one that repeats a measurement, as the A/A
+    control does.
     """
 
+    id: str
     platform: str
     stack: str
     settings: Params
     workload: str
     params: Params
     limits: Limits
-    control: bool = False
+    replica: int = 0
 
-    @cached_property
-    def id(self) -> str:
-        """Ten hexadecimal digits that stand for everything in the cell."""
-        text = json.dumps(asdict(self), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:10]
 
-    @property
-    def injected(self) -> float | None:
-        """How much work was added on purpose (0.03 is 3 %), if it is a cell of a self-test."""
-        share = dict(self.params).get(INJECTED)
-        return share if isinstance(share, float) else None
+class ContrastKind(StrEnum):
+    """What a contrast asks."""
+
+    OVERHEAD = "overhead"
+    """What does a platform cost beside the baseline?"""
+    CONTROL = "control"
+    """How far apart are equal things here? The reference, measured a second time (A/A)."""
+    INJECTED = "injected"
+    """Is work that was added on purpose found again?"""
+    ATTRIBUTION = "attribution"
+    """What does one switch or layer cost, between two platforms that differ in it?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """Two cells that are compared, by their ids: is the first worse than its reference?
+
+    ``known`` is what is known beforehand of the answer, as a ratio minus one: the share of work
+    that was added.
+    """
+
+    cell: str
+    reference: str
+    kind: ContrastKind
+    known: float | None = None
 
 
 class Kind(StrEnum):
@@ -325,16 +341,17 @@ class Ladder:
 class Plan:
     """What will be run, in order, written before the first trial.
 
+    ``contrasts`` say which cells are compared. All but those of attribution are what the plan
+    decides by; of these a cell has one at the most, and they stand in the order of the cells.
     ``metrics`` maps a workload, by the name in its cells, to
     its metrics, the primary one first. Slots of a block stand in the
-    order of execution. ``baseline`` is a platform's name. ``ladders`` says which platforms take
-    one apart.
+    order of execution. ``ladders`` says which platforms take one apart.
     """
 
     study: str
     seed: int
-    baseline: str
     cells: tuple[Cell, ...]
+    contrasts: tuple[Contrast, ...]
     metrics: Mapping[str, tuple[Metric, ...]]
     repetition: Repetition
     slots: tuple[Slot, ...]
@@ -344,3 +361,41 @@ class Plan:
     def cells_by_id(self) -> Mapping[str, Cell]:
         """The cells by their ids."""
         return {cell.id: cell for cell in self.cells}
+
+    @cached_property
+    def decided_by(self) -> Mapping[str, Contrast]:
+        """The contrasts that the plan decides by, by the id of their cell."""
+        attributed = ContrastKind.ATTRIBUTION
+        return {one.cell: one for one in self.contrasts if one.kind is not attributed}
+
+    @cached_property
+    def controls(self) -> Mapping[str, Cell]:
+        """The A/A controls, by the id of the cell that they repeat."""
+        return {
+            one.reference: self.cells_by_id[one.cell]
+            for one in self.contrasts
+            if one.kind is ContrastKind.CONTROL
+        }
+
+    @cached_property
+    def control_ids(self) -> frozenset[str]:
+        """The ids of the A/A controls."""
+        return frozenset(cell.id for cell in self.controls.values())
+
+    @cached_property
+    def references(self) -> frozenset[str]:
+        """The ids of the cells that others are decided against."""
+        return frozenset(one.reference for one in self.decided_by.values())
+
+    @property
+    def reference(self) -> str:
+        """The name of the platform that the others are decided against; empty if there is none."""
+        known = (one.reference for one in self.decided_by.values())
+        return next((self.cells_by_id[cell].platform for cell in known), "")
+
+    @cached_property
+    def platform_cells(self) -> tuple[Cell, ...]:
+        """The cells that stand for a platform as declared: neither repeated nor with work added."""
+        others = (ContrastKind.CONTROL, ContrastKind.INJECTED)
+        added = {one.cell for one in self.contrasts if one.kind in others}
+        return tuple(cell for cell in self.cells if cell.id not in added)

@@ -81,7 +81,7 @@ def append(results, folder, trials):
     with closing(Writer(folder)) as writer:
         for one in trials:
             writer.trial(one, None)
-            is_base = cells[one.cell].platform == results.plan.baseline
+            is_base = cells[one.cell].platform == results.plan.reference
             session.add(one, used(1.0, 2**24) if is_base else used(1.5, 2**28))
     session.close()
 

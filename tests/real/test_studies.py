@@ -33,7 +33,7 @@ def measured(results, platform):
         for trial in results.trials
         if trial.kind is Kind.MEASURED
         and cells[trial.cell].platform == platform
-        and not cells[trial.cell].control
+        and not cells[trial.cell].replica
     ]
 
 

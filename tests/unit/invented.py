@@ -39,7 +39,7 @@ class Study:
                 workload=workload,
                 params=tuple(params),
                 limits=Limits(cpus=cpus, memory_bytes=memory_bytes),
-                control=platform is None,
+                replica=int(platform is None),
             )
             self.cells.append(cell)
             for block in range(self.blocks):

@@ -1,8 +1,15 @@
 """Cells, plans, trials and stored results for tests: what a test does not speak of is given."""
 
+import hashlib
+from dataclasses import replace
+
+from tare.compare.pairing import group
 from tare.model import (
+    INJECTED,
     Better,
     Cell,
+    Contrast,
+    ContrastKind,
     Kind,
     Limits,
     Metric,
@@ -21,7 +28,10 @@ LIMITS = Limits(cpus=1, memory_bytes=2**30)
 
 
 def make_cell(platform, **others):
-    """A cell of a platform that is called as its stack, unless another stack is given."""
+    """A cell of a platform that is called as its stack, unless another stack is given.
+
+    Equal cells have the same id, others have others.
+    """
     given = {
         "platform": platform,
         "stack": platform,
@@ -30,7 +40,35 @@ def make_cell(platform, **others):
         "params": (),
         "limits": LIMITS,
     }
-    return Cell(**given | others)
+    cell = Cell(**{"id": ""} | given | others)
+    return (
+        cell if cell.id else replace(cell, id=hashlib.sha256(repr(cell).encode()).hexdigest()[:10])
+    )
+
+
+def again(cell):
+    """The A/A control that repeats a cell."""
+    return replace(cell, id=f"{cell.id}-again", replica=1)
+
+
+def contrasts_of(cells, platform):
+    """All cells against those of a platform that have the same work, as a plan has them."""
+    shares = {cell.id: dict(cell.params).get(INJECTED) for cell in cells}
+    shares = {one: share for one, share in shares.items() if isinstance(share, float)}
+    references = {
+        group(cell): cell
+        for cell in cells
+        if cell.platform == platform and not cell.replica and cell.id not in shares
+    }
+    found = []
+    for cell in cells:
+        reference = references.get(group(cell), cell)
+        kind = ContrastKind.INJECTED if cell.id in shares else ContrastKind.OVERHEAD
+        kind = ContrastKind.CONTROL if cell.replica else kind
+        known = shares.get(cell.id)
+        if cell is not reference:
+            found.append(Contrast(cell=cell.id, reference=reference.id, kind=kind, known=known))
+    return tuple(found)
 
 
 def make_plan(*cells, metrics=(TIME,), baseline=None, study="made", slots=(), **repetition):
@@ -43,8 +81,8 @@ def make_plan(*cells, metrics=(TIME,), baseline=None, study="made", slots=(), **
     return Plan(
         study=study,
         seed=1,
-        baseline=cells[0].platform if baseline is None else baseline,
         cells=cells,
+        contrasts=contrasts_of(cells, cells[0].platform if baseline is None else baseline),
         metrics=metrics,
         repetition=Repetition(**repetition),
         slots=slots,

@@ -19,7 +19,7 @@ from tare.errors import ConfigError, ResultsError
 from tare.model import Better, Design, Metric, Status, Unit
 from tare.study.lifecycle import Lifecycle
 from tare.study.variant import params_of
-from unit.makers import TIME, make_cell, make_plan, make_trial, store
+from unit.makers import TIME, again, contrasts_of, make_cell, make_plan, make_trial, store
 
 LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
 BLOCKS = 8
@@ -263,8 +263,9 @@ def test_failed_trials_are_counted_beside_the_slowdown():
 
 def test_a_control_that_differs_takes_the_trust_from_its_part_of_the_mix():
     side = make_side(BOTH)
-    control = cell_of("base", "disk", control=True)
-    plan = replace(side.plan, cells=(*side.plan.cells, control))
+    control = cell_of("base", "disk", replica=1)
+    cells = (*side.plan.cells, control)
+    plan = replace(side.plan, cells=cells, contrasts=contrasts_of(cells, "base"))
     trials = [*side.trials, *(trial_of(control, n, 1.1, plan) for n in range(BLOCKS))]
     side = replace(side, plan=plan, trials=trials)
 
@@ -511,7 +512,10 @@ def test_the_command_gives_facts_for_programs(folder, capsys):
 
 
 def test_one_platform_alone_is_first_and_nothing_changes_that(tmp_path, capsys):
-    folder = store(make_side({"base": {"cpu": 1}}), tmp_path / "results")
+    side = make_side({"base": {"cpu": 1}})
+    cells = (*side.plan.cells, again(side.plan.cells[0]))
+    plan = replace(side.plan, cells=cells, contrasts=contrasts_of(cells, "base"))
+    folder = store(replace(side, plan=plan), tmp_path / "results")
     assert tare(folder, "--mix", written(folder, "weights: {cpu: 1}")) == 0
     said = capsys.readouterr().out
 

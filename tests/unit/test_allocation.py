@@ -10,7 +10,7 @@ from tare.stats.sequential import Verdict
 from unit.makers import make_cell, make_trial
 from unit.makers import make_plan as plan
 
-HOST, CONTROL = make_cell("host"), make_cell("host", control=True)
+HOST, CONTROL = make_cell("host"), make_cell("host", replica=1)
 DOCKER, QEMU = make_cell("host/docker"), make_cell("host/qemu")
 STUDY = plan(HOST, CONTROL, DOCKER, QEMU)
 MARGIN = math.log(1.02)

@@ -12,7 +12,7 @@ import pytest
 
 from tare import cli
 from tare.compare import compare, decided
-from tare.model import Better, HostCost, Kind, Metric, Status, Unit, Variant
+from tare.model import Better, Contrast, ContrastKind, HostCost, Kind, Metric, Status, Unit, Variant
 from tare.report import describe
 from tare.report.figures import figures
 from tare.report.numbers import cost_text, percent_text, plain, scale_for
@@ -34,7 +34,7 @@ STUDY = "name: bad\nquestion: What if all goes wrong?\n"
 
 def cells(workload):
     return [
-        make_cell(platform, workload=workload, params=(("seconds", 1),), control=control)
+        make_cell(platform, workload=workload, params=(("seconds", 1),), replica=int(control))
         for platform, control in PLATFORMS
     ]
 
@@ -49,7 +49,7 @@ def trial(cell, block, value, status=Status.OK):
     return make_trial(
         cell,
         block,
-        slot=PLATFORMS.index((cell.platform, cell.control)),
+        slot=PLATFORMS.index((cell.platform, cell.replica)),
         instance="one",
         status=status,
         reason="" if status is Status.OK else f"it was {status}",
@@ -237,7 +237,7 @@ def test_every_comparison_has_a_verdict_and_no_nan(case, variant):
 
 def verdicts(case):
     rows = compare(plan(case), CASES[case](case)).comparisons
-    return {row.cell.platform: row for row in rows if row.primary and not row.cell.control}
+    return {row.cell.platform: row for row in rows if row.primary and not row.is_control}
 
 
 @pytest.mark.parametrize(
@@ -388,12 +388,16 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path, capsys, missing):
 COMMANDS_A_TERMINAL = "\x1b[2J"
 
 
+def contrast_of(cell):
+    return Contrast(cell=cell, reference=cell, kind=ContrastKind.OVERHEAD)
+
+
 @pytest.mark.parametrize(
     ("of_plan", "field"),
     [
         ({"study": COMMANDS_A_TERMINAL}, "study"),
         ({"study": "a\x9b2J"}, "study"),
-        ({"baseline": COMMANDS_A_TERMINAL}, "baseline"),
+        ({"contrasts": (contrast_of(COMMANDS_A_TERMINAL),)}, "contrasts.0.cell"),
         ({"cells": (make_cell("a"), make_cell(COMMANDS_A_TERMINAL))}, "cells.1.platform"),
         ({"cells": (make_cell("a", params=(("b", "\x1b"),)),)}, "cells.0.params.0.1"),
         ({"metrics": {COMMANDS_A_TERMINAL: (TIME,)}}, "a name in metrics"),

@@ -16,7 +16,7 @@ from tare.model import Better, Design, Status, Variant
 from tare.stats.independent import weighted_sum
 from tare.stats.signed_rank import Interval
 from tare.stats.values import Estimated
-from unit.makers import LIMITS, RATE, TIME, make_cell, make_plan, make_trial, store
+from unit.makers import LIMITS, RATE, TIME, again, make_cell, make_plan, make_trial, store
 
 BLOCKS = 8
 SESSIONS = count()
@@ -219,7 +219,7 @@ def test_what_was_unavailable_says_why():
 
 
 def test_a_control_that_differs_takes_the_trust():
-    control = replace(BASE, control=True)
+    control = again(BASE)
     good = make_side({BASE: 1, DEAR: 1.25})
     bad = make_side({BASE: 1, DEAR: 1.25, control: 1.25})
     found = between(good, bad)

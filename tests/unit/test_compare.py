@@ -22,7 +22,7 @@ def cell(stack, **others):
     return make_cell(stack, params=(("seconds", 1),), **others)
 
 
-HOST, CONTROL = cell("host"), cell("host", control=True)
+HOST, CONTROL = cell("host"), cell("host", replica=1)
 DOCKER, QEMU, BOTH = cell("host/docker"), cell("host/qemu"), cell("host/qemu/docker")
 
 
@@ -244,7 +244,11 @@ def test_cell_and_baseline_that_change_places_turn_every_number_round(metric, sh
 
 def test_identical_platforms_that_fail_at_random_are_seldom_told_apart():
     studies, blocks, noise = 1500, 30, 0.02
-    cells = [replace(one, params=(("study", i),)) for i in range(studies) for one in (HOST, DOCKER)]
+    cells = [
+        replace(one, id=f"{one.id}{i}", params=(("study", i),))
+        for i in range(studies)
+        for one in (HOST, DOCKER)
+    ]
     rng = np.random.default_rng(1)
     failed = rng.random((blocks, len(cells))) < 0.1
     values = np.exp(rng.normal(0, noise, failed.shape))
@@ -498,7 +502,6 @@ def test_the_order_of_different_blocks_does_not_matter():
 
 def test_a_summary_describes_the_values_themselves():
     found = compare(plan(HOST), [trial(HOST, block, time=float(block + 1)) for block in range(3)])
-    assert found.comparisons == ()
     assert (found.summaries[0].values.median, found.summaries[0].values.sd) == (2, 1)
 
 

@@ -26,7 +26,7 @@ from tare.published.printed import PARTS, POINTS, Printed
 from tare.stats.signed_rank import Interval
 from tare.study import load_study, make_plan
 from tare.study.lifecycle import Lifecycle
-from unit.makers import LIMITS, make_cell, make_trial, store
+from unit.makers import LIMITS, again, make_cell, make_trial, store
 from unit.makers import make_plan as plan_of
 
 RATE = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -65,7 +65,7 @@ def make_ours(work, costs, *, stacks=STACKS, unavailable=(), wobble=0.0, **repet
         )
         for name in costs
     }
-    control = replace(next(iter(cells.values())), control=True)
+    control = again(next(iter(cells.values())))
     plan = plan_of(
         *cells.values(),
         control,

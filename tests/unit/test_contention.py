@@ -22,7 +22,7 @@ from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 
 OTHER = Metric("other", Unit.SECOND, Better.LOWER)
 WORK_S = 0.7
-HOST, CONTROL, DEAR = make_cell("host"), make_cell("host", control=True), make_cell("host/dear")
+HOST, CONTROL, DEAR = make_cell("host"), make_cell("host", replica=1), make_cell("host/dear")
 
 
 def plan(variant=Variant.WALL, metrics=(TIME,), cells=(HOST, CONTROL, DEAR), **repetition):

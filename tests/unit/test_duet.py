@@ -54,7 +54,7 @@ def places(plan):
 
 
 def base_of(plan):
-    return next(c.id for c in plan.cells if c.platform == plan.baseline and not c.control)
+    return next(c.id for c in plan.cells if c.platform == plan.reference and not c.replica)
 
 
 # The plan
@@ -354,7 +354,7 @@ def trials_of(
         for slot in pair:
             log = shared + random.normal(0, noise) + cores_cost * slot.cores
             log += first_cost * (slot is pair[0])
-            is_dear = slot.cell != base and not plan.cells_by_id[slot.cell].control
+            is_dear = slot.cell != base and not plan.cells_by_id[slot.cell].replica
             log += cost * is_dear
             made.append(Trial(
                 cell=slot.cell, block=slot.block, slot=slot.slot, kind=Kind.MEASURED,
@@ -369,7 +369,7 @@ def trials_of(
 
 def rows(plan, trials):
     return {
-        "A/A" if row.cell.control else row.cell.platform: row
+        "A/A" if row.is_control else row.cell.platform: row
         for row in compare(plan, trials).comparisons
         if row.primary
     }
@@ -583,7 +583,7 @@ def test_unequal_cores_cost_nothing_and_are_seen(lab, scripted, two_cpus):
 def of(results, name):
     cells = results.plan.cells_by_id
     return [t for t in results.trials if cells[t.cell].platform == name
-            and t.kind is Kind.MEASURED and not cells[t.cell].control]  # fmt: skip
+            and t.kind is Kind.MEASURED and not cells[t.cell].replica]  # fmt: skip
 
 
 @pytest.fixture

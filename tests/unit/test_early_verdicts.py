@@ -17,7 +17,7 @@ from tare.store import Results, load
 from unit.makers import RATE, TIME, make_cell, make_trial, store
 from unit.makers import make_plan as plan
 
-HOST, CONTROL = make_cell("host"), make_cell("host", control=True)
+HOST, CONTROL = make_cell("host"), make_cell("host", replica=1)
 DOCKER = make_cell("host/docker")
 STUDY = plan(HOST, CONTROL, DOCKER)
 

@@ -19,7 +19,7 @@ MANY = {"base": {"sim": {"noise": 0.005}}} | {
 
 def rows(results):
     found = compare(results.plan, results.trials).comparisons
-    return [row for row in found if row.primary and not row.cell.control]
+    return [row for row in found if row.primary and not row.is_control]
 
 
 def study(lab, **repetition):

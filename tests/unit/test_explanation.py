@@ -11,7 +11,7 @@ from tare.compare.counters import Pace, is_total, work_of
 from tare.compare.explanation import MAX_NAMED
 from tare.model import Better, Design, Kind, Metric, Status, Unit
 from tare.stats.sequential import Verdict
-from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
+from unit.makers import RATE, TIME, again, make_cell, make_plan, make_trial
 
 HOST, DOCKER = make_cell("host"), make_cell("host/docker")
 NOISE = 0.02
@@ -257,7 +257,7 @@ def test_a_platform_alone_has_nothing_to_explain():
 
 
 def test_a_control_is_not_explained():
-    control = replace(HOST, control=True)
+    control = again(HOST)
     plan = make_plan(HOST, control)
     assert explanations(plan, (), compare(plan, ())) == ()
 

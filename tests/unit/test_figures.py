@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from tare.compare.each_other import each_other
 from tare.model import Status
 from tare.report import theme
 from tare.report.figures import figures
@@ -17,7 +18,7 @@ from tare.report.figures.figure import shortened
 from tare.report.figures.grid import STRENGTH, Box, Line, grid
 from tare.report.figures.heat import brief, shade
 from tare.report.figures.knee import knee
-from tare.report.figures.matrix import contests, rivals
+from tare.report.figures.matrix import rivals
 from tare.report.render import PHONE, WIDE, svg
 from unit.drawing import assert_drawable
 from unit.invented import HOSTILE, LIFE, Study, full, names, noisy
@@ -126,7 +127,7 @@ def test_the_heat_map_names_a_baseline_that_has_no_number():
 def test_a_control_that_differs_is_said_beside_its_workload():
     study = Study(["host", "host/docker"])
     study.add("cpu", noisy({}))
-    controls = {one.id for one in study.cells if one.control}
+    controls = {one.id for one in study.cells if one.replica}
     study.trials = [
         replace(one, samples={"events": 700.0 + one.block}) if one.cell in controls else one
         for one in study.trials
@@ -152,8 +153,8 @@ def three(blocks=30, cost=2.0):
 
 
 def held(found):
-    cells = rivals(found.groups[0])
-    rows = contests(found, cells)
+    cells = rivals(found, found.groups[0])
+    rows = each_other(found.plan, found.comparisons.histories, cells)
     return {
         (found.plan.cells_by_id[a].platform, found.plan.cells_by_id[b].platform): row
         for (a, b), row in rows.items()

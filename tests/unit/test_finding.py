@@ -101,7 +101,7 @@ def test_a_study_that_goes_on_says_so_far():
 def test_numbers_that_are_not_trusted_begin_with_that():
     values = noisy({DOCKER: 2.0}, noise=0.003)
     study = Study(["host", DOCKER]).add("cpu", values)
-    control = next(cell.id for cell in study.cells if cell.control)
+    control = next(cell.id for cell in study.cells if cell.replica)
     study.trials = [
         replace(trial, samples={"events": trial.samples["events"] / 1.5})
         if trial.cell == control

@@ -15,13 +15,14 @@ from tare.cli.listing import describe as describe_layer
 from tare.compare import compare, decided
 from tare.errors import ConfigError
 from tare.layer import kind
-from tare.model import Ladder, LadderSwitch, Status
+from tare.model import Contrast, ContrastKind, Ladder, LadderSwitch, Status
 from tare.report import as_json, describe, show
 from tare.report.exports import latex, markdown
 from tare.report.figures import figures
 from tare.report.html import Pages
 from tare.store import load
 from tare.study import make_plan, read_study
+from tare.study.ladder import neighbours
 from unit.conftest import PLUGINS
 from unit.makers import make_cell, make_trial
 from unit.makers import make_plan as plan_of
@@ -276,14 +277,20 @@ def noisy_neighbours():
         for block in range(8)
     ]
     plan = plan_of(*cells.values(), min_blocks=8, max_blocks=100)
-    return replace(plan, ladders=(ladder,)), trials, cells
+    attributed = tuple(
+        Contrast(cell=cells[one].id, reference=cells[other].id, kind=ContrastKind.ATTRIBUTION)
+        for one, other in neighbours(ladder)
+    )
+    plan = replace(plan, ladders=(ladder,), contrasts=(*plan.contrasts, *attributed))
+    return plan, trials, cells
 
 
 def test_neighbours_go_on_although_both_are_told_from_the_baseline():
     plan, trials, cells = noisy_neighbours()
 
     assert decided(plan, trials) == set()
-    assert decided(replace(plan, ladders=()), trials) == {cell.id for cell in cells.values()}
+    alone = replace(plan, ladders=(), contrasts=tuple(plan.decided_by.values()))
+    assert decided(alone, trials) == {cell.id for cell in cells.values()}
 
 
 def test_a_sum_leaves_out_blocks_that_failed_and_says_how_many():

@@ -321,12 +321,12 @@ def test_each_look_is_what_a_report_of_that_moment_said(lab):
     narrowing = Narrowing(results.plan)
     for blocks in (3, 9, 12, 20):  # as it grows
         course = narrowing.course([one for one in results.trials if one.block < blocks])
-    (row,) = (one for one in course.rows if not one.cell.control)
+    (row,) = (one for one in course.rows if not one.is_control)
 
     assert [look.pairs for look in course.looks[row.cell.id]] == [3, 4, 5, 6, 7, 8, 11, 15, 20]
     for look in course.looks[row.cell.id]:
         then = replace(results, trials=tuple(t for t in results.trials if t.block < look.pairs))
-        (said,) = (one for one in describe(then).headline if not one.cell.control)
+        (said,) = (one for one in describe(then).headline if not one.is_control)
         assert (look.cost, look.low, look.high) == (said.cost, said.low, said.high)
 
 
@@ -522,7 +522,6 @@ def hostile(results):
     plan = replace(
         results.plan,
         study=EVIL,
-        baseline=results.plan.baseline + EVIL,
         cells=tuple(cells),
         metrics={EVIL: next(iter(results.plan.metrics.values()))},
         slots=tuple(replace(one, cell=ids[one.cell]) for one in results.plan.slots),
@@ -711,7 +710,7 @@ def test_what_was_measured_otherwise_is_beside_it_and_said(lab, finished, root):
     (here,), (there,), nowhere = rows["slow"].values
     assert (here.differs, there.differs) == ("1 CPU", "2 CPUs")
     assert (here.cost, there.cost) == tuple(
-        cost_text(next(row.cost for row in describe(one).headline if not row.cell.control))
+        cost_text(next(row.cost for row in describe(one).headline if not row.is_control))
         for one in (finished, wider)
     )
     assert (nowhere, rows["slow"].lacks[2]) == ([], "not in this study")

@@ -61,10 +61,10 @@ def blocks(plan):
 def test_the_cells_are_all_combinations_and_a_control_for_each_of_the_baseline(plan):
     assert len(plan.cells) == (3 + 1) * 2 * 2
     assert len(plan.cells_by_id) == len(plan.cells)
-    controls = [cell for cell in plan.cells if cell.control]
+    controls = [cell for cell in plan.cells if cell.replica]
     assert {cell.platform for cell in controls} == {"host"}
-    assert {replace(cell, control=False) for cell in controls} == {
-        cell for cell in plan.cells if cell.platform == "host" and not cell.control
+    assert {replace(plan.controls[one], replica=0, id=one) for one in plan.controls} == {
+        cell for cell in plan.cells if cell.platform == "host" and not cell.replica
     }
 
 
@@ -114,7 +114,7 @@ def test_each_cell_is_equally_often_in_each_place():
 
 
 def test_the_plan_repeats_what_was_declared(plan):
-    assert (plan.study, plan.seed, plan.baseline) == ("small", 1, "host")
+    assert (plan.study, plan.seed, plan.reference) == ("small", 1, "host")
     assert plan.metrics == {"spin": (RATE,)}
     assert plan.repetition == study().repetition
 

@@ -19,12 +19,12 @@ ALIKE = {
 GOOD_CLOCK = {"low": -1e-5, "high": 1e-5, "over_s": 3.0}
 
 
-def cell(platform, *, control=False, params=(("direct", True),), cache=DiskCache.NONE):
+def cell(platform, *, replica=0, params=(("direct", True),), cache=DiskCache.NONE):
     limits = Limits(cpus=1, memory_bytes=2**30, disk_cache=cache)
-    return make_cell(platform, workload="fio", params=params, limits=limits, control=control)
+    return make_cell(platform, workload="fio", params=params, limits=limits, replica=replica)
 
 
-HOST, CONTROL, VM = cell("host"), cell("host", control=True), cell("host/qemu")
+HOST, CONTROL, VM = cell("host"), cell("host", replica=1), cell("host/qemu")
 CELLS = (HOST, CONTROL, VM)
 
 
@@ -36,7 +36,7 @@ def trials(of, factor=1.0, *, moved=1.0, tool_s=1.0, wall_s=1.05, blocks=11, **s
     """Trials whose throughput is a factor of the usual, with a small regular wobble."""
     made = []
     for block in range(blocks):
-        rate = factor * RATE * (1 + 0.001 * ((block * (2 if of.control else 3)) % 5 - 2))
+        rate = factor * RATE * (1 + 0.001 * ((block * (2 if of.replica else 3)) % 5 - 2))
         disk = {} if moved is None else {"disk_read_bytes": moved * rate * tool_s}
         made.append(
             make_trial(

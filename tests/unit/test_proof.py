@@ -276,7 +276,7 @@ def test_a_recording_goes_in_rounds_of_pairs_and_of_trials_in_a_row(lab):
     repetition = {"min_blocks": blocks_of_pairs, "max_blocks": blocks_of_pairs, "instances": 1}
     study = read_study(lab.text({"base": {"sim": {}}}, repetition=repetition), "study.yaml")
     plan = arranged(make_plan(study, 1), 2)
-    control = {cell.id: cell.control for cell in plan.cells}
+    control = {cell.id: bool(cell.replica) for cell in plan.cells}
     sizes = {}
     for slot in plan.slots:
         sizes.setdefault(slot.block, []).append(control[slot.cell])

@@ -37,7 +37,7 @@ def other(results):
 
 def labels(results, platform="other"):
     """The instances of a platform, in the order in which they were first used."""
-    cells = {c.id for c in results.plan.cells if c.platform == platform and not c.control}
+    cells = {c.id for c in results.plan.cells if c.platform == platform and not c.replica}
     used = [t.instance.partition("-")[2] for t in results.trials if t.cell in cells]
     return list(dict.fromkeys(used))
 
@@ -63,7 +63,7 @@ def test_where_instances_differ_they_are_replaced_and_are_the_replicates(lab):
 
 def test_both_sides_of_a_pair_are_replaced_together(lab):
     results = lab.run(lab.text(two(luck=0.05), repetition=blocks(8, 27, margin="0.1%")))
-    cells = {c.id: (c.platform, c.control) for c in results.plan.cells}
+    cells = {c.id: (c.platform, c.replica) for c in results.plan.cells}
     by_block = {}
     for trial in results.trials:
         by_block.setdefault(trial.block, set()).add(trial.instance)

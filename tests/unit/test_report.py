@@ -49,7 +49,7 @@ from tare.report.words import control_text, trials_text
 from tare.store import Results
 from unit.drawing import assert_dark
 from unit.invented import Study
-from unit.makers import make_cell, store
+from unit.makers import contrasts_of, make_cell, store
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 BANDWIDTH = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -72,19 +72,19 @@ COSTS = {
 NOISE = {"sysbench_cpu": 0.004, "sysbench_memory": 0.02, "fio": 0.05}
 
 
-def cell(platform, workload, *, control=False):
+def cell(platform, workload, *, replica=0):
     return make_cell(
         platform,
         settings=tuple((f"{layer}.image", "tare") for layer in platform.split("/")[1:]),
         workload=workload,
         params=WORKLOADS[workload][1],
-        control=control,
+        replica=replica,
     )
 
 
 def make_plan(platforms=PLATFORMS, workloads=tuple(WORKLOADS), blocks=11):
     cells = tuple(
-        cell(platform, workload, control=control)
+        cell(platform, workload, replica=int(control))
         for workload in workloads
         for platform, control in [*((name, False) for name in platforms), ("host", True)]
     )
@@ -96,8 +96,8 @@ def make_plan(platforms=PLATFORMS, workloads=tuple(WORKLOADS), blocks=11):
     return Plan(
         study="quick",
         seed=20241121,
-        baseline="host",
         cells=cells,
+        contrasts=contrasts_of(cells, "host"),
         metrics={name: WORKLOADS[name][0] for name in workloads},
         repetition=Repetition(max_blocks=blocks, instances=2, budget_s=150),
         slots=slots,
@@ -110,7 +110,7 @@ def make_trial(plan, slot, rng, drift):
         "cell": of.id,
         "block": slot.block,
         "slot": slot.slot,
-        "instance": f"5e5510-{slot.instance}-{of.platform.rpartition('/')[2]}{'c' * of.control}",
+        "instance": f"5e5510-{slot.instance}-{of.platform.rpartition('/')[2]}{'c' * of.replica}",
         "started_at": f"2024-11-21T10:{slot.block:02d}:{slot.slot % 60:02d}Z",
     }
     if of.platform == "host/kvm":
@@ -259,7 +259,7 @@ def make_results(folder=Path("results/quick-20241121"), **changes):
 
 def control_differs(trials, plan, factor=1.3):
     """The trials of a host that something else disturbs whenever the control runs."""
-    controls = {one.id for one in plan.cells if one.control}
+    controls = {one.id for one in plan.cells if one.replica}
     return tuple(
         replace(one, samples={name: value / factor for name, value in one.samples.items()})
         if one.cell in controls
@@ -632,7 +632,7 @@ def test_of_many_workloads_those_with_the_largest_costs_are_drawn(tmp_path):
     cells, trials = [], []
     for size in range(1, 11):
         for old in one.cells:
-            new = replace(old, params=(("block_bytes", size * 512),))
+            new = replace(old, id=f"{old.id}-{size}", params=(("block_bytes", size * 512),))
             cells.append(new)
             slower = 1 + size / 10 if old.platform == "host/docker" else 1
             trials += [
@@ -640,7 +640,12 @@ def test_of_many_workloads_those_with_the_largest_costs_are_drawn(tmp_path):
                 for t in make_trials(one)
                 if t.cell == old.id
             ]
-    found = describe(make_results(plan=replace(one, cells=tuple(cells)), trials=tuple(trials)))
+    found = describe(
+        make_results(
+            plan=replace(one, cells=tuple(cells), contrasts=contrasts_of(cells, "host")),
+            trials=tuple(trials),
+        )
+    )
     names = [group.name for group in drawn(found)]
     assert names == [f"fio · block {bytes_text(512 * size)}" for size in range(5, 11)]
     forest = next(figures(found))

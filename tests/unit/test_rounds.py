@@ -22,7 +22,10 @@ from unit.makers import make_cell, make_plan, make_trial
 
 WORKLOADS = ("cpu", "disk")
 BASE, CONTROL, DOCKER, QEMU = (
-    {workload: make_cell(platform, workload=workload, control=control) for workload in WORKLOADS}
+    {
+        workload: make_cell(platform, workload=workload, replica=int(control))
+        for workload in WORKLOADS
+    }
     for platform, control in (
         ("host", False),
         ("host", True),
@@ -72,7 +75,7 @@ def at_block(allocation, block):
 
 def names(chosen):
     return {
-        (cell.workload, cell.platform + ("'" if cell.control else ""))
+        (cell.workload, cell.platform + ("'" if cell.replica else ""))
         for cell in CELLS
         if cell.id in chosen.cells
     }
@@ -270,7 +273,7 @@ def test_blocks_take_the_instances_of_each_platform_in_turn():
     used = {}
     for slot in plan.slots:
         cell = plan.cells_by_id[slot.cell]
-        used.setdefault((cell.platform, cell.control), []).append(slot.instance)
+        used.setdefault((cell.platform, cell.replica), []).append(slot.instance)
     host = [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
     assert used["host", False] == used["host", True] == host
     assert used["host/docker", False] == [number % 3 for number in host]
@@ -315,12 +318,12 @@ def test_pairs_that_share_an_instance_are_those_of_the_platform_with_fewer(lab):
     results = simulated(lab, 2, min_blocks=10, max_blocks=10)
     plan = results.plan
     found = histories(plan, results.trials)
-    cells = {(cell.platform, cell.control): cell for cell in plan.cells}
+    cells = {(cell.platform, cell.replica): cell for cell in plan.cells}
     other, base = cells["other", False], cells["base", False]
     linked = instance_pairs(other, found[other.id], found[base.id], range(10))
     assert linked == (0, 1, 0, 1, 0, 0, 1, 0, 1, 0)
     rows = {row.cell.platform: row for row in compare(plan, results.trials).comparisons
-            if row.primary and not row.cell.control}  # fmt: skip
+            if row.primary and not row.is_control}  # fmt: skip
     assert (rows["other"].instances, rows["twin"].instances) == (2, 5)
     flags = [flag for flag in rows["other"].flags if flag.startswith("Measured in 2 instances")]
     assert len(flags) == 1
@@ -331,7 +334,7 @@ def test_instances_that_are_linked_are_replaced_together(lab):
     results = simulated(lab, 2, min_blocks=20, max_blocks=20, blocks_per_instance=3)
     plan = results.plan
     found = histories(plan, results.trials)
-    cells = {(cell.platform, cell.control): cell for cell in plan.cells}
+    cells = {(cell.platform, cell.replica): cell for cell in plan.cells}
     other, base = cells["other", False], cells["base", False]
     linked = instance_pairs(other, found[other.id], found[base.id], range(20))
     sizes = [linked.count(first) for first in sorted(set(linked))]

@@ -71,7 +71,7 @@ def of(results, name):
     """All trials of a platform's own cells, in order."""
     cells = results.plan.cells_by_id
     return [
-        t for t in results.trials if cells[t.cell].platform == name and not cells[t.cell].control
+        t for t in results.trials if cells[t.cell].platform == name and not cells[t.cell].replica
     ]
 
 

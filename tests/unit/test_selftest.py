@@ -18,7 +18,7 @@ from tare.cli import selftest as command
 from tare.cli.progress import Lines
 from tare.compare import compare
 from tare.errors import OutputNotUnderstood
-from tare.model import HostCost, Kind, Status, Trial, Variant
+from tare.model import ContrastKind, HostCost, Kind, Status, Trial, Variant
 from tare.report import describe
 from tare.report.facts import selftest as told
 from tare.report.names import platform_text
@@ -44,9 +44,9 @@ def planned(stage=1):
 def trials(plan, *, load=1.0, noise=0.002, account=True, bias=1.0, seed=7):
     """Run a plan on a host where other work takes a random share of every trial."""
     rng = np.random.default_rng(seed)
+    added = {one.cell: one.known for one in plan.contrasts}
     for slot in plan.slots:
-        cell = plan.cells_by_id[slot.cell]
-        more = (1 + (cell.injected or 0.0)) ** bias
+        more = (1 + added.get(slot.cell, 0.0)) ** bias
         cpu_s = WORK_S * more * math.exp(rng.normal(0, noise))
         lost_s = WORK_S * load * rng.uniform(0, 1)
         wall_s = cpu_s + lost_s
@@ -66,9 +66,10 @@ def by_variant(tested):
 def test_every_arm_stands_once_in_each_block_on_the_same_instance():
     plan = planned()
 
-    assert sorted((cell.injected is not None, cell.injected or 0) for cell in plan.cells) == [
-        (False, 0), (True, 0), (True, 0.01), (True, 0.03), (True, 0.1),
-    ]  # fmt: skip
+    assert [one.known for one in plan.contrasts] == [0.0, 0.01, 0.03, 0.1]
+    assert {one.kind for one in plan.contrasts} == {ContrastKind.INJECTED}
+    assert {one.cell for one in plan.contrasts} | plan.references == set(plan.cells_by_id)
+    assert len(plan.references) == 1
     assert Counter(slot.cell for slot in plan.slots) == {cell.id: BLOCKS for cell in plan.cells}
     for block in range(BLOCKS):
         of = [slot for slot in plan.slots if slot.block == block]
@@ -100,8 +101,8 @@ def test_the_arms_are_compared_with_the_baseline_of_their_stack_by_the_corrected
     plan = planned()
     found = [row for row in compare(plan, trials(plan)).comparisons if row.primary]
 
-    assert [row.cell.injected for row in found] == list(ARMS)
-    assert all(row.baseline.injected is None for row in found)
+    assert [row.known for row in found] == list(ARMS)
+    assert {row.baseline.id for row in found} == plan.references
     assert {row.variant for row in found} == {Variant.CORRECTED}
     assert platform_text(found[2].cell) == "host (+3 % work)"
 

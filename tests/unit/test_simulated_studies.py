@@ -27,7 +27,7 @@ def blocks(least, most=None, instances=1, **others):
 def rows(results):
     """The comparisons on the primary metric, by platform, the control as ``A/A``."""
     return {
-        "A/A" if row.cell.control else row.cell.platform: row
+        "A/A" if row.is_control else row.cell.platform: row
         for row in compare(results.plan, results.trials).comparisons
         if row.primary
     }
@@ -61,7 +61,7 @@ def test_the_study_ends_when_a_large_cost_is_decided(lab):
 def test_drift_falls_on_all_platforms_alike(lab):
     text = lab.text(two(1.1, drift=0.5), repetition=blocks(20))
     results = lab.run(text)
-    (base,) = (cell for cell in results.plan.cells if cell.platform == "base" and not cell.control)
+    (base,) = (cell for cell in results.plan.cells if cell.platform == "base" and not cell.replica)
     speeds = [trial.samples["events"] for trial in results.trials if trial.cell == base.id]
 
     assert speeds[-1] < 0.7 * speeds[0]  # it is there, and large

@@ -16,8 +16,8 @@ BLOCKS = 40
 MARGIN = math.log(1.02)
 
 
-def cell(name, *, control=False):
-    return make_cell(name, stack=f"host/{name}", workload="work", control=control)
+def cell(name, *, replica=0):
+    return make_cell(name, stack=f"host/{name}", workload="work", replica=replica)
 
 
 BASE, DEAR = cell("base"), cell("dear")

@@ -86,7 +86,7 @@ def test_the_raw_output_is_kept_byte_for_byte(writer):
     assert (raw / "stderr").read_bytes() == DONE.stderr
     command = json.loads((raw / "command.json").read_text())
     assert command == {
-        "argv": list(DONE.argv), "status": 0, "timed_out": False, "duration_s": 1.25,
+        "format": 1, "argv": list(DONE.argv), "status": 0, "timed_out": False, "duration_s": 1.25,
     }  # fmt: skip
 
 
@@ -261,7 +261,10 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(small_disk):
         writer.facts({"second": "x" * 100_000})
     writer.close()
 
-    assert json.loads((small_disk / "results" / "facts.json").read_text()) == {"first": 1}
+    assert json.loads((small_disk / "results" / "facts.json").read_text()) == {
+        "format": 1,
+        "first": 1,
+    }
     assert not (small_disk / "results" / "facts.new").exists()
 
 

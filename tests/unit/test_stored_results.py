@@ -111,6 +111,10 @@ def test_they_are_set_beside_published_studies(unpack, format_):
 
 @pytest.mark.parametrize("format_", ["format-1"])
 def test_they_give_advice(unpack, format_):
+    """Recorded anew once: the A/A control beside two platforms is that of the same work.
+
+    It was compared with one of the two instead of with what it repeats, which decided less.
+    """
     folder = unpack(f"{format_}/quick.tar.xz")
 
     found = json.loads(printed("advise", folder, "--mix", STORED / "mix.yaml", "--json"))

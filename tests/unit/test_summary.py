@@ -49,7 +49,7 @@ def test_what_costs_more_because_it_does_more_is_not_called_the_same_work(selfte
 
 
 def test_of_work_that_was_put_in_nobody_asks_why(selftest):
-    assert [one.row.cell.injected for one in selftest.explanations if one.is_slower] == [
+    assert [one.row.known for one in selftest.explanations if one.is_slower] == [
         0.01,
         0.03,
         0.1,

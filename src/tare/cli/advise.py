@@ -170,7 +170,7 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
         console.print(Text(told, "bold red"))
     console.print()
     console.print(_ranking(found))
-    console.print(Text(_LEGEND.format(side.plan.baseline), "dim"))
+    console.print(Text(_LEGEND.format(side.plan.reference), "dim"))
     console.print()
     console.print(_beside(found, names))
     console.print(Text(_LEGEND_BESIDE, "dim"))

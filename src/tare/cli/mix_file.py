@@ -71,7 +71,7 @@ def _weights(item: Item, side: Side) -> dict[Group, float]:
     from tare.study.item import one_of
 
     rows: dict[str, list[Group]] = {}
-    for key in dict.fromkeys(group(cell) for cell in side.plan.cells if not cell.control):
+    for key in dict.fromkeys(map(group, side.plan.platform_cells)):
         rows.setdefault(key[0], []).append(key)
     weights: dict[Group, float] = {}
     entries = item.entries()

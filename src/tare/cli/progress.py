@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tare.compare.allocation import Standing
 from tare.compare.pairing import group
-from tare.model import Cell, Kind, Plan, Status, Trial
+from tare.model import Cell, ContrastKind, Kind, Plan, Status, Trial
 from tare.report.names import named_apart
 from tare.report.speed import standing_text
 from tare.runner.progress import Progress
@@ -58,7 +58,8 @@ class Tally:
         """See Progress.begins."""
         self.blocks, self.slots = plan.repetition.max_blocks, len(plan.slots)
         # A self-test estimates what is known; nothing in it is to be decided.
-        self.decides = all(cell.injected is None for cell in plan.cells)
+        kinds = {contrast.kind for contrast in plan.contrasts}
+        self.decides = ContrastKind.INJECTED not in kinds
         self.trials, self.budget_s = trials_done, plan.repetition.budget_s
         self.before = trials_done
         self.margin = plan.repetition.margin
@@ -84,7 +85,7 @@ class Tally:
 
     def trial(self, cell: Cell) -> None:
         """See Progress.trial."""
-        self.phase = f"{cell.platform}{' (A/A)' if cell.control else ''}: {cell.workload}"
+        self.phase = f"{cell.platform}{' (A/A)' if cell.replica else ''}: {cell.workload}"
 
     def ended(self, cell: Cell, trial: Trial) -> None:
         """See Progress.ended."""

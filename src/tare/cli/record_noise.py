@@ -110,7 +110,7 @@ def arranged(plan: Plan, rounds: int) -> Plan:
             number += 1
         for workload in plan.metrics:
             cells = [cell for cell in plan.cells if cell.workload == workload]
-            for cell in sorted(cells, key=lambda cell: cell.control):
+            for cell in sorted(cells, key=lambda cell: cell.replica):
                 for _ in range(RUN):
                     ordered.append(Slot(block=number, slot=0, cell=cell.id, instance=0))
                     number += 1
@@ -149,7 +149,7 @@ def _row(trial: Trial, plan: Plan, in_pairs: set[int]) -> Row | None:
         start_s=datetime.fromisoformat(trial.started_at).timestamp(),
         workload=next(name for name, one in WORKLOADS.items() if cell.workload in one),
         part=PAIRS if trial.block in in_pairs else RUNS,
-        arm="B" if cell.control else "A",
+        arm="B" if cell.replica else "A",
         block=trial.block,
         slot=trial.slot,
         wall_s=trial.duration_s,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare.compare.comparison import Comparison, measured
+from tare.compare.comparison import Comparison
 from tare.compare.pairing import History
-from tare.model import Cell, Limits, Plan
-from tare.stats.schedule import level
+from tare.compare.rows import compared
+from tare.model import Cell, Contrast, ContrastKind, Limits, Plan
 
 
 def across(plan: Plan, histories: Mapping[str, History], workload: str) -> tuple[Comparison, ...]:
@@ -23,22 +23,15 @@ def across(plan: Plan, histories: Mapping[str, History], workload: str) -> tuple
     places: dict[tuple[str, Limits, str], list[Cell]] = {}
     for cell in plan.cells:
         metric = plan.metrics[cell.workload][0]
-        if cell.workload.partition(":")[0] == workload and not cell.control:
+        if cell.workload.partition(":")[0] == workload and cell.id not in plan.control_ids:
             key = (cell.platform, cell.limits, f"{metric.name} {metric.unit} {metric.better}")
             places.setdefault(key, []).append(cell)
     return tuple(
-        measured(_row(plan, cell, cells[0]), histories, plan.repetition)
+        compared(
+            plan,
+            histories,
+            Contrast(cell=cell.id, reference=cells[0].id, kind=ContrastKind.OVERHEAD),
+        )
         for cells in places.values()
         for cell in cells[1:]
-    )
-
-
-def _row(plan: Plan, cell: Cell, reference: Cell) -> Comparison:
-    return Comparison(
-        cell=cell,
-        baseline=reference,
-        metric=plan.metrics[cell.workload][0],
-        primary=True,
-        level=level(plan.repetition.max_blocks),
-        variant=plan.repetition.variant,
     )

@@ -88,7 +88,7 @@ def advise(side: Side, mix: Mix, lifecycles: Sequence[Side] = ()) -> Advice:
         untrusted=tuple(
             group(row.cell)
             for row in side.primary.values()
-            if row.cell.control
+            if row.is_control
             and row.verdict in (Verdict.SLOWER, Verdict.FASTER)
             and group(row.cell) in known.shares
         ),

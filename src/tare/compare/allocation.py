@@ -10,18 +10,19 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tare.compare.comparison import Comparison, is_done, log_ratios, measured
+from tare.compare.comparison import Comparison, is_done, log_ratios
 from tare.compare.control import with_holm
 from tare.compare.ladder import still_compared
-from tare.compare.pairing import History, group, histories
-from tare.compare.rows import references
-from tare.model import Evidence, Plan, Trial
+from tare.compare.pairing import History, histories
+from tare.compare.rows import primaries, whole
+from tare.model import ContrastKind, Evidence, Plan, Trial
 from tare.stats.description import middle, spread
 from tare.stats.hierarchy import tamed
 from tare.stats.schedule import FIRST_LOOK
 from tare.stats.sequential import Stop, Verdict
 from tare.stats.signed_rank import Array
 
+CONTROL = ContrastKind.CONTROL
 RESTS_FROM = 5
 """Pairs from which a decided comparison rests if its interval is narrow."""
 RESTS_AT = FIRST_LOOK
@@ -61,22 +62,20 @@ def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
     Baselines are left out, and so are A/A controls that accompany other comparisons.
     """
     found = histories(plan, trials)
-    rows = with_holm(
-        [measured(row, found, plan.repetition) for row in references(plan).primaries()]
-    )
-    compared = {group(row.cell) for row in rows if not row.cell.control}
+    rows = with_holm(primaries(plan, found))
+    beside_others = {one.reference for one in plan.decided_by.values() if one.kind is not CONTROL}
     of_ladders = still_compared(plan, found)
     return {
         row.cell.id: _standing(row, found, plan, is_needed=row.cell.id in of_ladders)
         for row in rows
-        if not row.cell.control or group(row.cell) not in compared
+        if not row.is_control or plan.decided_by[row.cell.id].reference not in beside_others
     }
 
 
 def resting(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     """List the ids of the cells that rest; baseline and control do where nothing else is open."""
     found = standings(plan, trials)
-    return references(plan).whole({cell for cell, one in found.items() if one.rests})
+    return whole(plan, (cell for cell, one in found.items() if one.rests))
 
 
 def needed_pairs(values: Array, margin: float) -> float:

@@ -40,7 +40,7 @@ def attributions(rows: Sequence[Comparison]) -> Iterator[Attribution]:
     for row in rows:
         by_stack.setdefault((group(row.cell), row.metric.name, row.cell.stack), []).append(row)
     for row in rows:
-        if row.baseline is None or row.cell.control or row.cell.stack.count("/") < 2:
+        if row.baseline is None or row.is_control or row.cell.stack.count("/") < 2:
             continue
         # The layer host is no layer to stand on: what is beside it is on the same machine.
         root = row.baseline.stack.removesuffix("/host")

@@ -164,7 +164,7 @@ def between(a: Side, b: Side) -> Between:
 
 
 def _cells(side: Side) -> list[Cell]:
-    return [cell for cell in side.plan.cells if not cell.control]
+    return [cell for cell in side.plan.cells if cell.id not in side.plan.control_ids]
 
 
 def _why_nothing(rows: Sequence[CellChange]) -> str:

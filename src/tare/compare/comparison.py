@@ -13,7 +13,7 @@ from tare.compare.evidence import DECIDED, evidence
 from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pair_flags import accounting_flags, pair_flags
 from tare.compare.pairing import History, Pairs, aligned, pair
-from tare.model import Cell, Evidence, Metric, Repetition, Variant
+from tare.model import Cell, ContrastKind, Evidence, Metric, Repetition, Variant
 from tare.stats.description import spread
 from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval, numbered, t_interval
 from tare.stats.power import detectable
@@ -48,7 +48,8 @@ class Comparison:
     pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
     pairs would probably show) and ``noise_floor`` are ratios minus one.
 
-    ``control`` is the A/A control of the workload, None of a control itself. ``decided_by`` is
+    ``kind`` and ``known`` are those of its contrast. ``control`` is the A/A control of the same
+    work and the cell that it repeats, None of a control itself. ``decided_by`` is
     the kind of look that decided, ``interval_by`` that of the look whose cost and interval these
     are: an early one (``tare.stats.early``) gives the mean of the log ratios and Student's interval
     of 99.9 %, one by ranks the Hodges-Lehmann estimate and the interval of ``level``.
@@ -60,10 +61,12 @@ class Comparison:
 
     cell: Cell
     baseline: Cell | None
+    kind: ContrastKind = ContrastKind.OVERHEAD
+    known: float | None = None
     metric: Metric
     primary: bool
     level: float
-    control: Cell | None = None
+    control: tuple[Cell, Cell] | None = None
     variant: Variant = Variant.WALL
     pairs: int = 0
     failed: int = 0
@@ -95,6 +98,11 @@ class Comparison:
     replicates: int | None = None
     icc: float | None = None
     flags: tuple[str, ...] = ()
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is the A/A control: the reference, measured a second time."""
+        return self.kind is ContrastKind.CONTROL
 
     @property
     def degradation_percent(self) -> float | None:
@@ -268,7 +276,8 @@ def _control(row: Comparison, pairs: Pairs, histories: Mapping[str, History]) ->
     """Return what the A/A control has in the blocks that an early look sees, by the same metric."""
     if row.control is None:
         return None
-    control = replace(row, cell=row.control)
+    again, repeated = row.control
+    control = replace(row, cell=again, baseline=repeated)
     return aligned(_pairs(control, histories), pairs.blocks[:FIRST_LOOK])
 
 

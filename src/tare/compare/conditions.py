@@ -94,11 +94,12 @@ def is_direct(row: Comparison) -> bool:
 def _flags(
     row: Comparison, plan: Plan, histories: Mapping[str, History], facts: Facts
 ) -> Iterator[str]:
-    if row.cell.platform != plan.baseline:
+    reference = row.baseline.platform if row.baseline is not None else row.cell.platform
+    if row.cell.platform != reference:
         found = unlike(facts, row.cell.platform, row.cell.workload)
         if found:
             yield f"Unlike its baseline: {'; '.join(found)}."
-        if of_base := unlike(facts, plan.baseline, row.cell.workload):
+        if of_base := unlike(facts, reference, row.cell.workload):
             yield f"The baseline: {'; '.join(of_base)}."
     if not is_direct(row):
         return

@@ -155,9 +155,9 @@ def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Valu
     """
     found = []
     for side in sources:
-        for one in side.plan.cells:
+        for one in side.plan.platform_cells:
             same = (one.stack, one.settings, one.limits) == (cell.stack, cell.settings, cell.limits)
-            if one.workload != MAKES_ITS_OWN or one.control or not same:
+            if one.workload != MAKES_ITS_OWN or not same:
                 continue
             count, cache = (dict(one.params).get(key, 1) for key in ("count", "cache"))
             many = count if isinstance(count, int) else 1

@@ -18,7 +18,7 @@ _TOLD_APART = (Variant.WALL, Variant.CORRECTED)
 
 def beside_controls(rows: Sequence[Comparison]) -> list[Comparison]:
     """Put each comparison beside the A/A control of its workload, parameters and limits."""
-    controls = {_like(row): row for row in rows if row.cell.control}
+    controls = {_like(row): row for row in rows if row.is_control}
     return [_beside(row, controls.get(_like(row))) for row in rows]
 
 
@@ -52,7 +52,7 @@ def _apart(one: Comparison, other: Comparison) -> bool:
 
 def with_holm(rows: Sequence[Comparison]) -> list[Comparison]:
     """Adjust the p values of the primary comparisons, which are one family; controls are not."""
-    family = [i for i, r in enumerate(rows) if r.primary and not r.cell.control and r.p is not None]
+    family = [i for i, r in enumerate(rows) if r.primary and not r.is_control and r.p is not None]
     # What is outside the family has no p that allows for the number of tests.
     adjusted = [_weighed_again(row) for row in rows]
     for index, p in zip(family, holm([rows[i].p or 0.0 for i in family]), strict=True):
@@ -100,5 +100,5 @@ def _flags(row: Comparison, control: Comparison | None, floor: float) -> Iterato
                 "holds 1 again."
             )
         is_small = row.cost is not None and max(row.cost, 1 / row.cost) - 1 <= floor
-        if is_small and not row.cell.control:
+        if is_small and not row.is_control:
             yield f"Below the noise floor of {100 * floor:.2g} %."

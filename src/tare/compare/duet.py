@@ -66,7 +66,7 @@ def _flags(row: Comparison, histories: Mapping[str, History], least: float) -> I
     assert row.baseline is not None  # noqa: S101 - else there are no pairs
     duet = _pairs(row, histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id))
     yield from _of_cores(duet, least)
-    if row.cell.control:
+    if row.is_control:
         yield from _of_control(duet, least)
     yield from _of_order(duet, least)
     yield from _of_overlap(duet)

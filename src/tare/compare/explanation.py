@@ -129,7 +129,7 @@ def explanations(
     return tuple(
         _explanation(row, plan, compared.histories, warm, baselines)
         for row in compared.comparisons
-        if row.primary and not row.cell.control and row.baseline is not None
+        if row.primary and not row.is_control and row.baseline is not None
     )
 
 

@@ -28,13 +28,13 @@ from functools import reduce
 
 import numpy as np
 
-from tare.compare.comparison import Comparison, is_done, measured, rule_of
+from tare.compare.comparison import Comparison, is_done, rule_of
 from tare.compare.instances import MAKES_ITS_OWN, linked
 from tare.compare.pairing import Group, History, Pairs, group, pair
-from tare.model import Cell, Ladder, LadderSwitch, Metric, Plan
+from tare.compare.rows import begun, compared
+from tare.model import Cell, Contrast, ContrastKind, Ladder, LadderSwitch, Metric, Plan
 from tare.stats.hierarchy import means, numbered
 from tare.stats.ratio import ratio, ratios
-from tare.stats.schedule import level
 from tare.stats.sequential import INFINITE_FROM, LookKind
 from tare.stats.signed_rank import estimate
 
@@ -116,14 +116,13 @@ class LadderCosts:
 def ladder_costs(
     plan: Plan,
     histories: Mapping[str, History],
-    references: Mapping[Group, Cell],
     facts: Facts,
 ) -> Iterator[LadderCosts]:
     """List what each switch of each ladder costs, on every workload, in the order of the plan."""
     for ladder in plan.ladders:
-        for key, cells in _groups(plan).items():
+        for cells in _groups(plan).values():
             if ladder.default in cells and ladder.bare in cells:
-                yield _Ladder(plan, ladder, cells, histories).costs(references.get(key), facts)
+                yield _Ladder(plan, ladder, cells, histories).costs(facts)
 
 
 def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
@@ -133,44 +132,20 @@ def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
     baseline.
     """
     needed = set()
-    for ladder in plan.ladders:
-        for cells in _groups(plan).values():
-            for one, other in neighbours(ladder):
-                if one not in cells or other not in cells:
-                    continue
-                mine, theirs = cells[one], cells[other]
-                if not is_done(_row(plan, mine, theirs), histories, plan.repetition):
-                    needed |= {mine.id, theirs.id}
+    for contrast in plan.contrasts:
+        if contrast.kind is not ContrastKind.ATTRIBUTION:
+            continue
+        if not is_done(begun(plan, contrast), histories, plan.repetition):
+            needed |= {contrast.cell, contrast.reference}
     return needed
-
-
-def neighbours(ladder: Ladder) -> Iterator[tuple[str, str]]:
-    """List the pairs of platforms that a ladder compares, the one with the switch on first."""
-    yield ladder.default, ladder.bare
-    for switch in ladder.switches:
-        yield ladder.default, switch.without
-        yield switch.only, ladder.bare
 
 
 def _groups(plan: Plan) -> dict[Group, dict[str, Cell]]:
     """Sort the cells by what must be alike to be compared, and by platform."""
     groups: dict[Group, dict[str, Cell]] = {}
-    for cell in plan.cells:
-        if not cell.control and cell.injected is None:
-            groups.setdefault(group(cell), {})[cell.platform] = cell
+    for cell in plan.platform_cells:
+        groups.setdefault(group(cell), {})[cell.platform] = cell
     return groups
-
-
-def _row(plan: Plan, cell: Cell, reference: Cell | None) -> Comparison:
-    """Begin the comparison of two cells, by the first metric and the variant that decides."""
-    return Comparison(
-        cell=cell,
-        baseline=reference,
-        metric=plan.metrics[cell.workload][0],
-        primary=False,
-        level=level(plan.repetition.max_blocks),
-        variant=plan.repetition.variant,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +157,7 @@ class _Ladder:
     cells: Mapping[str, Cell]
     histories: Mapping[str, History]
 
-    def costs(self, baseline: Cell | None, facts: Facts) -> LadderCosts:
+    def costs(self, facts: Facts) -> LadderCosts:
         default, bare = self.cells[self.ladder.default], self.cells[self.ladder.bare]
         switches = tuple(
             SwitchCost(
@@ -198,8 +173,8 @@ class _Ladder:
             ladder=self.ladder,
             cell=default,
             metric=self.metric,
-            default=None if baseline in (None, default) else self.compared(default, baseline),
-            bare=None if baseline in (None, bare) else self.compared(bare, baseline),
+            default=self.decided(default),
+            bare=self.decided(bare),
             between=self.compared(default, bare),
             switches=switches,
             from_default=self.end([one.from_default for one in parts]),
@@ -210,10 +185,16 @@ class _Ladder:
     def metric(self) -> Metric:
         return self.plan.metrics[self.cells[self.ladder.default].workload][0]
 
-    def compared(self, cell: Cell, reference: Cell | None) -> Comparison:
+    def compared(self, cell: Cell, reference: Cell) -> Comparison:
         """Compare two cells by the rule that compares each with its baseline."""
-        row = _row(self.plan, cell, reference)
-        return measured(row, self.histories, self.plan.repetition)
+        kind = ContrastKind.ATTRIBUTION
+        contrast = Contrast(cell=cell.id, reference=reference.id, kind=kind)
+        return compared(self.plan, self.histories, contrast)
+
+    def decided(self, cell: Cell) -> Comparison | None:
+        """Compare a cell as the plan decides about it; None of the reference itself."""
+        contrast = self.plan.decided_by.get(cell.id)
+        return None if contrast is None else compared(self.plan, self.histories, contrast)
 
     def end(self, parts: Sequence[Comparison]) -> EndCosts:
         """Add up the costs of switches as seen from one end, and give the rest."""

@@ -17,9 +17,9 @@ def matched(
     What a platform is counts, its stack and settings, and not what it is called; of several that
     are the same the one of the same name.
     """
-    found: dict[str, Cell] = {}
-    by_id = {cell.id: cell for cell in after}
-    found = {cell.id: by_id[cell.id] for cell in before if cell.id in by_id}
+    by_name = {(cell.platform, cell.replica, *identity(cell)): cell for cell in after}
+    names = {cell.id: (cell.platform, cell.replica, *identity(cell)) for cell in before}
+    found = {cell: by_name[name] for cell, name in names.items() if name in by_name}
     taken = {cell.id for cell in found.values()}
     reasons = {}
     for cell in before:

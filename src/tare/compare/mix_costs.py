@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tare.compare.columns import has_numbers
-from tare.compare.comparison import Comparison, measured
+from tare.compare.comparison import Comparison
 from tare.compare.constraints import Constraints
 from tare.compare.pairing import Group, group
-from tare.compare.rows import references
+from tare.compare.rows import compared
 from tare.compare.side import Side
-from tare.model import Cell, Design, Unit
+from tare.model import Cell, Contrast, ContrastKind, Design, Unit
 from tare.stats.independent import weighted_sum
 from tare.stats.ratio import ratio
 from tare.stats.signed_rank import Interval
@@ -41,14 +41,11 @@ class Costs:
 
     def __init__(self, side: Side, mix: Mix) -> None:
         self.side = side
-        self._plan = references(side.plan)
         self.shares = {key: share for key, share in mix.shares.items() if share > 0}
         self.cells: dict[tuple[str, Group], Cell] = {
-            (cell.platform, group(cell)): cell
-            for cell in side.plan.cells
-            if not cell.control and cell.injected is None
+            (cell.platform, group(cell)): cell for cell in side.plan.platform_cells
         }
-        self.baseline = side.plan.baseline
+        self.baseline = side.plan.reference
         self.platforms = tuple(dict.fromkeys(name for name, _ in self.cells))
 
     def without(self, key: Group) -> Costs:
@@ -59,7 +56,8 @@ class Costs:
     @cached_property
     def references(self) -> Mapping[Group, Cell]:
         """The cell of the baseline for each part of the mix."""
-        return self._plan.baselines
+        plan = self.side.plan
+        return {group(cell): cell for cell in plan.cells if cell.id in plan.references}
 
     def cell(self, platform: str) -> Cell:
         """Give one of a platform's cells: its stack and limits are those of all."""
@@ -125,8 +123,8 @@ class Costs:
         if cell is None or base is None:
             return None
         plan = self.side.plan
-        row = replace(self._plan.primary(cell), baseline=base)
-        return _estimated(measured(row, self.side.histories, plan.repetition))
+        contrast = Contrast(cell=cell.id, reference=base.id, kind=ContrastKind.OVERHEAD)
+        return _estimated(compared(plan, self.side.histories, contrast))
 
     def _divided(self, platform: str, other: str, key: Group) -> Estimated | None:
         mine, theirs = self.cost(platform, key), self.cost(other, key)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tare.compare.columns import has_numbers
 from tare.compare.contention import value
-from tare.compare.pairing import History, baselines, group, pair
+from tare.compare.pairing import History, pair
 from tare.model import Cell, Metric, Plan, Variant
 from tare.stats.signed_rank import Array
 from tare.stats.values import Tested
@@ -35,20 +35,17 @@ class OtherTests:
 
 
 def other_tests(plan: Plan, histories: Mapping[str, History]) -> tuple[OtherTests, ...]:
-    """Test every cell against its baseline, in the order of the plan; controls too."""
+    """Test every cell against its reference, in the order of the plan; controls too."""
     # Only here: it loads scipy, which takes longer than most results take to compare.
     from tare.stats import paired, two_sample
 
-    references = baselines(plan)
     variant = plan.repetition.variant
     found = []
-    for cell in plan.cells:
-        baseline = references.get(group(cell))
-        if baseline is None or baseline is cell:
-            continue
+    for contrast in plan.decided_by.values():
+        cell = plan.cells_by_id[contrast.cell]
         metric = plan.metrics[cell.workload][0]
         mine = histories[cell.id]
-        theirs = histories[baseline.id].beside(cell.id)
+        theirs = histories[contrast.reference].beside(cell.id)
         sides = _values(mine, metric, variant), _values(theirs, metric, variant)
         ratios = pair(mine, theirs, metric, variant).log_ratios
         found.append(

@@ -16,6 +16,8 @@ from tare.model import (
     INJECTED,
     Better,
     Cell,
+    Contrast,
+    ContrastKind,
     Kind,
     Limits,
     Metric,
@@ -36,18 +38,15 @@ def group(cell: Cell) -> Group:
     return cell.workload, params, cell.limits
 
 
-def baselines(plan: Plan) -> dict[Group, Cell]:
-    """Find the baseline cell of every group that has one."""
-    return {
-        group(cell): cell
-        for cell in plan.cells
-        if cell.platform == plan.baseline and not cell.control and cell.injected is None
-    }
-
-
-def controls(plan: Plan) -> dict[Group, Cell]:
-    """Find the A/A control of every group that has one."""
-    return {group(cell): cell for cell in plan.cells if cell.control}
+def against(cells: Iterable[Cell], platform: str) -> tuple[Contrast, ...]:
+    """Contrast each cell with that of a platform that shares workload, parameters and limits."""
+    cells = tuple(cells)
+    references = {group(cell): cell for cell in cells if cell.platform == platform}
+    return tuple(
+        Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.OVERHEAD)
+        for cell in cells
+        if (reference := references.get(group(cell))) is not None and cell is not reference
+    )
 
 
 @dataclass(slots=True)

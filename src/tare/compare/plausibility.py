@@ -23,7 +23,7 @@ def beside_causes(
 ) -> list[Comparison]:
     """Put to each implausible row that it is, and what is known of the cause."""
     controls = {
-        (group(row.cell), row.metric.name, row.variant): row for row in rows if row.cell.control
+        (group(row.cell), row.metric.name, row.variant): row for row in rows if row.is_control
     }
     judged = []
     for row in rows:
@@ -48,7 +48,7 @@ def beside_causes(
 
 def is_implausible(row: Comparison) -> bool:
     """Whether a platform beats its baseline beyond the noise, and has not fewer layers than it."""
-    if row.cell.control or row.baseline is None or row.verdict is not Verdict.FASTER:
+    if row.is_control or row.baseline is None or row.verdict is not Verdict.FASTER:
         return False
     if row.high is None or row.high * (1 + (row.noise_floor or 0.0)) >= 1:
         return False

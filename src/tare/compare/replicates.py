@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tare.compare.comparison import judged
 from tare.compare.pairing import histories
-from tare.compare.rows import references
+from tare.compare.rows import begun
 from tare.model import Plan, Trial
 from tare.stats.hierarchy import Components, blocks_per_group
 
@@ -30,12 +30,12 @@ def scatters(plan: Plan, trials: Iterable[Trial], open_cells: Iterable[str]) -> 
     """Split the variance of every open cell's pairs, by its workload's primary metric."""
     measurements = histories(plan, trials)
     wanted = set(open_cells)
-    for row in references(plan).primaries():
-        if row.cell.id not in wanted:
+    for cell, contrast in plan.decided_by.items():
+        if cell not in wanted:
             continue
-        found = judged(row, measurements, plan.repetition)
+        found = judged(begun(plan, contrast), measurements, plan.repetition)
         if found is not None and found.parts is not None:
-            yield Scatter(row.cell.id, found.parts)
+            yield Scatter(cell, found.parts)
 
 
 def blocks_per_instance(found: Sequence[Scatter], fresh_s: float, block_s: float) -> int | None:

@@ -1,72 +1,109 @@
-"""The comparisons of a plan before any trial: each cell with its baseline and control."""
+"""Any two cells of a plan compared: the one way from a contrast to its comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
-from tare.compare.comparison import Comparison
-from tare.compare.pairing import Group, baselines, controls, group
-from tare.model import Cell, Metric, Plan, Variant
+from tare.compare.comparison import Comparison, measured
+from tare.compare.pairing import History, group
+from tare.model import Cell, Contrast, ContrastKind, Metric, Plan, Variant
 from tare.stats.schedule import level
 
 
-@dataclass(frozen=True, slots=True)
-class References:
-    """What the cells of a plan are compared with, by what they share."""
+def begun(
+    plan: Plan, contrast: Contrast, metric: Metric | None = None, variant: Variant | None = None
+) -> Comparison:
+    """Begin the comparison of two cells, by the primary metric unless another is given.
 
-    plan: Plan
-    baselines: Mapping[Group, Cell]
-    controls: Mapping[Group, Cell]
-
-    def row(self, cell: Cell, metric: Metric, variant: Variant) -> Comparison:
-        """Begin the row of a cell by one metric and variant."""
-        key, repetition = group(cell), self.plan.repetition
-        is_first = metric == self.plan.metrics[cell.workload][0]
-        return Comparison(
-            cell=cell,
-            baseline=self.baselines.get(key),
-            control=None if cell.control else self.controls.get(key),
-            metric=metric,
-            primary=is_first and variant is repetition.variant,
-            level=level(repetition.max_blocks),
-            variant=variant,
-        )
-
-    def primary(self, cell: Cell) -> Comparison:
-        """Begin the row that the plan decides by."""
-        metric = self.plan.metrics[cell.workload][0]
-        return self.row(cell, metric, self.plan.repetition.variant)
-
-    def primaries(self) -> list[Comparison]:
-        """Begin the row that the plan decides by of every cell but the baselines."""
-        return [
-            self.primary(cell)
-            for cell in self.plan.cells
-            if cell is not self.baselines.get(group(cell))
-        ]
-
-    def whole(self, closed: set[str]) -> set[str]:
-        """Add to the ids of closed cells what only served them, where none of a group is open.
-
-        That is the baseline, and the control where anything else is compared.
-        """
-        groups: dict[Group, list[Cell]] = {}
-        for cell in self.plan.cells:
-            groups.setdefault(group(cell), []).append(cell)
-        done = set()
-        for key, cells in groups.items():
-            ids = {cell.id for cell in compared(cells, self.baselines.get(key))}
-            done |= ids & closed if ids - closed else {cell.id for cell in cells}
-        return done
+    The A/A control of the reference, or else one of the same work, says how far apart equal things
+    are.
+    """
+    cell, reference = plan.cells_by_id[contrast.cell], plan.cells_by_id[contrast.reference]
+    is_control = contrast.kind is ContrastKind.CONTROL
+    return _row(
+        plan,
+        cell,
+        reference,
+        metric,
+        variant,
+        kind=contrast.kind,
+        control=None if is_control else _control(plan, reference),
+        known=contrast.known,
+    )
 
 
-def compared(cells: Sequence[Cell], baseline: Cell | None) -> Sequence[Cell]:
-    """List the compared cells of a group; control or baseline only if there is nothing else."""
-    others = [cell for cell in cells if cell is not baseline]
-    return [cell for cell in others if not cell.control] or others or cells
+def compared(
+    plan: Plan,
+    histories: Mapping[str, History],
+    contrast: Contrast,
+    metric: Metric | None = None,
+    variant: Variant | None = None,
+) -> Comparison:
+    """Compare two cells by all of their trials that count; see ``begun``."""
+    return measured(begun(plan, contrast, metric, variant), histories, plan.repetition)
 
 
-def references(plan: Plan) -> References:
-    """Find the baselines and the A/A controls of a plan."""
-    return References(plan, baselines(plan), controls(plan))
+def unpaired(
+    plan: Plan, cell: Cell, metric: Metric | None = None, variant: Variant | None = None
+) -> Comparison:
+    """Begin the row of a cell that the plan compares with nothing."""
+    return _row(plan, cell, None, metric, variant, kind=ContrastKind.OVERHEAD)
+
+
+def primaries(plan: Plan, histories: Mapping[str, History]) -> list[Comparison]:
+    """Compare what the plan decides by, in its order."""
+    return [compared(plan, histories, contrast) for contrast in plan.decided_by.values()]
+
+
+def whole(plan: Plan, closed: Iterable[str]) -> set[str]:
+    """Add to the ids of closed cells what only served them, where none beside it is open.
+
+    That is the reference, and its control where anything else is compared with it.
+    """
+    closed = set(closed)
+    by_reference: dict[str, list[Contrast]] = {}
+    for contrast in plan.decided_by.values():
+        by_reference.setdefault(contrast.reference, []).append(contrast)
+    done = closed - plan.decided_by.keys() - plan.references
+    for reference, contrasts in by_reference.items():
+        asked = [one.cell for one in contrasts if one.kind is not ContrastKind.CONTROL]
+        every = {one.cell for one in contrasts}
+        ids = set(asked) or every
+        done |= ids & closed if ids - closed else {reference, *every}
+    return done
+
+
+def _control(plan: Plan, reference: Cell) -> tuple[Cell, Cell] | None:
+    """Find the A/A control of a cell or of the same work, and the cell that it repeats."""
+    every = plan.controls
+    repeated = next((one for one in every if one == reference.id), None) or next(
+        (one for one, again in every.items() if group(again) == group(reference)), None
+    )
+    return None if repeated is None else (every[repeated], plan.cells_by_id[repeated])
+
+
+def _row(  # noqa: PLR0913 - what a comparison is of
+    plan: Plan,
+    cell: Cell,
+    reference: Cell | None,
+    metric: Metric | None,
+    variant: Variant | None,
+    *,
+    kind: ContrastKind,
+    control: tuple[Cell, Cell] | None = None,
+    known: float | None = None,
+) -> Comparison:
+    first, repetition = plan.metrics[cell.workload][0], plan.repetition
+    metric, variant = metric or first, variant or repetition.variant
+    decides = kind is not ContrastKind.ATTRIBUTION and metric == first
+    return Comparison(
+        cell=cell,
+        baseline=reference,
+        kind=kind,
+        known=known,
+        control=control,
+        metric=metric,
+        primary=decides and variant is repetition.variant,
+        level=level(repetition.max_blocks),
+        variant=variant,
+    )

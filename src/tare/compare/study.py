@@ -11,9 +11,9 @@ from tare.compare.conditions import beside_conditions
 from tare.compare.control import beside_controls, with_holm, with_queueing
 from tare.compare.duet import beside_halves
 from tare.compare.ladder import LadderCosts, ladder_costs, still_compared
-from tare.compare.pairing import History, group, histories
+from tare.compare.pairing import History, histories
 from tare.compare.plausibility import beside_causes
-from tare.compare.rows import References, references
+from tare.compare.rows import begun, compared, primaries, unpaired, whole
 from tare.compare.stability import beside_series
 from tare.compare.summary import Summary, summarize
 from tare.compare.warmup import beside_warmup
@@ -24,7 +24,7 @@ from tare.model import Evidence, Plan, Trial, Variant
 class Comparisons:
     """Everything that a study's trials say; in the order of the plan's cells and metrics.
 
-    ``comparisons`` has a row for every cell but the baselines, A/A controls (``cell.control``) too.
+    ``comparisons`` has a row for every cell but the references, A/A controls too.
     ``histories`` has the trials that it rests on, by the cell's id.
     """
 
@@ -45,18 +45,20 @@ def compare(
     """
     trials = tuple(trials)
     measurements = histories(plan, trials)
-    known = references(plan)
     summaries: list[Summary] = []
     rows: list[Comparison] = []
     for cell in plan.cells:
-        is_baseline = cell is known.baselines.get(group(cell))
+        contrast = plan.decided_by.get(cell.id)
         summaries += summarize(cell, plan.metrics[cell.workload], measurements[cell.id])
         for metric in plan.metrics[cell.workload]:
             is_first = metric == plan.metrics[cell.workload][0]
             variants = _variants(plan, measurements[cell.id]) if is_first else [Variant.WALL]
-            for variant in () if is_baseline else variants:
-                row = known.row(cell, metric, variant)
-                rows.append(measured(row, measurements, plan.repetition))
+            for variant in () if cell.id in plan.references else variants:
+                if contrast is None:
+                    row = unpaired(plan, cell, metric, variant)
+                    rows.append(measured(row, measurements, plan.repetition))
+                else:
+                    rows.append(compared(plan, measurements, contrast, metric, variant))
     rows = with_queueing(with_holm(beside_controls(rows)))
     rows = beside_causes(rows, plan, measurements, facts or {})
     rows = beside_conditions(rows, plan, measurements, facts or {})
@@ -67,7 +69,7 @@ def compare(
         summaries=tuple(summaries),
         comparisons=tuple(rows),
         attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
-        ladders=tuple(ladder_costs(plan, measurements, known.baselines, facts or {})),
+        ladders=tuple(ladder_costs(plan, measurements, facts or {})),
         histories=measurements,
     )
 
@@ -95,20 +97,18 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     is open; a control that has only its baseline is a comparison as any. The cells of a ladder go
     on until they are distinguished from their neighbours too.
     """
-    measurements, known = histories(plan, trials), references(plan)
-    closed = {
-        cell.id
-        for cell in plan.cells
-        if is_done(known.primary(cell), measurements, plan.repetition)
-    }
-    needed = _only_likely(known, measurements) | still_compared(plan, measurements)
-    return known.whole(closed - needed)
+    measurements = histories(plan, trials)
+    rows = [begun(plan, contrast) for contrast in plan.decided_by.values()]
+    paired = plan.decided_by.keys() | plan.references
+    rows += [unpaired(plan, cell) for cell in plan.cells if cell.id not in paired]
+    closed = {row.cell.id for row in rows if is_done(row, measurements, plan.repetition)}
+    needed = _only_likely(plan, measurements) | still_compared(plan, measurements)
+    return whole(plan, closed - needed)
 
 
-def _only_likely(known: References, measurements: Mapping[str, History]) -> set[str]:
+def _only_likely(plan: Plan, measurements: Mapping[str, History]) -> set[str]:
     """List the cells whose verdict is not as well founded as the plan asks for."""
-    repetition = known.plan.repetition
-    if repetition.evidence is Evidence.LIKELY:
+    if plan.repetition.evidence is Evidence.LIKELY:
         return set()
-    rows = [measured(row, measurements, repetition) for row in known.primaries()]
-    return {row.cell.id for row in with_holm(rows) if row.evidence is Evidence.LIKELY}
+    rows = with_holm(primaries(plan, measurements))
+    return {row.cell.id for row in rows if row.evidence is Evidence.LIKELY}

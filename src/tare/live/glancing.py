@@ -17,13 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 from tare.errors import ResultsError
 from tare.live.liveness import PROC, Locks, has_news
 from tare.model import Kind, Plan, Status, Trial
-from tare.store.reader import first_of
+from tare.store import formats
+from tare.store.reader import first_of, plan_of
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
 Stamp = tuple[int, int, int] | None
 
 TRIALS = TypeAdapter(Trial)
-_plans = TypeAdapter(Plan)
 
 
 class State(StrEnum):
@@ -166,6 +166,9 @@ class Glancing:
             self._count += 1
             try:
                 self._take(line)
+            except ResultsError:
+                self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
+                raise
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
                 raise ResultsError(
@@ -174,6 +177,7 @@ class Glancing:
                 ) from error
 
     def _take(self, line: bytes) -> None:
+        formats.refuse_newer_trial(line, f"trials.jsonl:{self._count}")
         trial = json.loads(line)
         self._note(
             Kind(trial["kind"]),
@@ -262,7 +266,7 @@ def _why(line: bytes) -> str:
 def _plan(path: Path) -> Plan:
     try:
         with opened(path) as file:
-            return _plans.validate_json(file.read())
+            return plan_of(file.read(), path.name)
     except ValidationError as error:
         raise ResultsError(f"plan.json is not understood: {error.error_count()} errors") from error
 
@@ -272,4 +276,5 @@ def _run(path: Path) -> Mapping[str, Any]:
         content = json.load(file)
     if not isinstance(content, dict):
         raise ResultsError("run.json is not understood: expected an object")
+    formats.refuse_newer(content, formats.RUN, path.name)
     return content

@@ -8,10 +8,9 @@ from itertools import takewhile
 
 from tare.compare import Comparison
 from tare.compare.allocation import resting
-from tare.compare.comparison import measured
 from tare.compare.control import beside_controls, with_holm
 from tare.compare.pairing import group, histories
-from tare.compare.rows import references
+from tare.compare.rows import primaries
 from tare.model import Kind, Plan, Slot, Trial
 from tare.stats.schedule import FIRST_LOOK, all_looks
 
@@ -54,7 +53,7 @@ class Narrowing:
     def course(self, trials: Sequence[Trial]) -> Course:
         """Compare all trials; of looks, those that are new."""
         self.look(trials)
-        rows = primaries(self._plan, trials)
+        rows = decided_rows(self._plan, trials)
         return Course(rows=rows, looks=self._looks(rows), next=self.next(trials))
 
     def look(self, trials: Sequence[Trial]) -> None:
@@ -62,7 +61,7 @@ class Narrowing:
         whole = max((one.block for one in trials if one.kind is Kind.MEASURED), default=0)
         for blocks in self._due(whole):
             before = [one for one in trials if one.block < blocks]
-            self._at_look[blocks] = primaries(self._plan, before)
+            self._at_look[blocks] = decided_rows(self._plan, before)
             self._closed[blocks] = resting(self._plan, before)
 
     def is_due(self, whole: int) -> bool:
@@ -112,8 +111,6 @@ class Narrowing:
         return self._closed.get(look, set()) | gone
 
 
-def primaries(plan: Plan, trials: Sequence[Trial]) -> tuple[Comparison, ...]:
-    """Compare each cell with its baseline by what the plan decides by, and by nothing else."""
-    measurements = histories(plan, trials)
-    rows = [measured(row, measurements, plan.repetition) for row in references(plan).primaries()]
-    return tuple(with_holm(beside_controls(rows)))
+def decided_rows(plan: Plan, trials: Sequence[Trial]) -> tuple[Comparison, ...]:
+    """Compare each cell with its reference by what the plan decides by, and by nothing else."""
+    return tuple(with_holm(beside_controls(primaries(plan, histories(plan, trials)))))

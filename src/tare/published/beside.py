@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 from tare.compare import Comparison, Comparisons, compare
+from tare.compare.pairing import against
 from tare.model import Cell, Design, Plan, Status, Trial, Variant
 from tare.published.counterparts import (
     Measure,
@@ -44,7 +45,7 @@ class Ours:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The cells that a published row can be set beside."""
-        return tuple(one for one in self.plan.cells if not one.control and one.injected is None)
+        return self.plan.platform_cells
 
     def against(self, baseline: str) -> Mapping[Key, Comparison]:
         """Compare all cells with a platform, by wall time, which is what studies measured."""
@@ -57,11 +58,11 @@ class Ours:
         return self._against[baseline]
 
     def _compared(self, baseline: str) -> Comparisons:
-        if baseline == self.plan.baseline:
+        if baseline == self.plan.reference:
             return compare(self.plan, self.trials, self.facts)
         # The A/A control is of the plan's own baseline: here it would be one more platform.
         kept = {one.id for one in self.cells}
-        plan = replace(self.plan, baseline=baseline, cells=self.cells)
+        plan = replace(self.plan, cells=self.cells, contrasts=against(self.cells, baseline))
         return compare(plan, [one for one in self.trials if one.cell in kept], self.facts)
 
 
@@ -166,7 +167,7 @@ def unpublished(parts: Iterable[Beside], ours: Ours) -> tuple[Comparison, ...]:
     """List our comparisons with our own baseline that stand beside no published row."""
     used = {(pair.ours.cell.id, pair.ours.metric.name) for part in parts for pair in part.pairs}
     plain = {one.id for one in ours.cells}
-    compared = ours.against(ours.plan.baseline)
+    compared = ours.against(ours.plan.reference)
     return tuple(row for key, row in compared.items() if key not in used and key[0] in plain)
 
 
@@ -223,8 +224,8 @@ def _pairs(
 
 def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Comparison | str:
     """Give our comparison of a cell, or say why it has no number."""
-    if baseline != ours.plan.baseline and ours.plan.repetition.design is Design.DUET:
-        return f"not comparable: in a duet each platform stands beside {ours.plan.baseline} alone"
+    if baseline != ours.plan.reference and ours.plan.repetition.design is Design.DUET:
+        return f"not comparable: in a duet each platform stands beside {ours.plan.reference} alone"
     row = ours.against(baseline).get((cell.id, measure.metric))
     if row is None:
         return f"{measure.workload} gave no {measure.metric} here"

@@ -14,6 +14,7 @@ from typing import Any
 
 from tare.compare.counters import Amplification, Movement, Pace
 from tare.compare.explanation import Explanation
+from tare.model import ContrastKind
 from tare.report import numbers
 from tare.report.counter_words import WORDS, Amount, amounts_text, counter_text, unit_of
 from tare.report.findings import Findings
@@ -54,7 +55,7 @@ def sentence(one: Explanation, found: Findings) -> str:
         return f"{slower}; no counter was read on both sides, so what moved is not known."
     if one.named:
         unit = unit_of(one)
-        parts = [_part(this, unit, found.plan.baseline) for this in one.named]
+        parts = [_part(this, unit, found.plan.reference) for this in one.named]
         return f"{slower}; per {unit.text} it took more {_list(parts)}."
     if any(this.moved for this in one.movements):
         return (
@@ -71,7 +72,11 @@ def sentence(one: Explanation, found: Findings) -> str:
 
 def slower(found: Findings) -> list[Explanation]:
     """List the cells that have a degradation to be explained; work put in explains itself."""
-    return [one for one in found.explanations if one.is_slower and one.row.cell.injected is None]
+    return [
+        one
+        for one in found.explanations
+        if one.is_slower and one.row.kind is not ContrastKind.INJECTED
+    ]
 
 
 def has_counters(found: Findings) -> bool:

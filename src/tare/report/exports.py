@@ -174,7 +174,7 @@ def _latex_character(one: str) -> str:
 
 def _reading(found: Findings) -> str:
     return (
-        f"Cost is a multiple of the baseline's, {found.plan.baseline}, by each workload's first "
+        f"Cost is a multiple of the baseline's, {found.plan.reference}, by each workload's first "
         "metric; above 1 is worse. Intervals hold at every look together. The control is the "
         "baseline measured a second time; its interval reaches as far as the noise floor."
     )

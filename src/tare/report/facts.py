@@ -34,7 +34,7 @@ def facts(found: Findings) -> list[Fact]:
     rule = plan.repetition
     looks = f"{rule.min_blocks} to {rule.max_blocks} blocks, margin {100 * rule.margin:g} %"
     budget = "no budget" if rule.budget_s is None else f"a budget of {plain(rule.budget_s)} s"
-    cells = f"{len(plan.cells):,} cells in {len(found.groups):,} groups, baseline {plan.baseline}"
+    cells = f"{len(plan.cells):,} cells in {len(found.groups):,} groups, baseline {plan.reference}"
     listed = [
         Fact(
             "Plan",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 
 from tare.compare import Comparison
-from tare.model import Cell, Kind, Status
+from tare.model import Cell, ContrastKind, Kind, Status
 from tare.report.findings import Findings
 from tare.report.names import plain_names
 from tare.report.numbers import share_text
@@ -38,10 +38,10 @@ def finding(found: Findings) -> str:
     Nothing is claimed that is not in the verdicts: what is decided on some workloads only is given
     with their names, and of what is undecided no more than the end of its interval.
     """
-    rows = [row for row in found.headline if not row.cell.control]
+    rows = [row for row in found.headline if not row.is_control]
     if not rows:
         return "Nothing is compared: the plan has no platform but the baseline."
-    if any(row.cell.injected is not None for row in rows):
+    if any(row.kind is ContrastKind.INJECTED for row in rows):
         return "This is a self-test: work was added on purpose, and what was found of it follows."
     names = plain_names(found.plan)
     by_platform: dict[str, list[Comparison]] = {}
@@ -55,7 +55,7 @@ def finding(found: Findings) -> str:
 
 
 def _where(found: Findings, names: Mapping[str, str]) -> str:
-    base = found.plan.baseline
+    base = found.plan.reference
     is_host = all(cell.stack == "host" for cell in found.plan.cells if cell.platform == base)
     where = "On this host " if is_host else f"Compared with {names[base]}, "
     if not found.results.run.get("stop"):

@@ -97,7 +97,7 @@ class Findings:
     def platforms(self) -> tuple[str, ...]:
         """The platforms, in the order of the plan, the baseline first."""
         names = dict.fromkeys(cell.platform for cell in self.plan.cells)
-        return tuple(sorted(names, key=lambda name: name != self.plan.baseline))
+        return tuple(sorted(names, key=lambda name: name != self.plan.reference))
 
     @cached_property
     def trials(self) -> Mapping[str, Sequence[Trial]]:
@@ -253,7 +253,7 @@ class Findings:
     def untrusted(self) -> tuple[Comparison, ...]:
         """The A/A controls that differ from their baseline: what stands beside them is in doubt."""
         claims = (Verdict.SLOWER, Verdict.FASTER)
-        return tuple(row for row in self.headline if row.cell.control and row.verdict in claims)
+        return tuple(row for row in self.headline if row.is_control and row.verdict in claims)
 
     @cached_property
     def overhead_s(self) -> Mapping[str, Mapping[str, float]]:

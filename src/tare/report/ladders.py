@@ -97,7 +97,7 @@ def effect_text(part: SwitchCost) -> str:
 def sentences(found: Findings, one: LadderCosts) -> list[str]:
     """Return what a platform costs, which of its switches cost something, and which do nothing."""
     name, bare = one.ladder.default, one.ladder.bare
-    against = found.plan.baseline
+    against = found.plan.reference
     parts = [
         f"{platform} costs {cost_words(row)} beyond {against}"
         for platform, row in ((name, one.default), (bare, one.bare))

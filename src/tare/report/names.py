@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tare.model import Cell, Limits, Params, Plan
+from tare.model import INJECTED, Cell, Limits, Params, Plan
 from tare.report.numbers import bytes_text, plain
 
 
 def platform_text(cell: Cell) -> str:
     """Name a cell's platform so that the control is told from the baseline."""
-    if cell.injected is not None:
-        return f"{cell.platform} ({100 * cell.injected:+g} % work)"
-    return f"{cell.platform} (A/A control)" if cell.control else cell.platform
+    added = dict(cell.params).get(INJECTED)
+    if isinstance(added, float):
+        return f"{cell.platform} ({100 * added:+g} % work)"
+    return f"{cell.platform} (A/A control)" if cell.replica else cell.platform
 
 
 _NOUNS = {

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tare.compare import Comparison
-from tare.model import Evidence
+from tare.model import ContrastKind, Evidence
 from tare.report import numbers, words
 from tare.report.finding import finding
 from tare.report.findings import Findings
@@ -23,10 +23,10 @@ _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 
 def three_sentences(found: Findings) -> list[str]:
     """Return what was found, how many verdicts there are, and the noise."""
-    rows = [row for row in found.headline if not row.cell.control]
+    rows = [row for row in found.headline if not row.is_control]
     if not rows:
         return words.summary(found)
-    if any(row.cell.injected is not None for row in rows):
+    if any(row.kind is ContrastKind.INJECTED for row in rows):
         first = _arms(rows, found)
     else:
         first = finding(found)
@@ -40,7 +40,7 @@ def _arms(rows: Sequence[Comparison], found: Findings) -> str:
         if row.verdict in _DECIDED:
             worst[platform_text(row.cell)] = row
     if not worst:
-        return f"Nothing has been told apart from {found.plan.baseline}: no comparison is decided."
+        return f"Nothing has been told apart from {found.plan.reference}: no comparison is decided."
     tried = [row for row in rows if row.verdict is not Verdict.NOT_MEASURED]
     names, some = ([platform_text(row.cell) for row in own] for own in (rows, tried))
     undecided = [name for name in dict.fromkeys(some) if name not in worst]
@@ -53,10 +53,10 @@ def _arms(rows: Sequence[Comparison], found: Findings) -> str:
     least, most = ((name, _most(worst[name], rows, found)) for name in (ranked[0], ranked[-1]))
     beyond = f"With more work put into some, {least[0]} costs"
     if len(ranked) == 1:
-        return f"{beyond}, against {found.plan.baseline}, {least[1]}{rest}."
+        return f"{beyond}, against {found.plan.reference}, {least[1]}{rest}."
     decided = " of those decided" if undecided else ""
     return (
-        f"{beyond} least beyond {found.plan.baseline}{decided}: {least[1]}; {most[0]} most: "
+        f"{beyond} least beyond {found.plan.reference}{decided}: {least[1]}; {most[0]} most: "
         f"{most[1]}{rest}."
     )
 

@@ -25,7 +25,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         "study": plan.study,
         "folder": str(found.results.folder),
         "seed": plan.seed,
-        "baseline": plan.baseline,
+        "baseline": plan.reference,
         "margin": plan.repetition.margin,
         "stop": run.get("stop"),
         "blocks": found.blocks,
@@ -59,7 +59,7 @@ def as_json(found: Findings) -> dict[str, Any]:
 def write_csv(found: Findings, path: Path) -> None:
     """Write a row for each cell and metric: factors, summary, cost and verdict, in base units."""
     table = [
-        {**_factors(row.pop("cell")), **row, "flags": " ".join(row.get("flags", ()))}
+        {**_factors(found, row.pop("cell")), **row, "flags": " ".join(row.get("flags", ()))}
         for row in _rows(found)
     ]
     names = dict.fromkeys(name for row in table for name in row)
@@ -75,7 +75,7 @@ def rows(found: Findings) -> Iterator[dict[str, Any]]:
     """List all that is known of each cell and metric."""
     for row in _rows(found):
         cell = row.pop("cell")
-        factors = {name: value for name, value in _factors(cell).items() if "." not in name}
+        factors = {name: value for name, value in _factors(found, cell).items() if "." not in name}
         named = {"settings": dict(cell.settings), "params": dict(cell.params)}
         yield {**factors, **named, **row}
 
@@ -108,12 +108,12 @@ def _memory_peak_bytes(trials: Sequence[Trial]) -> float | None:
     return median(known) if known else None
 
 
-def _factors(cell: Cell) -> dict[str, Any]:
+def _factors(found: Findings, cell: Cell) -> dict[str, Any]:
     return {
         "workload": cell.workload,
         "platform": cell.platform,
         "stack": cell.stack,
-        "control": cell.control,
+        "control": cell.id in found.plan.control_ids,
         "cpus": cell.limits.cpus,
         "memory_bytes": cell.limits.memory_bytes,
         "disk_cache": cell.limits.disk_cache.value,

@@ -107,7 +107,7 @@ class Shown:
                 *(Text(one) for one in (f"  {self._platform(row)}", *numbers)),
                 Text(verdict, style=_STYLES.get(row.verdict.value, "")),
                 *(Text(one) for one in last),
-                style="dim" if row.cell.control else "",
+                style="dim" if row.is_control else "",
             )
             for beside in self.found.beside.get((row.cell.id, row.metric.name), ()):
                 if beside.cost is not None:

@@ -53,7 +53,7 @@ def verdict_rows(found: Findings, group: Group) -> Iterator[VerdictRow]:
         head = VerdictRow(
             platform=platform_text(cell),
             colour=variables(found.platforms)[cell.platform],
-            kind="control" if cell.control else "" if row else "baseline",
+            kind="control" if row and row.is_control else "" if row else "baseline",
             cpu=f"{numbers.plain(usage.cpu_s, 3)} s" if usage else NONE,
             waiting=numbers.share_text(usage.run_delay_share) if usage else NONE,
             **_verdict(found, row),
@@ -76,7 +76,7 @@ def _order(row: Comparison | None, usage: Usage | None) -> dict[str, str]:
             "interval": row.low,
             "verdict": list(MARKS).index(row.verdict),
             "pairs": row.pairs,
-            "p": None if row.cell.control else row.holm_p,
+            "p": None if row.is_control else row.holm_p,
             "floor": row.noise_floor,
         }
     if usage is not None:
@@ -121,7 +121,7 @@ def _verdict(found: Findings, row: Comparison | None) -> dict[str, str]:
         "mark": MARKS[row.verdict],
         "word": row.verdict.value.replace(" ", "-"),
         "pairs": pairs if row.look in (None, row.pairs) else f"{row.look} of {pairs}",
-        "p": NONE if row.cell.control else numbers.p_text(row.holm_p),
+        "p": NONE if row.is_control else numbers.p_text(row.holm_p),
         "floor": numbers.share_text(row.noise_floor),
     }
 

@@ -96,7 +96,7 @@ def strength(row: Comparison) -> str:
 
 def summary(found: Findings) -> list[str]:
     """Say in a few sentences what was decided, with the numbers."""
-    rows = [row for row in found.headline if not row.cell.control]
+    rows = [row for row in found.headline if not row.is_control]
     if not rows:
         return ["The plan compares nothing: it has no platform beside the baseline."]
     by_platform: dict[str, list[Comparison]] = {}
@@ -137,12 +137,12 @@ def _variant_sentence(found: Findings) -> Iterator[str]:
 
 def control_text(found: Findings) -> str:
     """Say what the A/A control says about all other numbers."""
-    controls = [row for row in found.headline if row.cell.control]
+    controls = [row for row in found.headline if row.is_control]
     floors = [row.noise_floor for row in controls if row.noise_floor is not None]
     if found.untrusted:
         names = _list([found.group_names[row.cell.id] for row in found.untrusted])
         return (
-            f"NOT TRUSTED: {found.plan.baseline} measured twice differs from itself on {names}; "
+            f"NOT TRUSTED: {found.plan.reference} measured twice differs from itself on {names}; "
             "something other than the platforms moved these numbers."
         )
     if not controls:
@@ -153,21 +153,21 @@ def control_text(found: Findings) -> str:
         return "The A/A control has too few blocks to tell the noise of this host."
     least, most = share_text(min(floors)), share_text(max(floors))
     return (
-        f"The A/A control, {found.plan.baseline} measured twice, shows no difference; the noise "
+        f"The A/A control, {found.plan.reference} measured twice, shows no difference; the noise "
         f"floor is {most if least == most else f'{least} to {most}, by workload'}."
     )
 
 
 def _again_text(found: Findings) -> str:
     """Say what stands for the control where there is none: the self-test's arm of no more work."""
-    again = next((row for row in found.headline if row.cell.injected == 0), None)
+    again = next((row for row in found.headline if row.known == 0), None)
     if again is None or again.cost is None:
         return "There is no A/A control, so nobody knows how far equal things differ here."
     verdict = verdict_text(again, found.plan.repetition.margin)
     size = size_text(again.cost, again.low, again.high)
     return (
         f"{platform_text(again.cell)} stands for the A/A control: it is the work of "
-        f"{found.plan.baseline} measured twice, and is {verdict} ({size})."
+        f"{found.plan.reference} measured twice, and is {verdict} ({size})."
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.compare.allocation import Standing
-from tare.compare.pairing import Group, baselines, group
+from tare.compare.pairing import Group, group
 from tare.model import Cell, Design, Plan, Trial
 from tare.stats.schedule import EARLY_LOOKS, FIRST_LOOK, all_looks
 
@@ -43,7 +43,6 @@ class Allocation:
         for cell in plan.cells:
             self.groups.setdefault(group(cell), []).append(cell)
         self._group_of = {cell.id: group(cell) for cell in plan.cells}
-        self._baselines = baselines(plan)
         self.next_block = dict.fromkeys(self.groups, 0)
         for trial in trials:
             which = self._group_of[trial.cell]
@@ -115,13 +114,13 @@ class Allocation:
         """List the compared cells of a group that there is a block for."""
         if self.next_block[which] >= self.end:
             return
-        baseline = self._baselines.get(which)
         is_duet = self.plan.repetition.design is Design.DUET
-        if is_duet and baseline is not None and baseline.id in given_up:
-            return  # without its other half a cell has no pair
         for cell in self.groups[which]:
-            if cell.id in known and cell.id not in given_up:
-                yield cell.id
+            if cell.id not in known or cell.id in given_up:
+                continue
+            if is_duet and self.plan.decided_by[cell.id].reference in given_up:
+                continue  # without its other half a cell has no pair
+            yield cell.id
 
     def _round(
         self,

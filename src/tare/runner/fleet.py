@@ -16,15 +16,15 @@ from tare.runner import conditions
 from tare.stack import Stack
 from tare.study import Platform
 
-Key = tuple[str, bool, Limits, int | None]
+Key = tuple[str, int, Limits, int | None]
 
 
 def key(cell: Cell, cores: int | None = None) -> Key:
-    """Say which set of instances a cell is run on: the control has some of its own.
+    """Say which set of instances a cell is run on: a replica has some of its own.
 
     A duet has one more on each of the two sets of CPUs, ``cores``.
     """
-    return cell.platform, cell.control, cell.limits, cores
+    return cell.platform, cell.replica, cell.limits, cores
 
 
 def takes_userland(platform: Platform) -> bool:

@@ -257,8 +257,8 @@ class Pool:
         """
         asked = [
             (fleet.conditions, member)
-            for (_, is_control, *_), fleet in self.fleets.items()
-            for member in (() if is_control else fleet.members)
+            for (_, replica, *_), fleet in self.fleets.items()
+            for member in (() if replica else fleet.members)
             if fleet.conditions is not None and fleet.conditions.label == member.label
         ]
 

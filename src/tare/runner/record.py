@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -18,6 +17,7 @@ from tare.runner import conditions, cores
 from tare.runner.fleet import Fleet, takes_userland
 from tare.runner.pool import Pool
 from tare.runner.versions import other_versions
+from tare.store import read_facts, read_run
 from tare.study import Study
 from tare.workload import Workload
 
@@ -25,22 +25,15 @@ SAME_HOST = ("kernel", "cpu_model", "cpus")
 """The facts that must not have changed for results to be continued."""
 
 
-def stored(folder: Path, name: str) -> Mapping[str, object]:
-    """Read one of the files; empty if there is none yet."""
-    path = folder / name
-    content: Mapping[str, object] = json.loads(path.read_text()) if path.exists() else {}
-    return content
-
-
 def sessions(folder: Path) -> list[object]:
     """List the sessions that worked on these results so far."""
-    known = stored(folder, "run.json").get("sessions", [])
+    known = read_run(folder).get("sessions", [])
     return list(known) if isinstance(known, list) else []
 
 
 def lacking(folder: Path) -> Mapping[str, str]:
     """Say what the userland that these results were begun with was built without, and why."""
-    userland = stored(folder, "facts.json").get("userland")
+    userland = read_facts(folder).get("userland")
     return dict(userland.get("lacking", {})) if isinstance(userland, dict) else {}
 
 
@@ -50,7 +43,7 @@ def session_facts(
     """State what the host is, or raise ResultsError if results go on that another one began."""
     session = pool.session
     host = host_facts(session.host)
-    known = stored(folder, "facts.json").get("host")
+    known = read_facts(folder).get("host")
     if goes_on and isinstance(known, dict):
         changed = [name for name in SAME_HOST if known.get(name) != host.get(name)]
         if changed:
@@ -78,8 +71,8 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
     """State what the platforms are, and what of them was read back inside."""
     platforms: dict[str, object] = {}
     for which, fleet in pool.fleets.items():
-        name, control, *_ = which
-        if control:
+        name, replica, *_ = which
+        if replica:
             continue
         known = platforms.get(name)
         if isinstance(known, dict):  # the same platform under other limits
@@ -92,7 +85,7 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "probe": dict(fleet.probe),
             "inside": asdict(fleet.inside) if fleet.inside else {},
             "detected": detection.table(fleet.detected or ()),
-            **_conditions(study, fleet, pool.fleets.get((study.baseline, False, *which[2:]))),
+            **_conditions(study, fleet, pool.fleets.get((study.baseline, 0, *which[2:]))),
             "start_s": [round(member.start_s, 3) for member in fleet.members],
             "warnings": [*fleet.warnings, *_versions(study, pool, fleet)],
             **({"unavailable": fleet.reason} if fleet.reason else {}),

@@ -26,7 +26,7 @@ from tare.runner.same_cells import refuse_other_cells
 from tare.runner.session import Session
 from tare.runner.slots import Slots
 from tare.stats import looks
-from tare.store import Writer
+from tare.store import Writer, read_facts
 from tare.study import Platform, Study, lifecycle
 
 
@@ -92,7 +92,7 @@ class _Runner:
     def run(self) -> None:
         """Open the platforms and run the blocks."""
         goes_on = bool(self.slots.done)
-        known = record.stored(self.folder, "facts.json")
+        known = read_facts(self.folder)
         facts = {
             **known,
             **record.session_facts(self.study, self.plan, self.pool, self.folder, goes_on=goes_on),

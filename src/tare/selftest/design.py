@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from tare.model import Cell, Plan
+from tare.model import Cell, Contrast, ContrastKind, Plan
 from tare.selftest.work import NAME, Work
 from tare.study import FixedWorkload, Study, make_plan, read_study
 from tare.study.variant import params_of
@@ -60,7 +60,7 @@ def order(study: Study, seed: int) -> Plan:
     not a control with instances of its own.
     """
     plan = make_plan(study, seed)
-    cells = tuple(cell for cell in plan.cells if not cell.control)
+    cells = tuple(cell for cell in plan.cells if cell.id not in plan.control_ids)
     random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
     kept = {cell.id for cell in cells}
     blocks: dict[int, list[int]] = {}
@@ -71,7 +71,12 @@ def order(study: Study, seed: int) -> Plan:
     for places in blocks.values():
         shuffled = sorted(places, key=lambda _: random.random())
         slots += [replace(plan.slots[at], slot=place) for place, at in enumerate(shuffled)]
-    return replace(plan, cells=cells, slots=tuple(slots))
+    baseline, *arms = cells
+    contrasts = tuple(
+        Contrast(cell=arm.id, reference=baseline.id, kind=ContrastKind.INJECTED, known=part)
+        for arm, part in zip(arms, ARMS, strict=True)
+    )
+    return replace(plan, cells=cells, contrasts=contrasts, slots=tuple(slots))
 
 
 def until(plan: Plan, stage: int) -> Plan:
@@ -84,4 +89,4 @@ def until(plan: Plan, stage: int) -> Plan:
 
 def baseline_of(plan: Plan) -> Cell:
     """Find the arm with nothing injected that the others are compared with."""
-    return next(cell for cell in plan.cells if cell.injected is None)
+    return plan.cells_by_id[plan.contrasts[0].reference]

@@ -108,12 +108,10 @@ def _tested(
 ) -> Tested:
     base = baseline_of(plan)
     results, noises = [], []
-    for cell in plan.cells:
-        if cell.injected is None:
-            continue
-        metric = plan.metrics[cell.workload][0]
-        values = pair(found[cell.id], found[base.id], metric, variant).log_ratios
-        results.append(_arm(cell.injected, values, family))
+    for contrast in plan.contrasts:
+        metric = plan.metrics[base.workload][0]
+        values = pair(found[contrast.cell], found[base.id], metric, variant).log_ratios
+        results.append(_arm(contrast.known or 0.0, values, family))
         finite = values[np.isfinite(values)]
         if len(finite) >= FIRST_LOOK:
             noises.append(spread(finite))

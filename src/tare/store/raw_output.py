@@ -22,6 +22,7 @@ from pydantic_core import from_json
 from tare import durable
 from tare.machine import Completed
 from tare.model import Kind, Trial
+from tare.store import formats
 
 FOLDER, INDEX = "raw", "index.jsonl"
 
@@ -52,6 +53,7 @@ class RawOutput:
         if completed.stderr:
             files["stderr"] = completed.stderr
         command = {
+            "format": formats.RAW,
             "argv": completed.argv,
             "status": completed.returncode,
             "timed_out": completed.timed_out,
@@ -62,7 +64,7 @@ class RawOutput:
         for file, content in files.items():
             durable.write(f"{folder}/{file}", content)
         names = sorted(files) if is_new else _names(folder)
-        about = {"name": name, "files": names, "argv": completed.argv}
+        about = {"format": formats.RAW, "name": name, "files": names, "argv": completed.argv}
         # Not synced: whose line a lost power takes away is found by looking into its folder.
         self._index.write(f"{json.dumps(about)}\n".encode())
 
@@ -103,12 +105,14 @@ def read_raw(results: Path) -> Mapping[str, Stored]:
 
 
 def raw_of(results: Path, name: str) -> Stored:
-    """Look what is stored of one trial, which may be nothing."""
+    """Look what is stored of one trial, which may be nothing; ResultsError if by a newer Tare."""
     own = results / FOLDER / name
     try:
         stored = from_json((own / "command.json").read_bytes())
     except (OSError, ValueError):
         stored = None
+    if isinstance(stored, dict):
+        formats.refuse_newer(stored, formats.RAW, own / "command.json")
     return tuple(_names(own)), _command(stored)
 
 
@@ -121,6 +125,8 @@ def _indexed(index: Path) -> Iterator[tuple[str, Stored]]:
         for line in lines:
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 about = from_json(line)
+                if isinstance(about, dict):
+                    formats.refuse_newer(about, formats.RAW, index)
                 files = tuple(map(_file_name, about["files"]))
                 if files and isinstance(about["files"], list):
                     yield str(about["name"]), (files, _command(about))

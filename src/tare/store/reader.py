@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
 from tare.model import Plan, Trial
+from tare.store import formats
 from tare.visible import visible
 
 T = TypeVar("T")
@@ -48,9 +49,9 @@ def load(folder: Path) -> Results:
         return Results(
             folder,
             _text(folder / "study.yaml"),
-            _plan(folder / "plan.json"),
-            _json(folder / "facts.json"),
-            _json(folder / "run.json"),
+            read_plan(folder / "plan.json"),
+            read_facts(folder),
+            read_run(folder),
             read_trials(folder / "trials.jsonl"),
         )
     except OSError as error:
@@ -67,6 +68,7 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
+            formats.refuse_newer_trial(line, f"{path}:{number}")
             try:
                 trial = read(line)
             except ValidationError as error:
@@ -87,9 +89,16 @@ def _reader(kind: type[T]) -> TypeAdapter[T]:
     return TypeAdapter(kind)
 
 
-def _plan(path: Path) -> Plan:
+def plan_of(content: bytes, where: object) -> Plan:
+    """Read a plan of any format, or raise ValidationError, or ResultsError if it is a newer one."""
+    plan: Plan = _reader(Plan).validate_json(formats.todays_plan(content, where))
+    return plan
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan, or raise ResultsError."""
     try:
-        plan: Plan = _reader(Plan).validate_json(path.read_bytes())
+        plan = plan_of(path.read_bytes(), path)
     except ValidationError as error:
         raise ResultsError(f"{path} is not understood: {first_of(error)}; {_RESTORE}") from error
     for field, text in _texts(asdict(replace(plan, slots=()))):
@@ -129,7 +138,17 @@ def _text(path: Path) -> str:
         raise ResultsError(f"{path} is not UTF-8 (byte {error.start}); {_RESTORE}") from error
 
 
-def _json(path: Path) -> Mapping[str, object]:
+def read_facts(folder: Path) -> Mapping[str, object]:
+    """Read what ran where; empty where nothing is stored. Raises ResultsError."""
+    return _json(folder / "facts.json", formats.FACTS)
+
+
+def read_run(folder: Path) -> Mapping[str, object]:
+    """Read when a study ran; empty where nothing is stored. Raises ResultsError."""
+    return _json(folder / "run.json", formats.RUN)
+
+
+def _json(path: Path, format_: int) -> Mapping[str, object]:
     if not path.exists():
         return {}
     try:
@@ -140,4 +159,5 @@ def _json(path: Path) -> Mapping[str, object]:
         raise ResultsError(f"{path} is not understood: it is nested too deep; {_RESTORE}") from None
     if not isinstance(content, dict):
         raise ResultsError(f"{path} is not understood: expected an object; {_RESTORE}")
-    return content
+    formats.refuse_newer(content, format_, path)
+    return {name: value for name, value in content.items() if name != "format"}

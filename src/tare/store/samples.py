@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from tare import durable
 from tare.errors import ResultsError
 from tare.model import Kind, Trial
+from tare.store import formats
 
 FOLDER = "samples"
 TRIALS_A_FILE = 256
@@ -51,8 +52,7 @@ SCHEMA = pa.schema(
         pa.field("time_s", READINGS, nullable=False),
         pa.field("value", READINGS, nullable=False),
     ],
-    # 1: the first
-    metadata={"tare_format": "1"},
+    metadata={"tare_format": str(formats.SAMPLES)},
 )
 """``time_s`` is since the trial's begin, or the tool's for ``work``.
 
@@ -286,8 +286,12 @@ def _table(path: Path, chosen: pc.Expression | None) -> Any:  # noqa: ANN401
 
 def _check(path: Path, schema: pa.Schema, expected: pa.Schema) -> None:
     """Raise ResultsError where the columns are not those that are expected."""
-    if not schema.equals(expected, check_metadata=True):
-        raise _other_format(path)
+    if schema.equals(expected, check_metadata=True):
+        return
+    own = (schema.metadata or {}).get(b"tare_format", b"")
+    if own.isdigit():
+        formats.refuse_newer({"format": int(own)}, formats.SAMPLES, path)
+    raise _other_format(path)
 
 
 def _other_format(path: Path) -> ResultsError:

@@ -11,10 +11,9 @@ from tare import durable
 from tare.errors import ResultsError
 from tare.machine import Completed
 from tare.model import Plan, Trial
+from tare.store import formats
 from tare.store.raw_output import RawOutput
 
-# 1: the first
-FORMAT = 1
 TRIAL_FIELDS = tuple(field.name for field in fields(Trial))
 
 
@@ -35,20 +34,23 @@ class Writer:
     def start(self, study: str, plan: Plan) -> None:
         """Write down what will be run, before the first trial."""
         self.whole("study.yaml", study)
-        self.whole("plan.json", json.dumps({"format": FORMAT, **asdict(plan)}))
+        self.whole("plan.json", json.dumps({"format": formats.PLAN, **asdict(plan)}))
 
     def facts(self, facts: Mapping[str, object]) -> None:
         """Write down what ran where, as far as it is known by now."""
-        self.whole("facts.json", json.dumps(facts, indent=1))
+        self.whole("facts.json", json.dumps({"format": formats.FACTS, **facts}, indent=1))
 
     def run(self, run: Mapping[str, object]) -> None:
         """Write down when the study ran and why it stopped."""
-        self.whole("run.json", json.dumps(run, indent=1))
+        self.whole("run.json", json.dumps({"format": formats.RUN, **run}, indent=1))
 
     def trial(self, trial: Trial, completed: Completed | None) -> None:
         """Append a trial and its raw output, or raise ResultsError and leave the file as it was."""
         # asdict on the whole of it would copy all that is in it first.
-        content = {"format": FORMAT, **{name: getattr(trial, name) for name in TRIAL_FIELDS}}
+        content = {
+            "format": formats.TRIALS,
+            **{name: getattr(trial, name) for name in TRIAL_FIELDS},
+        }
         line = json.dumps(content, separators=(",", ":"), default=asdict) + "\n"
         try:
             if completed is not None:

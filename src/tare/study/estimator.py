@@ -66,7 +66,7 @@ def estimate(plan: Plan, study: Study) -> Estimate:
         return min(blocks, count * (2 if is_duet else 1))
 
     starts: Counter[str] = Counter()
-    for platform, _, _ in {(cell.platform, cell.control, cell.limits) for cell in plan.cells}:
+    for platform, _, _ in {(cell.platform, cell.replica, cell.limits) for cell in plan.cells}:
         starts[platform] += max(at_once(platform), opened(platform, repetition.max_blocks))
     disk_bytes: Counter[str] = Counter()
     for cell, workload in zip(plan.cells, workloads, strict=True):
@@ -79,9 +79,7 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
     budget_s = float("inf") if repetition.budget_s is None else repetition.budget_s
     # In a duet the baseline is beside each of the others and takes no time of its own.
-    beside = [
-        cell.platform == plan.baseline and not cell.control and is_duet for cell in plan.cells
-    ]
+    beside = [is_duet and cell.id in plan.references for cell in plan.cells]
     block_s = pass_s - sum(
         workload.expected_s() + _AROUND_TRIAL_S
         for workload, is_beside in zip(workloads, beside, strict=True)

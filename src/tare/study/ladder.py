@@ -36,6 +36,14 @@ class _Stack:
     layers: Mapping[str, Any]
 
 
+def neighbours(ladder: Ladder) -> Iterator[tuple[str, str]]:
+    """List the pairs of platforms that a ladder compares, the one with the switch on first."""
+    yield ladder.default, ladder.bare
+    for switch in ladder.switches:
+        yield ladder.default, switch.without
+        yield switch.only, ladder.bare
+
+
 def read_ladders(item: Item, layers: Catalogue) -> list[Expanded]:
     """Read one ladder, or a list of them; what is wrong with one is noted with its line."""
     expanded: list[Expanded] = []

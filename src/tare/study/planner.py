@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from random import Random
 from typing import TypeVar
 
 from tare.errors import ConfigError
-from tare.model import Cell, Design, Metric, Plan, Slot
+from tare.model import Cell, Contrast, ContrastKind, Design, Metric, Plan, Slot
 from tare.study.declaration import Study
 from tare.study.duet import BLOCKS_IN_TURN, Pairing
+from tare.study.ladder import neighbours
 
 T = TypeVar("T")
+ATTRIBUTION = ContrastKind.ATTRIBUTION
 
 
 def make_plan(study: Study, seed: int) -> Plan:
@@ -30,17 +34,12 @@ def make_plan(study: Study, seed: int) -> Plan:
     # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
     ids = [[cell.id for cell in group] for group in groups]
     random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
-    baselines = {
-        cell.id
-        for group in groups
-        for cell in group
-        if cell.platform == study.baseline and not cell.control and cell.injected is None
-    }
     own = {
         cell.id: study.repetition.instances_of(cell.platform) for group in groups for cell in group
     }
     most = max(own.values())
-    pairing = Pairing(baselines, random)
+    contrasts = [contrast for group in groups for contrast in _contrasts(study, group)]
+    pairing = Pairing({one.reference for one in contrasts if one.kind is not ATTRIBUTION}, random)
     is_duet = study.repetition.design is Design.DUET
     slots = []
     for block in range(study.repetition.max_blocks):
@@ -65,8 +64,8 @@ def make_plan(study: Study, seed: int) -> Plan:
     return Plan(
         study=study.name,
         seed=seed,
-        baseline=study.baseline,
         cells=tuple(cell for group in groups for cell in group),
+        contrasts=tuple(contrasts),
         metrics=_metrics(study),
         repetition=study.repetition,
         slots=tuple(slots),
@@ -98,6 +97,7 @@ def _groups(study: Study) -> list[list[Cell]]:
         for limits in study.limits:
             cells = [
                 Cell(
+                    id="",
                     platform=platform.name,
                     stack=platform.stack,
                     settings=platform.settings,
@@ -108,8 +108,27 @@ def _groups(study: Study) -> list[list[Cell]]:
                 for platform in study.platforms
             ]
             baseline = next(cell for cell in cells if cell.platform == study.baseline)
-            groups.append([*cells, replace(baseline, control=True)])
+            groups.append([_named(cell) for cell in (*cells, replace(baseline, replica=1))])
     return groups
+
+
+def _named(cell: Cell) -> Cell:
+    """Give a cell an id that stands for all that is in it, so that equal plans are equal files."""
+    text = json.dumps(asdict(cell), sort_keys=True)
+    return replace(cell, id=hashlib.sha256(text.encode()).hexdigest()[:10])
+
+
+def _contrasts(study: Study, group: Sequence[Cell]) -> Iterator[Contrast]:
+    """Decide all cells of a group against the baseline, and attribute costs to switches."""
+    cells = {cell.platform: cell for cell in group if not cell.replica}
+    baseline = cells[study.baseline]
+    for cell in group:
+        if cell is not baseline:
+            kind = ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD
+            yield Contrast(cell=cell.id, reference=baseline.id, kind=kind)
+    for ladder in study.ladders:
+        for name, reference in neighbours(ladder):
+            yield Contrast(cell=cells[name].id, reference=cells[reference].id, kind=ATTRIBUTION)
 
 
 def _shuffled(items: Sequence[T], random: Random) -> list[T]:

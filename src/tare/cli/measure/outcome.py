@@ -88,8 +88,8 @@ def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -
 
 def hints(found: Findings, timeout: str) -> Iterator[str]:
     """Yield what a user can do about trials that gave no number, or too few of them."""
-    base = found.plan.baseline
-    cells = [cell for cell in found.plan.cells if not cell.control]
+    base = found.plan.reference
+    cells = found.plan.platform_cells
     came = {
         cell.id: {trial.status for trial in found.trials[cell.id]}
         for cell in cells

@@ -71,7 +71,7 @@ def _of_group(found: Findings, group: Group, number: int) -> Iterator[Figure]:
     if any(median > 0 for median in medians):
         yield drift(found, group, number)
         yield distribution(found, group, number)
-    if medians and len(rivals(group)) >= FEWEST:
+    if medians and len(rivals(found, group)) >= FEWEST:
         yield matrix(found, group, number)
     if has_life(found, group):
         yield gantt(found, group, number)
@@ -84,7 +84,7 @@ def drawn(found: Findings) -> tuple[Group, ...]:
         return found.groups
     sizes = {group.name: 0.0 for group in found.groups}
     for row in found.headline:
-        if row.cost is not None and not row.cell.control:
+        if row.cost is not None and not row.is_control:
             name = found.group_names[row.cell.id]
             sizes[name] = max(sizes[name], abs(math.log(row.cost)))
     largest = set(sorted(sizes, key=lambda name: -sizes[name])[:most])

@@ -50,7 +50,7 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     ]
     caption = (
         "Cost on each platform as a multiple of its baseline, "
-        f"{found.plan.baseline}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
+        f"{found.plan.reference}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
         "intervals that hold at every look together (95 %). Points are filled where there is a "
         f"verdict, hollow where there is none. The band is the margin of ±{share_text(margin)}."
         f"{explained(set(words.values()))}"

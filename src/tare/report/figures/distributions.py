@@ -55,11 +55,7 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
         titles.append((platform_text(cell), note))
         marks += _placed(stairs[cell.id], lane, colours[cell.platform])
     base = next(
-        (
-            stairs[cell.id]
-            for cell in group.cells
-            if cell.platform == found.plan.baseline and not cell.control and cell.injected is None
-        ),
+        (stairs[cell.id] for cell in group.cells if cell.id in found.plan.references),
         [],
     )
     beside = [one for lane in range(len(titles)) for one in _placed(base, lane, theme.MUTED)]

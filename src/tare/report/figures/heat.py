@@ -32,7 +32,7 @@ def heat_map(found: Findings) -> Figure:
     lines = [_line(found, group, shown, end) for group in groups]
     words = {box.number[0] for line in lines for box in line.boxes}
     caption = (
-        f"Cost as a multiple of the baseline, {found.plan.baseline}. Colour grows with the "
+        f"Cost as a multiple of the baseline, {found.plan.reference}. Colour grows with the "
         "logarithm of the cost: sienna is worse, indigo is better, uncoloured is equal. "
         f"{MARKS_TEXT} An empty cell says why there is no number.{explained(words)}"
     )

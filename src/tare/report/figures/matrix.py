@@ -6,13 +6,8 @@ the same blocks, and Holm's correction is over all pairs of the matrix.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
-
 from tare.compare import FAMILYWISE, Comparison
-from tare.compare.comparison import measured
-from tare.compare.control import with_holm
+from tare.compare.each_other import TURNED, each_other
 from tare.model import Cell, Design
 from tare.report import theme
 from tare.report.figures.figure import Figure, Spec
@@ -31,60 +26,24 @@ from tare.report.figures.marks import (
 from tare.report.findings import Findings, Group
 from tare.report.names import platform_text
 from tare.report.numbers import cost_text, p_text
-from tare.stats.schedule import level
 from tare.stats.sequential import Verdict
 
 FEWEST = 3
 """Of two platforms the table of verdicts says all."""
 
 _STRENGTH = 0.4
-_TURNED = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
-
-Contests = Mapping[tuple[str, str], Comparison]
-"""Comparisons by the ids of a cell and of the one that it is compared with."""
 
 
-def rivals(group: Group) -> tuple[Cell, ...]:
+def rivals(found: Findings, group: Group) -> tuple[Cell, ...]:
     """List the cells of a group that are platforms of their own."""
-    own = [cell for cell in group.cells if not cell.control and cell.injected is None]
-    return tuple(own[:MAX_COLUMNS])
-
-
-def contests(found: Findings, cells: Sequence[Cell]) -> Contests:
-    """Compare each cell with each, as the plan compares them with the baseline; Holm over all."""
-    plan = found.plan
-    # The baseline comes first, because in a duet only it has a partner in every pair.
-    ordered = sorted(cells, key=lambda cell: cell.platform != plan.baseline)
-    known = {row.cell.id: row for row in found.headline}
-    rows = [
-        known[cell.id]
-        if known[cell.id].baseline == reference
-        else measured(
-            Comparison(
-                cell=cell,
-                baseline=reference,
-                metric=plan.metrics[cell.workload][0],
-                primary=True,
-                level=level(plan.repetition.max_blocks),
-                variant=plan.repetition.variant,
-            ),
-            found.comparisons.histories,
-            plan.repetition,
-        )
-        for reference, cell in combinations(ordered, 2)
-    ]
-    held: dict[tuple[str, str], Comparison] = {}
-    for row in with_holm(rows):
-        if row.baseline is not None:
-            held[row.cell.id, row.baseline.id] = row
-            held[row.baseline.id, row.cell.id] = _turned(row)
-    return held
+    return tuple(cell for cell in group.cells if cell in found.plan.platform_cells)
 
 
 def matrix(found: Findings, group: Group, number: int) -> Figure:
     """Show which platform is shown to be better than which on one workload."""
-    cells = rivals(group)
-    held = contests(found, cells)
+    there = rivals(found, group)
+    cells = there[:MAX_COLUMNS]
+    held = each_other(found.plan, found.comparisons.histories, cells)
     lines = [
         Line(
             f"{place + 1} {platform_text(cell)}",
@@ -110,25 +69,13 @@ def matrix(found: Findings, group: Group, number: int) -> Figure:
             " In this duet only pairs with the baseline were measured at the same moment; the "
             "others share a block."
         )
-    there = sum(not cell.control and cell.injected is None for cell in group.cells)
-    if there > len(cells):
-        caption += f" The first {len(cells)} of {there} platforms are drawn."
+    if len(there) > len(cells):
+        caption += f" The first {len(cells)} of {len(there)} platforms are drawn."
 
     def draw(width: int) -> Spec:
         return grid(width, [str(place) for place in range(1, len(cells))], lines)
 
     return Figure(f"matrix-{number:02d}", f"{group.name}: each against each", caption, draw)
-
-
-def _turned(row: Comparison) -> Comparison:
-    """Read a comparison from the other side."""
-    return replace(
-        row,
-        cost=None if row.cost is None else 1 / row.cost if row.cost > 0 else float("inf"),
-        low=None if row.high is None else 1 / row.high if row.high > 0 else float("inf"),
-        high=None if row.low is None else 1 / row.low if row.low > 0 else float("inf"),
-        verdict=_TURNED.get(row.verdict, row.verdict),
-    )
 
 
 def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Box:
@@ -153,13 +100,13 @@ def _holds(row: Comparison) -> bool:
 
 def _mark(row: Comparison) -> str:
     mark = MARKS[row.verdict]
-    mark = mark if _holds(row) or row.verdict not in _TURNED else f"({mark})"
+    mark = mark if _holds(row) or row.verdict not in TURNED else f"({mark})"
     return f"{mark}*" if is_flawed(row) else mark
 
 
 def _colour(row: Comparison) -> tuple[str, float]:
     if row.verdict is Verdict.SAME:
         return theme.BAND, 1
-    if not _holds(row) or row.verdict not in _TURNED:
+    if not _holds(row) or row.verdict not in TURNED:
         return theme.PAPER, 0
     return (theme.WORSE if row.verdict is Verdict.SLOWER else theme.BETTER), _STRENGTH

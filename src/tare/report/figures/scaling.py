@@ -39,7 +39,7 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
         platform: [
             _point(found, cells.get(level), level, metric) for level in sorted(family.groups)
         ]
-        for platform, cells in _lines(family).items()
+        for platform, cells in _lines(found, family).items()
     }
     axis = _axis(metric, [one for course in courses.values() for one in course])
     levels = sorted(family.groups)
@@ -47,8 +47,8 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
     base = next(
         (
             course
-            for cells, course in zip(_lines(family).values(), courses.values(), strict=True)
-            if {cell.platform for cell in cells.values()} == {found.plan.baseline}
+            for cells, course in zip(_lines(found, family).values(), courses.values(), strict=True)
+            if {cell.platform for cell in cells.values()} == {found.plan.reference}
         ),
         [],
     )
@@ -56,7 +56,7 @@ def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
     beside: list[dict[str, Any]] = []
     bends: list[dict[str, Any]] = []
     titles: list[tuple[str, str]] = []
-    for lane, (platform, cells) in enumerate(_lines(family).items()):
+    for lane, (platform, cells) in enumerate(_lines(found, family).items()):
         colour = colours[next(iter(cells.values())).platform]
         course = courses[platform]
         marks += _placed(course, lane, axis, colour)
@@ -217,12 +217,13 @@ def _placed(
     ]
 
 
-def _lines(family: Family) -> dict[str, dict[float, Cell]]:
+def _lines(found: Findings, family: Family) -> dict[str, dict[float, Cell]]:
     """Give the cells of each platform by level; the A/A control has no line of its own."""
     lines: dict[str, dict[float, Cell]] = {}
+    of_platforms = {cell.id for cell in found.plan.platform_cells}
     for level, group in sorted(family.groups.items()):
         for cell in group.cells:
-            if not cell.control and cell.injected is None:
+            if cell.id in of_platforms:
                 lines.setdefault(platform_text(cell), {})[level] = cell
     return lines
 
@@ -265,7 +266,7 @@ def _caption(found: Findings, family: Family, axis: _Axis, *, bent: bool) -> str
         zero += ", so zeros are below the dashed line across"
     said = (
         f"Medians with 95 % intervals where there are six values; {zero}. "
-        f"The grey line in each lane is the baseline, {found.plan.baseline}. "
+        f"The grey line in each lane is the baseline, {found.plan.reference}. "
     )
     if family.along:
         others = " and ".join(map(_named, family.along))
