@@ -22,13 +22,13 @@ import numpy as np
 from tare import layer
 from tare.compare.contention import value
 from tare.model import Kind, Limits, Trial, Variant
-from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
-from tare.runner.trial import measure
-from tare.runner.watch import Watching
 from tare.stack import Stack, open_stack
 from tare.stats.description import spread
 from tare.stats.power import blocks_needed
+from tare.trial.ends import Command, in_directory
+from tare.trial.measure import measure
+from tare.trial.watch import Watching
 from tare.workload import load
 from tare.workloads.sysbench_cpu import EVENTS
 

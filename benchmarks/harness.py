@@ -26,13 +26,13 @@ from pathlib import Path
 from tare import layer
 from tare.model import Kind, Limits, Sample, Status, Trial
 from tare.monitors.inside import AnyReader, reader_of
-from tare.runner.outside import Command, in_directory
 from tare.runner.session import Session
-from tare.runner.trial import Outcome, measure
-from tare.runner.watch import Watching
 from tare.stack import Stack, open_stack
 from tare.store import Writer
 from tare.store.samples import Samples
+from tare.trial.ends import Command, in_directory
+from tare.trial.measure import Outcome, measure
+from tare.trial.watch import Watching
 from tare.workload import Output, Workload, load
 
 REPEAT = 60

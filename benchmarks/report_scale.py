@@ -170,7 +170,10 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
                 noise=readings(NOISE),
                 resources=readings(RESOURCES),
             )
-            file.write(json.dumps({"format": 1, **asdict(trial)}, separators=(",", ":")) + "\n")
+            file.write(
+                json.dumps({"format": formats.TRIALS, **asdict(trial)}, separators=(",", ":"))
+                + "\n"
+            )
             raw.add(trial, COMMAND)
     return slots
 

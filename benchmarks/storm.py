@@ -15,10 +15,11 @@ from pathlib import Path
 
 from tare import layer
 from tare.model import Limits
-from tare.runner.lifecycle import measure
 from tare.runner.session import Session
-from tare.runner.trial import Outcome
-from tare.study.lifecycle import Lifecycle
+from tare.scenarios._lives import measure
+from tare.scenarios.lifecycle import Lifecycle
+from tare.trial.measure import Outcome
+from tare.trial.watch import Watching
 
 LIMITS = Limits(cpus=1, memory_bytes=2**28)
 DEADLINE_S = 1200.0
@@ -36,7 +37,9 @@ def storm(name: str, count: int) -> dict[int, Outcome]:
                 for number in range(many)
             ]
             what = Lifecycle(count=many, reboots=False)
-            outcomes[many] = measure(session.host, session.host, instances, what, session.cpus(1))
+            outcomes[many] = measure(
+                session.host, session.host, instances, what, Watching(cpus=session.cpus(1))
+            )
     return outcomes
 
 

@@ -121,6 +121,15 @@ class Contrast:
     known: float | None = None
 
 
+class Replicates(StrEnum):
+    """What the trials of a cell repeat: of that a comparison rests on as many as there are."""
+
+    INSTANCES = "instances"
+    """Instances, which several trials of a cell share."""
+    TRIALS = "trials"
+    """The trials themselves: each makes instances of its own, and shares only what is around."""
+
+
 class Kind(StrEnum):
     """What a trial is for."""
 
@@ -187,6 +196,7 @@ class HostCost:
 class Trial:
     """One measured run of one cell in one block, and everything recorded about it.
 
+    ``session`` names the one that measured it, ``instance`` what it was measured in.
     ``started_at`` is UTC in ISO 8601; ``duration_s`` is the wall time of the command by the host's
     monotonic clock. ``samples`` maps a metric's name to its value in the metric's base unit; the
     plan says what the names mean. ``cpuset`` lists the host's CPUs it was held to. ``partner`` is
@@ -217,6 +227,7 @@ class Trial:
     cpuset: str = ""
     partner: str = ""
     entry: Entry = Entry.ANEW
+    session: str = ""
 
 
 class Evidence(StrEnum):
@@ -345,7 +356,8 @@ class Plan:
     decides by; of these a cell has one at the most, and they stand in the order of the cells.
     ``metrics`` maps a workload, by the name in its cells, to
     its metrics, the primary one first. Slots of a block stand in the
-    order of execution. ``ladders`` says which platforms take one apart.
+    order of execution. ``ladders`` says which platforms take one apart, ``replicates`` what is
+    repeated.
     """
 
     study: str
@@ -356,6 +368,7 @@ class Plan:
     repetition: Repetition
     slots: tuple[Slot, ...]
     ladders: tuple[Ladder, ...] = ()
+    replicates: Replicates = Replicates.INSTANCES
 
     @cached_property
     def cells_by_id(self) -> Mapping[str, Cell]:

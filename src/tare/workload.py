@@ -63,7 +63,37 @@ class Course:
     values: Sequence[float]
 
 
-class Workload(ABC):
+class Measured(ABC):
+    """What a scenario measures, with its parameters fixed: the fields of a frozen dataclass."""
+
+    metrics: ClassVar[tuple[Metric, ...]]
+    """What it measures; the first one is the primary metric, on which verdicts rest."""
+
+    packages: ClassVar[tuple[str, ...]] = ()
+    """The Debian packages that the machine inside must have; of another component than main with
+    its name before them, such as ``non-free/netperf``."""
+
+    programs: ClassVar[tuple[str, ...]] = ()
+    """Programs that Debian lacks and the userland builds: names of tare.userland.programs."""
+
+    def tools(self) -> Sequence[str]:
+        """Name the programs whose versions have to agree: none, by default."""
+        return ()
+
+    def service(self) -> Service | None:
+        """Say what serves the command from another machine, or None: one machine does it all."""
+        return None
+
+    def expected_s(self) -> float:
+        """Say how long one trial takes on a machine of today, for plans and deadlines."""
+        return 1.0
+
+    def disk_bytes(self) -> int:
+        """Say how much disk the files take that are prepared, or written in the run."""
+        return 0
+
+
+class Workload(Measured):
     """A program with its parameters fixed.
 
     A concrete workload is a frozen dataclass named Workload in a module of its own under
@@ -72,15 +102,7 @@ class Workload(ABC):
     an empty directory of the cell's own, which is kept from prepare to clean-up.
     """
 
-    metrics: ClassVar[tuple[Metric, ...]]
-    """What it measures; the first one is the primary metric, on which verdicts rest."""
-
     packages: ClassVar[tuple[str, ...]]
-    """The Debian packages that the machine inside must have; of another component than main with
-    its name before them, such as ``non-free/netperf``."""
-
-    programs: ClassVar[tuple[str, ...]] = ()
-    """Programs that Debian lacks and the userland builds: names of tare.userland.programs."""
 
     spins: ClassVar[bool] = False
     """Whether its half outside uses a whole CPU however little there is to do."""
@@ -113,17 +135,9 @@ class Workload(ABC):
         """Build the command that is run before each trial, outside its clock, or None."""
         return None
 
-    def service(self) -> Service | None:
-        """Say what serves the command from another machine, or None: one machine does it all."""
-        return None
-
-    def expected_s(self) -> float:
-        """Say how long one trial takes on a machine of today, for plans and deadlines."""
-        return 1.0
-
-    def disk_bytes(self) -> int:
-        """Say how much disk the files take that are prepared, or written in the run."""
-        return 0
+    def tools(self) -> Sequence[str]:
+        """Name the program of its command."""
+        return (self.command()[0],)
 
 
 def number(pattern: str, text: str) -> float:

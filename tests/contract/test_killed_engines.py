@@ -20,10 +20,10 @@ from tare.errors import LayerError
 from tare.limits.cgroup import Group
 from tare.machine import Host, await_true
 from tare.model import Status
-from tare.runner.outside import Command, in_directory
-from tare.runner.trial import measure
-from tare.runner.watch import Watching
 from tare.stack import open_stack
+from tare.trial.ends import Command, in_directory
+from tare.trial.measure import measure
+from tare.trial.watch import Watching
 from tare.workload import load as load_workload
 
 SEEN_S = 60

@@ -25,10 +25,10 @@ from tare.limits.readback import Inside
 from tare.machine import Host, Inner, await_true, check, get, put, text
 from tare.model import DiskCache, Limits, Status
 from tare.monitors.threads import Sampler
-from tare.runner.outside import Command, in_directory
-from tare.runner.trial import measure
-from tare.runner.watch import Watching
 from tare.stack import Stack
+from tare.trial.ends import Command, in_directory
+from tare.trial.measure import measure
+from tare.trial.watch import Watching
 from tare.workload import load as load_workload
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)

@@ -90,7 +90,10 @@ def make_plan(*cells, metrics=(TIME,), baseline=None, study="made", slots=(), **
 
 
 def make_trial(cell, block=0, **others):
-    """A measured trial of a cell, or its id; it went well, and has no samples unless given."""
+    """A measured trial of a cell, or its id; it went well, and has no samples unless given.
+
+    Its instance is called as its session, and more after a dash, unless a session is given.
+    """
     given = {
         "block": block,
         "slot": 0,
@@ -98,7 +101,9 @@ def make_trial(cell, block=0, **others):
         "instance": "1",
         "status": Status.OK,
     }
-    return Trial(cell=getattr(cell, "id", cell), **given | others)
+    given |= others
+    given.setdefault("session", given["instance"].partition("-")[0])
+    return Trial(cell=getattr(cell, "id", cell), **given)
 
 
 def store(side, folder):

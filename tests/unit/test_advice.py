@@ -17,7 +17,7 @@ from tare.compare.reversals import LeftOut, Swap
 from tare.compare.side import Side
 from tare.errors import ConfigError, ResultsError
 from tare.model import Better, Design, Metric, Status, Unit
-from tare.study.lifecycle import Lifecycle
+from tare.scenarios.lifecycle import Lifecycle, Scenario
 from tare.study.variant import params_of
 from unit.makers import TIME, again, contrasts_of, make_cell, make_plan, make_trial, store
 
@@ -69,6 +69,7 @@ def make_lives(samples, **params):
         name: cell_of(name, "lifecycle", params=params_of(made)) for name in ("base", *samples)
     }
     plan = make_plan(*cells.values(), metrics=Lifecycle.metrics)
+    plan = replace(plan, replicates=Scenario.replicates)
     trials = [
         make_trial(cells[name], block, instance="abc-0", duration_s=1.0, samples=one)
         for name, of in samples.items()

@@ -9,9 +9,9 @@ import pytest
 from tare.compare import compare, decided
 from tare.model import Better, Kind, Metric, Status, Unit
 from tare.report import as_json, describe
-from tare.runner.outside import Outside
 from tare.stats.sequential import Stop, Verdict
 from tare.store import Results
+from tare.trial.ends import Outside
 from unit.makers import RATE, TIME, make_cell, make_trial
 from unit.makers import make_plan as plan
 
@@ -646,7 +646,7 @@ class TestAttribution:
 
 
 def in_session(session, trials):
-    return [replace(one, instance=f"{session}-1") for one in trials]
+    return [replace(one, instance=f"{session}-1", session=session) for one in trials]
 
 
 def test_trials_of_two_sessions_make_no_pair():

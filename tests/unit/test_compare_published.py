@@ -23,9 +23,9 @@ from tare.published.beside import (
 from tare.published.by_study import cole2022, hpe2016, huang2019, laine2017
 from tare.published.counterparts import Measure, has_limits, made_of, platforms_for, words_of
 from tare.published.printed import PARTS, POINTS, Printed
+from tare.scenarios.lifecycle import Lifecycle
 from tare.stats.signed_rank import Interval
 from tare.study import load_study, make_plan
-from tare.study.lifecycle import Lifecycle
 from unit.makers import LIMITS, again, make_cell, make_trial, store
 from unit.makers import make_plan as plan_of
 

@@ -10,7 +10,7 @@ from tare.compare import compare, decided
 from tare.compare.instances import instance_pairs
 from tare.compare.pairing import History
 from tare.compare.warmup import unsteady
-from tare.model import Kind, Status
+from tare.model import Kind, Replicates, Status
 from tare.stats.sequential import Verdict
 from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 
@@ -34,9 +34,12 @@ def history(*instances):
     return History({block: trial(HOST, block, one) for block, one in enumerate(instances)})
 
 
-def pairs(mine, theirs, of=HOST):
+def pairs(mine, theirs, replicates=Replicates.INSTANCES):
     blocks = range(len(mine))
-    return instance_pairs(of, history(*mine), history(*theirs), blocks)
+    sides = history(*mine), history(*theirs)
+    for side in sides:
+        side.replicates = replicates
+    return instance_pairs(*sides, blocks)
 
 
 def study(luck=0.0, noise=0.002, *, blocks=20, instances=5, seed=1, cost=1.0):
@@ -78,7 +81,7 @@ def test_trials_that_name_no_instance_share_none():
 
 
 def test_every_trial_of_a_lifecycle_makes_its_own():
-    assert pairs("aaa", "xxx", of=make_cell("host", workload="lifecycle")) == ()
+    assert pairs("aaa", "xxx", Replicates.TRIALS) == ()
 
 
 def test_in_a_duet_instances_of_one_label_on_either_cpus_are_one_group():
@@ -86,7 +89,7 @@ def test_in_a_duet_instances_of_one_label_on_either_cpus_are_one_group():
     mine, theirs = history("a", "a"), history("x", "x")
     for one in (mine, theirs):
         one.trials = {b: replace(t, cpuset=str(b)) for b, t in one.trials.items()}
-    assert instance_pairs(HOST, mine, theirs, range(2)) == (0, 0)
+    assert instance_pairs(mine, theirs, range(2)) == (0, 0)
 
 
 def test_instances_that_differ_are_the_replicates_and_the_row_says_so():

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 
@@ -158,7 +157,7 @@ def test_a_trial_too_short_for_its_picture_can_still_be_seen(tmp_path):
 
 
 def test_the_last_trials_of_the_latest_session_are_drawn(tmp_path):
-    old = [replace(a_trial(number), instance="old-1") for number in range(3)]
+    old = [a_trial(number, instance="old-1") for number in range(3)]
     new = [a_trial(number) for number in range(3, 3 + MAX_TRIALS + 5)]
     store_samples(tmp_path, *((one, used()) for one in (*old, *new[:2])))
     few = drawn(tmp_path, [*old, *new[:2]])

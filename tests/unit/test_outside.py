@@ -8,10 +8,11 @@ import pytest
 from tare.errors import Unavailable
 from tare.machine import Completed
 from tare.model import HostCost, Status
-from tare.runner.outside import Ends, Outside, _gateway
-from tare.runner.service import Ended
-from tare.runner.trial import _served
+from tare.runner.outside import _gateway
 from tare.stack import Stack
+from tare.trial.ends import Ends, Outside
+from tare.trial.measure import _served
+from tare.trial.service import Ended
 from tare.workload import PORT, SERVER, Service, Workload
 
 ROUTES = b"""\

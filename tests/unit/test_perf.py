@@ -19,7 +19,7 @@ from tare.monitors.perf import HARDWARE, SOFTWARE, TRACEPOINT, Counters
 from tare.monitors.series import HOST, LAYER, PER_WORK, TOTALS, Series, summary
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Places, Timeline
-from tare.runner.watch import add_counts
+from tare.trial.watch import add_counts
 
 RECORDED = Path(__file__).parent / "recorded_timeline"
 GROUP = "tare/x"

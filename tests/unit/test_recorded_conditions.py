@@ -11,9 +11,9 @@ import yaml
 from tare.compare import compare
 from tare.machine import Completed
 from tare.model import DiskCache, Status
-from tare.runner.trial import _too_fast
 from tare.simulation.tools import answer
 from tare.stack import Stack
+from tare.trial.measure import _too_fast
 from tare.workloads.fio import Workload
 
 MIB = 2**20

@@ -15,8 +15,8 @@ from tare.store.raw_output import raw_name
 @pytest.fixture
 def disturbed(monkeypatch):
     """Let trials be suspect; gives a list whose entries say it of one measurement each."""
-    slots = import_module("tare.runner.slots")
-    really, told = slots.measure, []
+    command = import_module("tare.trial.measure")
+    really, told = command.measure, []
 
     def measure(*args, **more):
         outcome = really(*args, **more)
@@ -24,7 +24,7 @@ def disturbed(monkeypatch):
             return replace(outcome, status=Status.SUSPECT, reason="other work took 60 %")
         return outcome
 
-    monkeypatch.setattr(slots, "measure", measure)
+    monkeypatch.setattr(command, "measure", measure)
     return told
 
 

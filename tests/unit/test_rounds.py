@@ -320,7 +320,7 @@ def test_pairs_that_share_an_instance_are_those_of_the_platform_with_fewer(lab):
     found = histories(plan, results.trials)
     cells = {(cell.platform, cell.replica): cell for cell in plan.cells}
     other, base = cells["other", False], cells["base", False]
-    linked = instance_pairs(other, found[other.id], found[base.id], range(10))
+    linked = instance_pairs(found[other.id], found[base.id], range(10))
     assert linked == (0, 1, 0, 1, 0, 0, 1, 0, 1, 0)
     rows = {row.cell.platform: row for row in compare(plan, results.trials).comparisons
             if row.primary and not row.is_control}  # fmt: skip
@@ -336,7 +336,7 @@ def test_instances_that_are_linked_are_replaced_together(lab):
     found = histories(plan, results.trials)
     cells = {(cell.platform, cell.replica): cell for cell in plan.cells}
     other, base = cells["other", False], cells["base", False]
-    linked = instance_pairs(other, found[other.id], found[base.id], range(20))
+    linked = instance_pairs(found[other.id], found[base.id], range(20))
     sizes = [linked.count(first) for first in sorted(set(linked))]
     assert len(sizes) == 7
     assert max(sizes) == 3

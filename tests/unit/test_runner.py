@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
@@ -14,7 +15,7 @@ from tare.ledger import leftovers
 from tare.limits.readback import Inside
 from tare.machine import Completed, Host
 from tare.model import Kind, Status
-from tare.runner import session, slots
+from tare.runner import session
 from tare.runner.session import Session
 from tare.store import load
 
@@ -815,8 +816,9 @@ def test_trials_are_read_as_often_as_the_study_asks_and_warmups_most_closely(lab
         watched.append(arguments[4])
         return measure(*arguments)
 
-    measure = slots.measure
-    monkeypatch.setattr(slots, "measure", measured)
+    command = import_module("tare.trial.measure")
+    measure = command.measure
+    monkeypatch.setattr(command, "measure", measured)
     lab.run(lab.text({"base": {}}, readings_per_s=5))
 
     assert {how.hertz for how in watched} == {5.0}

@@ -10,7 +10,7 @@ import pytest
 
 from tare.errors import LayerError, Unavailable
 from tare.machine import Host, await_true
-from tare.runner.service import Ended, Endpoint, free_ports, serving
+from tare.trial.service import Ended, Endpoint, free_ports, serving
 from tare.workload import DATA_PORT, PORT, SERVER, Service
 
 TCP = f"""

@@ -13,7 +13,7 @@ import pytest
 from tare.errors import ResultsError
 from tare.machine import Completed
 from tare.model import HostCost, Kind, Status, Trial
-from tare.store import Writer, load, raw_output
+from tare.store import Writer, formats, load, raw_output
 from tare.store.raw_output import INDEX, raw_name, raw_of, read_raw
 from tare.store.reader import read_trials
 
@@ -75,7 +75,7 @@ def test_trials_are_one_line_each_in_the_order_in_which_they_ended(writer):
 
     assert stored(writer) == tuple(trials)
     lines = (writer.folder / "trials.jsonl").read_text().splitlines()
-    assert [json.loads(line)["format"] for line in lines] == [1, 1, 1]
+    assert [json.loads(line)["format"] for line in lines] == [formats.TRIALS] * 3
 
 
 def test_the_raw_output_is_kept_byte_for_byte(writer):

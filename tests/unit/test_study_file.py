@@ -305,7 +305,7 @@ MISTAKES = {
     "bad scenario": (
         "name: small",
         "name: small\nscenario: scale",
-        "small.yaml:2:1: scenario: found 'scale'; expected one of solo",
+        "small.yaml:2:1: scenario: found 'scale'; expected one of lifecycle, solo",
     ),
     "empty factor": (
         "threads: 2",

@@ -73,9 +73,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _other(folder: Path, side: Side) -> Side:
     """Read results of a lifecycle study; those of another host say nothing of this one."""
-    from tare.compare.instances import MAKES_ITS_OWN
     from tare.compare.side import Side
     from tare.compare.told_facts import host_differences
+    from tare.model import Replicates
     from tare.runner.record import SAME_HOST
     from tare.store import load
 
@@ -84,7 +84,7 @@ def _other(folder: Path, side: Side) -> Side:
     if unlike:
         told = ", ".join(f"{one.what} {one.before} and {one.after}" for one in unlike)
         raise ResultsError(f"{folder} was measured on another host: {told}; leave it out")
-    if not any(cell.workload == MAKES_ITS_OWN for cell in results.plan.cells):
+    if results.plan.replicates is not Replicates.TRIALS:
         raise ResultsError(
             f"{folder} has no lifecycle in it, which says how platforms start and what memory they "
             "take; leave it out, or name results of tare run lifecycle"

@@ -45,12 +45,11 @@ from enum import StrEnum
 import numpy as np
 
 from tare.compare.comparison import Comparison
-from tare.compare.instances import MAKES_ITS_OWN
 from tare.compare.matching import identity, matched, refusals, refusals_of_all, unlike
 from tare.compare.side import Side
 from tare.compare.told_facts import Difference, differences, mapping, named
 from tare.errors import ResultsError
-from tare.model import Better, Cell, Metric, Plan, Status
+from tare.model import Better, Cell, Metric, Plan, Replicates, Status
 from tare.stats.description import middle
 from tare.stats.hierarchy import are_replicates, components, means, nested_interval, tamed
 from tare.stats.holm import holm
@@ -232,7 +231,7 @@ def _of_metric(side: Side, cell: Cell) -> _Known | str:
         return "too many of its trials failed"
     instances = [trial.instance or f"block {block}" for block, trial in history.trials.items()]
     groups = [instances[place] for place in places]
-    parts = components(tamed(logs), groups) if cell.workload != MAKES_ITS_OWN else None
+    parts = components(tamed(logs), groups) if history.replicates is Replicates.INSTANCES else None
     if parts is not None and are_replicates(parts):
         values = means(logs, groups)
         return _Known(

@@ -151,8 +151,8 @@ class Readings:
 
     @cached_property
     def _sessions(self) -> NDArray[np.str_]:
-        """The sessions that trials were measured in, as their instances name them."""
-        return np.array([trial.instance.partition("-")[0] for trial in self._trials], dtype=str)
+        """The sessions that trials were measured in."""
+        return np.array([trial.session for trial in self._trials], dtype=str)
 
     @cached_property
     def _by_agent(self) -> Flags:

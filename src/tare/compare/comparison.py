@@ -255,7 +255,7 @@ def _judge(
     assert row.baseline is not None  # noqa: S101 - else there are no pairs
     mine, theirs = histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id)
     ended = len(mine.trials) >= repetition.max_blocks
-    groups = numbered(instance_pairs(row.cell, mine, theirs, pairs.blocks))
+    groups = numbered(instance_pairs(mine, theirs, pairs.blocks))
     control = _control(row, pairs, histories)
     rule = rule_of(repetition)
     return rule.judge(pairs.log_ratios, groups, control=control, ended=ended), groups

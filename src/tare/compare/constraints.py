@@ -12,10 +12,9 @@ import numpy as np
 
 from tare.compare.columns import has_numbers
 from tare.compare.conditions import about
-from tare.compare.instances import MAKES_ITS_OWN
 from tare.compare.side import Side
 from tare.compare.told_facts import as_read
-from tare.model import Cell, Limits
+from tare.model import Cell, Limits, Replicates
 from tare.stats.description import middle
 
 
@@ -155,9 +154,10 @@ def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Valu
     """
     found = []
     for side in sources:
+        if side.plan.replicates is not Replicates.TRIALS:
+            continue
         for one in side.plan.platform_cells:
-            same = (one.stack, one.settings, one.limits) == (cell.stack, cell.settings, cell.limits)
-            if one.workload != MAKES_ITS_OWN or not same:
+            if (one.stack, one.settings, one.limits) != (cell.stack, cell.settings, cell.limits):
                 continue
             count, cache = (dict(one.params).get(key, 1) for key in ("count", "cache"))
             many = count if isinstance(count, int) else 1
@@ -180,7 +180,7 @@ def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> str:
         _limits(one.limits)
         for side in lifecycles
         for one in side.plan.cells
-        if one.workload == MAKES_ITS_OWN
+        if side.plan.replicates is Replicates.TRIALS
         and (one.stack, one.settings) == (cell.stack, cell.settings)
         and one.limits != cell.limits
     )

@@ -160,7 +160,7 @@ def _explanation(
     found = _movements(
         per_unit([mine.trials[block] for block in blocks], work),
         base,
-        instance_pairs(row.cell, mine, theirs, blocks),
+        instance_pairs(mine, theirs, blocks),
         by_instance(warm.get(row.cell.id, ()), work),
         by_instance(warm.get(row.baseline.id, ()), work),
     )

@@ -6,27 +6,22 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from tare.compare.pairing import History
-from tare.model import Cell
+from tare.model import Replicates
 from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import Judgement
-
-MAKES_ITS_OWN = "lifecycle"
-"""What is measured here are fresh instances, each once; trials share only what is around them."""
 
 SAID_ABOVE = 0.1
 """The intraclass correlation from which METHOD.md 2.2 says that instances are the replicates."""
 
 
-def instance_pairs(
-    cell: Cell, mine: History, theirs: History, blocks: Sequence[int]
-) -> tuple[int, ...]:
+def instance_pairs(mine: History, theirs: History, blocks: Sequence[int]) -> tuple[int, ...]:
     """Number, for each of the blocks, the group of pairs that it shares an instance with.
 
     Pairs that share either instance, or are linked by others that do, are one group: where one side
     was replaced alone, its pairs before and after still share the other side. Empty where pairs
     share nothing. A trial that names no instance shares none.
     """
-    if cell.workload == MAKES_ITS_OWN:
+    if mine.replicates is Replicates.TRIALS:
         return ()
     return linked(mine.instances(blocks), theirs.instances(blocks))
 

@@ -29,10 +29,10 @@ from functools import reduce
 import numpy as np
 
 from tare.compare.comparison import Comparison, is_done, rule_of
-from tare.compare.instances import MAKES_ITS_OWN, linked
+from tare.compare.instances import linked
 from tare.compare.pairing import Group, History, Pairs, group, pair
 from tare.compare.rows import begun, compared
-from tare.model import Cell, Contrast, ContrastKind, Ladder, LadderSwitch, Metric, Plan
+from tare.model import Cell, Contrast, ContrastKind, Ladder, LadderSwitch, Metric, Plan, Replicates
 from tare.stats.hierarchy import means, numbered
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import INFINITE_FROM, LookKind
@@ -256,7 +256,7 @@ class _Ladder:
 
     def instances(self, cells: Sequence[Cell], blocks: Sequence[int]) -> Sequence[str]:
         """Name the group of each block: blocks that share an instance of any cell are one group."""
-        if cells[0].workload == MAKES_ITS_OWN:
+        if self.plan.replicates is Replicates.TRIALS:
             return ()
         first, *others = (self.histories[cell.id].instances(blocks) for cell in cells)
         return reduce(lambda names, own: tuple(map(str, linked(names, own))), others, first)

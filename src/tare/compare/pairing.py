@@ -23,6 +23,7 @@ from tare.model import (
     Metric,
     Params,
     Plan,
+    Replicates,
     Status,
     Trial,
     Variant,
@@ -54,13 +55,14 @@ class History:
     """A cell's trials: by block, the measured one that counts.
 
     In a duet the baseline has one in each block beside each of the others: ``partners`` has them by
-    the id of that cell, and ``trials`` has the first of each block.
+    the id of that cell, and ``trials`` has the first of each block. ``replicates`` is the plan's.
     """
 
     trials: dict[int, Trial] = field(default_factory=dict)
     repeated: int = 0
     impossible: str | None = None
     partners: dict[str, History] = field(default_factory=dict)
+    replicates: Replicates = Replicates.INSTANCES
     _readings: Readings | None = field(default=None, repr=False)
 
     def columns(self, metric: Metric, variant: Variant) -> Columns:
@@ -120,7 +122,7 @@ def histories(plan: Plan, trials: Iterable[Trial]) -> dict[str, History]:
 
     In a duet the last one counts, whatever it came to: both halves must be of one moment.
     """
-    found = {cell.id: History() for cell in plan.cells}
+    found = {cell.id: History(replicates=plan.replicates) for cell in plan.cells}
     for trial in trials:
         history = found.get(trial.cell)
         if history is None:
@@ -143,7 +145,7 @@ def histories(plan: Plan, trials: Iterable[Trial]) -> dict[str, History]:
 
 
 def _take_half(history: History, trial: Trial) -> None:
-    apart = history.partners.setdefault(trial.partner, History())
+    apart = history.partners.setdefault(trial.partner, History(replicates=history.replicates))
     repeats = trial.block in apart.trials
     history.repeated += repeats
     apart.repeated += repeats

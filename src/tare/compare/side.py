@@ -39,8 +39,8 @@ class Side:
 
     @cached_property
     def sessions(self) -> Mapping[str, int]:
-        """How many of the trials each session measured; its name begins that of its instances."""
-        return Counter(one.instance.partition("-")[0] for one in self.trials if one.instance)
+        """How many of the trials each session measured."""
+        return Counter(one.session for one in self.trials if one.session)
 
     def metric(self, cell: Cell) -> Metric:
         """Give the metric that decides about a cell."""

@@ -24,7 +24,7 @@ _BEGINNINGS = {
     "the machine outside was busy": Why.LIMITED,
     "the machine outside shares": Why.SHARED,
 }
-"""How reasons begin that are not of the host's; those of ``tare.runner.outside``."""
+"""How reasons begin that are not of the host's; those of ``tare.trial.ends``."""
 
 
 def why_suspect(trial: Trial) -> Why:

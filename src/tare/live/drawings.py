@@ -170,10 +170,10 @@ def timeline(
 
 def latest(trials: Sequence[Trial], cells: Container[str], most: int) -> list[tuple[float, Trial]]:
     """Give the last trials of the latest session, each with its start in seconds since 1970."""
-    session = next((name for one in reversed(trials) if (name := _session(one))), "")
+    session = next((name for one in reversed(trials) if (name := one.session)), "")
     found: list[tuple[float, Trial]] = []
     for one in reversed(trials):
-        if len(found) == most or _session(one) not in ("", session):
+        if len(found) == most or one.session not in ("", session):
             break
         if one.cell in cells and (start := _start(one)):
             found.append((start, one))
@@ -209,10 +209,6 @@ def _place(cost: float, span: tuple[float, float], length: float) -> float:
 
 def _percent(log_cost: float) -> str:
     return percent_text(math.exp(log_cost))
-
-
-def _session(trial: Trial) -> str:
-    return trial.instance.partition("-")[0]
 
 
 LAST_S = datetime(9000, 1, 1, tzinfo=UTC).timestamp()

@@ -177,22 +177,24 @@ class Glancing:
                 ) from error
 
     def _take(self, line: bytes) -> None:
-        formats.refuse_newer_trial(line, f"trials.jsonl:{self._count}")
-        trial = json.loads(line)
+        trial = json.loads(self._todays(line))
         self._note(
             Kind(trial["kind"]),
             Status(trial["status"]),
-            str(trial["instance"]),
+            str(trial["session"]),
             int(trial["block"]),
             int(trial["repeat"]),
         )
 
-    def _note(self, kind: Kind, status: Status, instance: str, block: int, repeat: int) -> None:
+    def _todays(self, line: bytes) -> bytes:
+        return formats.todays_trial(line, f"trials.jsonl:{self._count}")
+
+    def _note(self, kind: Kind, status: Status, session: str, block: int, repeat: int) -> None:
         is_measured = kind is Kind.MEASURED
         self._done += is_measured and not repeat
         self._bad += status is not Status.OK
         self._blocks = max(self._blocks, block + 1) if is_measured else self._blocks
-        self._session = instance.partition("-")[0] or self._session
+        self._session = session or self._session
 
     def _described(self, problem: str) -> Glance:
         stop = self._run.get("stop")

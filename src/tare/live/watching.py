@@ -99,12 +99,12 @@ class Watching(Glancing):
         self._compared, self._again_at = (0, 0), 0.0
 
     def _take(self, line: bytes) -> None:
-        trial = TRIALS.validate_json(line)
+        trial = TRIALS.validate_json(self._todays(line))
         self._trials.append(trial)
         self._statuses[trial.status] += 1
         if trial.status is not Status.OK:
             self._failures = (*self._failures, trial)[-MAX_FAILURES:]
-        self._note(trial.kind, trial.status, trial.instance, trial.block, trial.repeat)
+        self._note(trial.kind, trial.status, trial.session, trial.block, trial.repeat)
 
     def _compare(self, *, running: bool) -> None:
         """Compare when a look is due, and between looks unless that was just done.

@@ -43,15 +43,16 @@ class Timeline:
     """Reads host and layer while the ``with`` block runs; ``series`` are there afterwards.
 
     The first reading is taken when the block begins and the last when it has ended, so that every
-    trial has two, however short it is. ``cpus`` are those whose clock rate is read, ``reader`` that
-    of the machine inside, where this has a kernel of its own. ``instruments`` are those that the
-    next trial has too; without them files are closed at the end. ``cost_s`` is the CPU time that
-    all of it took on the host. Raises ConfigError for a rate that is not from 1 to 10.
+    trial has two, however short it is. Without ``threads`` the host alone is read. ``cpus`` are
+    those whose clock rate is read, ``reader`` that of the machine inside, where this has a kernel
+    of its own. ``instruments`` are those that the next trial has too; without them files are closed
+    at the end. ``cost_s`` is the CPU time that all of it took on the host. Raises ConfigError for a
+    rate that is not from 1 to 10.
     """
 
     def __init__(  # noqa: PLR0913 - what is read, how often, from where and with what
         self,
-        threads: Threads,
+        threads: Threads | None,
         cpus: Sequence[int],
         hertz: float = 1.0,
         places: Places | None = None,
@@ -62,7 +63,8 @@ class Timeline:
             raise ConfigError(
                 f"a timeline takes {SLOWEST_HZ:g} to {FASTEST_HZ:g} readings a second, not {hertz}"
             )
-        self._group, self._places = threads.cgroup, places or Places()
+        self._group = threads.cgroup if threads is not None else None
+        self._places = places or Places()
         self._cpus, self._period_s = cpus, 1 / hertz
         self._own = KeptFiles()
         self._host_files = instruments.files if instruments is not None else self._own
@@ -80,10 +82,14 @@ class Timeline:
                 self._inside.open()
             at = self._places
             host = of_host(self._cpus, at.proc, at.sys)
-            group = [
-                *of_group(self._group, at.groups, at.sys),
-                *of_guests(self._group, at.groups, at.sys),
-            ]
+            group = (
+                [
+                    *of_group(self._group, at.groups, at.sys),
+                    *of_guests(self._group, at.groups, at.sys),
+                ]
+                if self._group is not None
+                else []
+            )
             self._files = [
                 *(_File(HOST, source, self._host_files) for source in host),
                 *(_File(LAYER, source, self._own) for source in group),
@@ -117,10 +123,10 @@ class Timeline:
         """
         with self._counted():
             read = [one for file in self._files for one in file.series()]
-            pss = self._pss()
+            pss = self._pss(self._group) if self._group is not None else ()
             # The last, for its answer may still be on the way.
             inside = self._inside.series() if self._inside is not None else ()
-            return (*read, pss, *self._others, *inside)
+            return (*read, *pss, *self._others, *inside)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -159,11 +165,11 @@ class Timeline:
         yield
         self.cost_s += time.thread_time() - begin_s
 
-    def _pss(self) -> Series:
+    def _pss(self, group: str) -> tuple[Series, ...]:
         """Add up the layer's memory by process; it walks their page tables, so only once."""
         at = self._places
         is_v2 = (at.groups / "cgroup.controllers").exists()
-        tree = (at.groups if is_v2 else at.groups / "cpuacct") / self._group
+        tree = (at.groups if is_v2 else at.groups / "cpuacct") / group
         sizes = []
         for folder in subtree(str(tree)):
             with contextlib.suppress(OSError, ValueError):  # the group is gone
@@ -171,9 +177,9 @@ class Timeline:
                 sizes += [size for size in map(self._pss_of, pids) if size is not None]
         if not sizes:
             reason = "not available here: no process of the layer was left when the trial ended"
-            return Series(LAYER, "pss_bytes", is_counter=False, reason=reason)
+            return (Series(LAYER, "pss_bytes", is_counter=False, reason=reason),)
         elapsed_s = time.monotonic() - self._begin_s
-        return Series(LAYER, "pss_bytes", (elapsed_s,), (float(sum(sizes)),), is_counter=False)
+        return (Series(LAYER, "pss_bytes", (elapsed_s,), (float(sum(sizes)),), is_counter=False),)
 
     def _pss_of(self, pid: str) -> int | None:
         # It has ended meanwhile, or has no memory of its own (a thread of the kernel).

@@ -10,7 +10,7 @@ from tare import preconditions
 from tare.errors import CommandFailed
 from tare.limits.readback import Inside
 from tare.stack import Stack
-from tare.study import Study, lifecycle
+from tare.study import Study
 
 
 @dataclass
@@ -56,12 +56,7 @@ def watch_clock(known: Conditions, stack: Stack) -> None:
 
 def tools(study: Study) -> tuple[str, ...]:
     """List the programs that a study measures with."""
-    commands = {
-        item.made.command()[0]
-        for item in study.workloads
-        if not isinstance(item.made, lifecycle.Lifecycle)
-    }
-    return tuple(sorted(commands))
+    return tuple(sorted({tool for item in study.workloads for tool in item.made.tools()}))
 
 
 def facts(study: Study, mine: Conditions, base: Conditions) -> dict[str, object]:
@@ -72,11 +67,7 @@ def facts(study: Study, mine: Conditions, base: Conditions) -> dict[str, object]
     """
     found = preconditions.clock_mismatches(mine.skew, mine.set_s)
     found += preconditions.mismatches(base.reading, mine.reading)
-    every = {
-        item.name: item.made.disk_bytes() > 0
-        for item in study.workloads
-        if not isinstance(item.made, lifecycle.Lifecycle)
-    }
+    every = {item.name: item.made.disk_bytes() > 0 for item in study.workloads if item.made.tools()}
     return {
         "preconditions": dict(mine.reading),
         "clock": (asdict(mine.skew) if mine.skew else {})

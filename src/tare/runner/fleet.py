@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from tare import detection, layer
-from tare.errors import LayerError, LayerTimedOut, TareError, Unavailable
+from tare.errors import LayerError
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
 from tare.monitors.inside import AnyReader
@@ -116,10 +116,3 @@ def running(member: Member) -> Iterator[Stack]:
         yield member.stack
     finally:
         member.stack.pause()
-
-
-def status_of(error: TareError) -> Status:
-    """Say what a trial, or a whole platform, has come to by an error."""
-    if isinstance(error, Unavailable):
-        return Status.UNAVAILABLE
-    return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 from tare.model import Params
 from tare.runner.fleet import load_layers
-from tare.study import FixedWorkload, Study
-from tare.workload import Workload
+from tare.study import Study
 
 
 def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -31,22 +30,17 @@ def packages_of(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def programs_of(study: Study) -> tuple[str, ...]:
     """List the programs besides packages that the userland must hold."""
-    return tuple(sorted({name for chosen in study.workloads for name in _programs(chosen)}))
+    return tuple(sorted({name for chosen in study.workloads for name in chosen.made.programs}))
 
 
 def needs_of(study: Study) -> Mapping[tuple[str, Params], Collection[str]]:
     """Map each workload with its parameters to the packages and programs that it needs."""
     return {
-        (chosen.name, chosen.params): {*chosen.made.packages, *_programs(chosen)}
+        (chosen.name, chosen.params): {*chosen.made.packages, *chosen.made.programs}
         for chosen in study.workloads
     }
 
 
-def _programs(chosen: FixedWorkload) -> tuple[str, ...]:
-    return chosen.made.programs if isinstance(chosen.made, Workload) else ()
-
-
 def has_services(study: Study) -> bool:
     """Say whether a workload has its other half on another machine."""
-    made = [chosen.made for chosen in study.workloads]
-    return any(each.service() is not None for each in made if isinstance(each, Workload))
+    return any(chosen.made.service() is not None for chosen in study.workloads)

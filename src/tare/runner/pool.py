@@ -24,13 +24,13 @@ from tare.runner.fleet import (
     load_layers,
     running,
     runs_userland,
-    status_of,
     takes_userland,
 )
 from tare.runner.progress import Progress
 from tare.runner.session import Session
 from tare.stack import open_stack
 from tare.study import Platform
+from tare.trial.measure import status_of
 
 AT_ONCE = 2
 """Instances that are opened at the same time, for each CPU: half of an opening is waiting."""
@@ -42,7 +42,7 @@ first would make two runs of one plan differ."""
 class Pool:
     """All fleets of a session.
 
-    With ``around`` an instance is only what is around a platform's innermost layer: its lifecycle
+    Unless ``whole`` an instance is only what is around a platform's innermost layer: its lifecycle
     is what will be measured. ``tools`` are the programs whose versions have to agree.
     """
 
@@ -55,11 +55,11 @@ class Pool:
         deadline_s: float,
         progress: Progress,
         *,
-        around: bool = False,
+        whole: bool = True,
         tools: Sequence[str] = (),
     ) -> None:
         self.session, self.deadline_s, self.progress = session, deadline_s, progress
-        self.around, self.tools = around, tools
+        self.whole, self.tools = whole, tools
         self.fleets: dict[Key, Fleet] = {}
 
     def of(self, cell: Cell) -> list[Fleet]:
@@ -208,14 +208,14 @@ class Pool:
         site = self.session.site(
             f"{fleet.name}-{label}", fleet.limits, self.deadline_s, fleet.number
         )
-        if self.around:  # the lifecycle that is measured is that of the layers' own clients
+        if not self.whole:  # the lifecycle that is measured is that of the layers' own clients
             layers, site = layers[:-1], replace(site, agents=None)
         stack = open_stack(self.session.host, layers, site)
         took_s = time.monotonic() - start
-        reader = None if self.around else reader_of(layers, stack.instances)
+        reader = reader_of(layers, stack.instances)
         member = Member(label, stack, start_s=took_s, number=fleet.number, reader=reader)
         try:
-            if not self.around:
+            if self.whole:
                 self._check(fleet, member)
                 self._read_conditions(fleet, member)
             stack.pause()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
-from tare import compare
+from tare import compare, scenario
 from tare.compare.allocation import Standing
 from tare.compare.pairing import group
 from tare.errors import ResultsError
@@ -27,7 +27,7 @@ from tare.runner.session import Session
 from tare.runner.slots import Slots
 from tare.stats import looks
 from tare.store import Writer, read_facts
-from tare.study import Platform, Study, lifecycle
+from tare.study import Platform, Study
 
 
 def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
@@ -75,12 +75,11 @@ class _Runner:
     ) -> None:
         self.study, self.plan, self.folder, self.writer = study, plan, writer.folder, writer
         self.session, self.progress = session, progress
-        around = study.scenario == lifecycle.NAME
         self.pool = Pool(
             session,
             study.deadlines.start_s,
             progress,
-            around=around,
+            whole=scenario.load(study.scenario).opens_whole,
             tools=conditions.tools(study),
         )
         self.pool.needs = needs_of(study)

@@ -7,27 +7,30 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from threading import Lock
 
-from tare.errors import LayerError, LayerTimedOut, ResultsError, TareError, Unavailable
-from tare.machine import Completed, Machine
+from tare import scenario
+from tare.errors import ResultsError, TareError
+from tare.layer import Layer, Site
+from tare.machine import Completed
 from tare.model import Cell, Entry, Kind, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
-from tare.runner.fleet import Fleet, Member, key, load_layers, running, status_of
-from tare.runner.lifecycle import measure as measure_lifecycle
-from tare.runner.outside import Ends, in_directory, outside_of
+from tare.runner.fleet import Fleet, Member, key, load_layers, running
+from tare.runner.outside import outside_of
 from tare.runner.pool import Pool
 from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.settle import Gate, jitter_s
-from tare.runner.trial import NOT_IN_USERLAND, Outcome, measure
-from tare.runner.watch import Watching
+from tare.scenario import Turn
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
-from tare.study import Study, lifecycle
-from tare.workload import Workload
+from tare.study import Study
+from tare.trial.measure import status_of
+from tare.trial.watch import Watching
+from tare.workload import Measured
 
 GOOD = (Status.OK, Status.SUSPECT)
 GIVE_UP_AFTER = 3
@@ -44,7 +47,8 @@ class Slots:
     def __init__(self, study: Study, plan: Plan, writer: Writer, pool: Pool) -> None:
         self.study, self.plan, self.writer, self.pool = study, plan, writer, pool
         self.session, self.progress = pool.session, pool.progress
-        self.workloads = {(w.name, w.params): w.made for w in study.workloads}
+        self.measured = {(one.name, one.params): one.made for one in study.workloads}
+        self.scenario = scenario.load(study.scenario)
         self.trials = list(read_trials(writer.folder / "trials.jsonl"))
         self.done = {(t.block, t.cell, t.partner) for t in self.trials if t.kind is Kind.MEASURED}
         self.failures: Counter[str] = Counter()
@@ -115,54 +119,52 @@ class Slots:
 
     def _warm(self, slot: Slot, cell: Cell, member: Member) -> None:
         """Prepare a cell in an instance that it has not been run in, and run its warm-ups."""
-        self._prepare(cell, member)
+        self.scenario.prepare(self._turn(cell, member, Kind.WARMUP, Alone()))
         for number in range(self.recycling.warmups(cell)):
             self._trial(slot, member, Kind.WARMUP, Alone(), repeat=number)
         member.warmed.add(cell.id)
 
-    def _prepare(self, cell: Cell, member: Member) -> None:
-        workload = self.workloads[cell.workload, cell.params]
-        if isinstance(workload, lifecycle.Lifecycle):
-            return
-        deadline_s = self.study.deadlines.for_trial(workload.expected_s())
-        inside = member.stack.machine
-        machine, directory = self._ends(cell, member, workload).command_at()
-        commands = []
-        if not member.warmed:  # all at once: a command can take a second in a nested stack
-            mine = [other.id for other in self.plan.cells if key(other) == key(cell)]
-            folders = [f"{member.stack.workdir}/{name}" for name in mine]
-            commands.append((inside, ["mkdir", "-p", *folders]))
-        if machine is not inside:
-            commands.append((machine, ["mkdir", "-p", directory]))
-        prepare = workload.prepare()
-        if prepare is not None:
-            commands.append((machine, in_directory(directory, prepare)))
-        for where, argv in commands:
-            _run(where, argv, f"preparing {cell.workload}", deadline_s)
+    def _turn(self, cell: Cell, member: Member, kind: Kind, half: Half) -> Turn[Measured]:
+        """Put together what a scenario needs to run a cell in an instance."""
+        made = self.measured[cell.workload, cell.params]
+        outside = None
+        if made.service() is not None:
+            outside = outside_of(self.session, cell.limits, self.study.deadlines.start_s)
+        is_new = not member.warmed
+        return Turn(
+            cell=cell,
+            made=made,
+            kind=kind,
+            host=self.session.host,
+            stack=member.stack,
+            outside=outside,
+            instance=self._instance(member),
+            how=Watching(
+                cpus=self.session.cpus(cell.limits.cpus, member.number),
+                hertz=self.study.readings_per_s,
+                closely=kind is Kind.WARMUP,
+                foreign_counts=self.plan.repetition.variant is Variant.WALL,
+                reader=member.reader,
+            ),
+            deadline_s=self.study.deadlines.for_trial(made.expected_s()),
+            first=[one.id for one in self.plan.cells if is_new and key(one) == key(cell)],
+            fresh=partial(self._fresh, cell, member),
+            at_start=half.start,
+        )
 
-    def _before_trial(self, cell: Cell, member: Member, workload: Workload) -> None:
-        """Run what a workload wants to have run before each trial."""
-        wanted = workload.before_trial()
-        if wanted is not None:
-            machine, directory = self._ends(cell, member, workload).command_at()
-            deadline_s = self.study.deadlines.for_trial(workload.expected_s())
-            what = f"preparing a trial of {cell.workload}"
-            _run(machine, in_directory(directory, wanted), what, deadline_s)
-
-    def _settle(
-        self, slot: Slot, member: Member, *, is_command: bool
-    ) -> tuple[tuple[str, ...], dict[str, float]]:
+    def _settle(self, slot: Slot, member: Member) -> tuple[tuple[str, ...], dict[str, float]]:
         """Let the host come to rest, then pause at random; gives warnings and how long it took.
 
         A command that no thread of this host runs does not share its disk, memory and neighbours.
-        A lifecycle takes seconds and keeps step with nothing.
+        What takes long keeps step with nothing.
         """
-        if is_command and member.stack.threads() is None:
+        is_short = self.scenario.settles
+        if is_short and member.stack.threads() is None:
             return (), {}
         begin = time.perf_counter()
         warnings = self.gate.wait()
         settle_s = time.perf_counter() - begin
-        if not is_command:
+        if not is_short:
             return warnings, {"settle": settle_s}
         pause_s = jitter_s(self.plan.seed, slot.block, slot.slot)
         time.sleep(pause_s)
@@ -172,28 +174,13 @@ class Slots:
         self, slot: Slot, member: Member, kind: Kind, half: Half, *, repeat: int = 0
     ) -> Trial:
         cell = self.plan.cells_by_id[slot.cell]
-        workload = self.workloads[cell.workload, cell.params]
-        cpus = self.session.cpus(cell.limits.cpus, member.number)
-        is_command = not isinstance(workload, lifecycle.Lifecycle)
+        turn = self._turn(cell, member, kind, half)
         if self._samples is not None:
             self._samples.settle()
-        if not isinstance(workload, lifecycle.Lifecycle):
-            self._before_trial(cell, member, workload)
-        warnings, settled_s = self._settle(slot, member, is_command=is_command)
+        self.scenario.before(turn)
+        warnings, settled_s = self._settle(slot, member)
         half.ready()
-        if isinstance(workload, lifecycle.Lifecycle):
-            outcome = self._lifecycle(cell, member, workload, cpus)
-        else:
-            deadline_s = self.study.deadlines.for_trial(workload.expected_s())
-            how = Watching(
-                cpus=cpus,
-                hertz=self.study.readings_per_s,
-                closely=kind is Kind.WARMUP,
-                foreign_counts=self.plan.repetition.variant is Variant.WALL,
-                reader=member.reader,
-            )
-            with self._ends(cell, member, workload).joined() as command:
-                outcome = measure(member.stack, workload, command, deadline_s, how, half.start)
+        outcome = self.scenario.measure(turn)
         half.ended()
         resources, series = outcome.readings()
         if half.is_alone:
@@ -217,33 +204,25 @@ class Slots:
             noise=outcome.noise,
             resources=resources,
             repeat=repeat,
-            cpuset=",".join(map(str, cpus)),
+            cpuset=",".join(map(str, turn.how.cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
-            entry=self._entry(cell),
+            entry=self._entry,
+            session=self.session.id,
         )
         return self._store(trial, outcome.completed, series)
 
-    def _ends(self, cell: Cell, member: Member, workload: Workload) -> Ends:
-        """Give where a workload's parts run; what has a service has a machine outside too."""
-        outside = None
-        if workload.service() is not None:
-            outside = outside_of(self.session, cell.limits, self.study.deadlines.start_s)
-        return Ends(member.stack, workload, cell.id, self._instance(member), outside)
-
-    def _lifecycle(
-        self, cell: Cell, member: Member, what: lifecycle.Lifecycle, cpus: Sequence[int]
-    ) -> Outcome:
+    def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
+        """Give the innermost layer and a site for each of some instances that a trial makes."""
         fleet = self.pool.fleets[key(cell)]
         self.lives += 1
         instances = []
-        for number in range(what.count):
+        for number in range(count):
             name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
             site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
             cpuset = member.stack.cpuset or site.cpuset
             site = replace(site, cpuset=cpuset, agents=None)
             instances.append((load_layers(fleet.platform)[-1], site))
-        host, outer = self.session.host, member.stack.machine
-        return measure_lifecycle(host, outer, instances, what, cpus)
+        return instances
 
     def _store(
         self, trial: Trial, completed: Completed | None, series: Sequence[Series] = ()
@@ -272,13 +251,14 @@ class Slots:
             reason=reason,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             partner=slot.partner,
-            entry=self._entry(cell),
+            entry=self._entry,
+            session=self.session.id,
         )
 
-    def _entry(self, cell: Cell) -> Entry:
-        """How a cell's commands get into their machines; lifecycles are the engines' own."""
-        is_lifecycle = isinstance(self.workloads[cell.workload, cell.params], lifecycle.Lifecycle)
-        return Entry.ANEW if is_lifecycle else self.pool.entry
+    @property
+    def _entry(self) -> Entry:
+        """How commands get into their machines; where not by agents, by the layers' own clients."""
+        return self.pool.entry if self.scenario.by_agent else Entry.ANEW
 
     def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:
         """Leave out a cell whose platform is not there, with one trial that says why."""
@@ -301,18 +281,6 @@ class Slots:
 
     def _instance(self, member: Member) -> str:
         return f"{self.session.id}-{member.label}"
-
-
-def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:
-    """Run what prepares trials; raises Unavailable or LayerError that says what it was."""
-    done = where.run(argv, timeout_s=deadline_s)
-    why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
-    if done.timed_out:
-        raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
-    if done.returncode in NOT_IN_USERLAND:
-        raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
-    if done.returncode != 0:
-        raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
 
 
 def _answers(member: Member) -> bool:

@@ -18,11 +18,13 @@ from typing import Any
 from pydantic_core import from_json
 
 from tare.errors import ResultsError
-from tare.model import INJECTED, ContrastKind
+from tare.model import INJECTED, ContrastKind, Replicates
 
 PLAN = 2
 """1: the first; 2: cells have their id, contrasts say what is compared with what."""
-TRIALS = FACTS = RUN = RAW = SAMPLES = 1
+TRIALS = 2
+"""1: the first; 2: a trial names its session."""
+FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
 Fields = dict[str, Any]
@@ -42,16 +44,23 @@ def refuse_newer(content: Mapping[str, Any], format_: int, where: object) -> Non
         )
 
 
-def refuse_newer_trial(line: bytes, where: object) -> None:
-    """Raise ResultsError if a line of trials is of a newer format; others are not looked at."""
+def todays_trial(line: bytes, where: object) -> bytes:
+    """Turn a stored trial of any format into one of today's.
+
+    Raises ResultsError if it is of a newer format; what else is wrong with it is left as it is.
+    """
     if line.startswith(_TODAYS_TRIAL):
-        return
+        return line
     try:
-        content = from_json(line)
+        trial = from_json(line)
     except ValueError:
-        return  # what is wrong with it is said where it is read
-    if isinstance(content, dict):
-        refuse_newer(content, TRIALS, where)
+        return line
+    if not isinstance(trial, dict):
+        return line
+    refuse_newer(trial, TRIALS, where)
+    if trial.get("format", 1) == 1 and isinstance(trial.get("instance"), str):
+        trial = {**trial, "session": trial["instance"].partition("-")[0]}
+    return json.dumps(trial).encode()
 
 
 def todays_plan(content: bytes, where: object) -> bytes:
@@ -79,7 +88,8 @@ def _second_plan(plan: Fields) -> Fields:
     """Turn a plan of the first format into the second.
 
     There a cell's id was the hash of all of its fields, the A/A control was marked in its cell, and
-    all cells were compared with the one of the plan's baseline that had their work and limits.
+    all cells were compared with the one of the plan's baseline that had their work and limits. Of
+    the scenarios lifecycle alone made instances in its trials.
     """
     cells = [_second_cell(cell) for cell in plan["cells"]]
     groups: dict[str, list[tuple[Fields, Fields]]] = {}
@@ -92,7 +102,9 @@ def _second_plan(plan: Fields) -> Fields:
         for group in groups.values()
         for contrast in _contrasts(group, plan["baseline"], plan.get("ladders", ()))
     ]
-    return {**plan, "cells": cells, "contrasts": contrasts}
+    is_lifecycle = any(cell["workload"] == "lifecycle" for cell in cells)
+    replicates = Replicates.TRIALS if is_lifecycle else Replicates.INSTANCES
+    return {**plan, "cells": cells, "contrasts": contrasts, "replicates": replicates.value}
 
 
 def _second_cell(cell: Fields) -> Fields:

@@ -68,9 +68,8 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
-            formats.refuse_newer_trial(line, f"{path}:{number}")
             try:
-                trial = read(line)
+                trial = read(formats.todays_trial(line, f"{path}:{number}"))
             except ValidationError as error:
                 raise ResultsError(
                     f"{path}:{number}: not a trial: {first_of(error)}; restore the file from a "

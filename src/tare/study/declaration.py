@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tare.model import Ladder, Limits, Params, Repetition
-from tare.study.lifecycle import Lifecycle
 from tare.study.scale import Scale
-from tare.workload import Workload
+from tare.workload import Measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +38,12 @@ class Platform:
 class FixedWorkload:
     """A workload with all its parameters fixed: by name, and as the object made of them.
 
-    What a lifecycle study measures stands in the same place.
+    What other scenarios measure stands in the same place.
     """
 
     name: str
     params: Params
-    made: Workload | Lifecycle
+    made: Measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from tare.model import Design, Repetition
 from tare.study.declaration import FixedWorkload
-from tare.workload import Workload
 
 T = TypeVar("T")
 
@@ -46,11 +45,7 @@ def objections(
     if scenario != "solo":
         yield f"a {scenario} study cannot be a duet; expected the design {Design.INTERLEAVED}"
         return
-    served = [
-        chosen.name
-        for chosen in workloads
-        if isinstance(chosen.made, Workload) and chosen.made.service() is not None
-    ]
+    served = [chosen.name for chosen in workloads if chosen.made.service() is not None]
     if served:
         yield (
             f"one machine outside would serve both halves of a duet in "

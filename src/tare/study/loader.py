@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
-from tare import layer, workload
+from tare import layer, scenario, workload
 from tare.errors import ConfigError
 from tare.model import Design, Evidence, Limits, Params, Repetition
-from tare.study import duet, ladder, lifecycle
+from tare.study import duet, ladder
 from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
 from tare.study.platforms import Catalogue, read_platforms
 from tare.study.scale import DEFAULT, Scale, written_into
 from tare.study.variant import params_of, variants
+from tare.workload import Measured
 
 MAX_SLOTS = 1_000_000
 """A plan with more places than this is a mistake: it would take weeks and fill the memory."""
@@ -33,7 +33,7 @@ class _Head:
 
     name: str
     question: str = ""
-    scenario: Literal["solo", "lifecycle"] = "solo"
+    scenario: str = "solo"
     baseline: str = "host"
     seed: int | None = None
     scale: Scale = DEFAULT
@@ -46,8 +46,6 @@ SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 ENOUGH_INSTANCES = 5
 """As many as `tare.stats.hierarchy.ENOUGH_GROUPS`, which a test holds."""
 _SECTIONS = ["platforms", ladder.KEY, "limits", "repetition", "deadlines"]
-_MEASURED = {"solo": "workloads", "lifecycle": "lifecycle"}
-"""The section that says what is measured, by scenario."""
 
 
 def preset_names() -> list[str]:
@@ -91,8 +89,8 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     entries = root.entries()
     single = {key: entry for key, entry in entries.items() if key in _HEAD}
     heads = variants(_Head, root, single, factors=False, check=_check_head)
-    scenario = heads[0].made.scenario if heads else "solo"
-    sections = [*_SECTIONS, _MEASURED[scenario]]
+    chosen_scenario = scenario.load(heads[0].made.scenario if heads else "solo")
+    sections = [*_SECTIONS, chosen_scenario.section]
     refuse_unknown(entries, [*_HEAD, *sections])
     part = {name: entries.get(name) or root.without(name) for name in sections}
 
@@ -105,20 +103,22 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     limits = _limits(part["limits"])
-    if scenario == "lifecycle":
-        chosen = _lifecycles(part["lifecycle"])
+    measured = part[chosen_scenario.section]
+    if chosen_scenario.measures is None:
+        chosen = _workloads(measured, workloads)
     else:
-        chosen = _workloads(part["workloads"], workloads)
+        chosen = _fixed(heads[0].made.scenario, chosen_scenario.measures, measured) if heads else []
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
-    for wrong in duet.objections(repetitions[0].made, scenario, chosen) if repetitions else ():
-        part["repetition"].wrong(wrong)
+    if heads and repetitions:
+        rule = repetitions[0].made
+        for wrong in (
+            *duet.objections(rule, heads[0].made.scenario, chosen),
+            *chosen_scenario.objections(rule),
+        ):
+            part["repetition"].wrong(wrong)
     is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
     _refuse_duet(part["repetition"], taken_apart if is_duet else ())
-    if scenario == "lifecycle" and repetitions and repetitions[0].made.variant != "wall":
-        part["repetition"].wrong(
-            f"variant: {repetitions[0].made.variant} was given; a lifecycle has wall times only"
-        )
     own = tuple((one.name, one.instances) for one in platforms if one.instances is not None)
     repetitions = [
         replace(one, made=replace(one.made, instances_of_platforms=own)) for one in repetitions
@@ -230,10 +230,10 @@ def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
     return list(chosen.values())
 
 
-def _lifecycles(item: Item) -> list[FixedWorkload]:
+def _fixed(name: str, kind: type[Measured], item: Item) -> list[FixedWorkload]:
     return [
-        FixedWorkload(name=lifecycle.NAME, params=params_of(variant.made), made=variant.made)
-        for variant in variants(lifecycle.Lifecycle, item)
+        FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
+        for variant in variants(kind, item)
     ]
 
 
@@ -269,6 +269,9 @@ def _check_head(head: _Head) -> None:
             f"name: {head.name!r} was given; expected letters, digits and ._- (at most 64), "
             "for it begins a directory's name"
         )
+    if head.scenario not in scenario.names():
+        known = one_of(scenario.names(), head.scenario)
+        raise ValueError(f"scenario: found {head.scenario!r}; expected {known}")
     if head.seed is not None:
         _least("seed", head.seed, 0)
     if not SLOWEST_HZ <= head.readings_per_s <= FASTEST_HZ:

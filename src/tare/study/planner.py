@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from random import Random
 from typing import TypeVar
 
+from tare import scenario
 from tare.errors import ConfigError
 from tare.model import Cell, Contrast, ContrastKind, Design, Metric, Plan, Slot
 from tare.study.declaration import Study
@@ -69,6 +70,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         metrics=_metrics(study),
         repetition=study.repetition,
         slots=tuple(slots),
+        replicates=scenario.load(study.scenario).replicates,
         ladders=study.ladders,
     )
 
@@ -119,13 +121,9 @@ def _named(cell: Cell) -> Cell:
 
 
 def _contrasts(study: Study, group: Sequence[Cell]) -> Iterator[Contrast]:
-    """Decide all cells of a group against the baseline, and attribute costs to switches."""
+    """Compare the cells of a group as their scenario says, and attribute costs to switches."""
     cells = {cell.platform: cell for cell in group if not cell.replica}
-    baseline = cells[study.baseline]
-    for cell in group:
-        if cell is not baseline:
-            kind = ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD
-            yield Contrast(cell=cell.id, reference=baseline.id, kind=kind)
+    yield from scenario.load(study.scenario).contrasts(group, cells[study.baseline])
     for ladder in study.ladders:
         for name, reference in neighbours(ladder):
             yield Contrast(cell=cells[name].id, reference=cells[reference].id, kind=ATTRIBUTION)

@@ -17,8 +17,8 @@ from tare.monitors.instruments import Instruments, shared
 from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Timeline
-from tare.runner.outside import Outside
 from tare.stack import Stack
+from tare.trial.ends import Outside
 from tare.workload import Workload
 
 

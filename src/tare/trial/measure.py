@@ -10,18 +10,17 @@ from datetime import UTC, datetime
 from sys import intern
 
 from tare.compare.conditions import LEAST_BYTES, claim
-from tare.errors import OutputNotUnderstood
-from tare.machine import NOT_FOUND, Completed
+from tare.errors import LayerTimedOut, OutputNotUnderstood, TareError, Unavailable
+from tare.machine import Completed
 from tare.model import DiskCache, HostCost, Status
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
-from tare.runner.outside import Command
-from tare.runner.service import Ended
-from tare.runner.watch import Watch, Watching
 from tare.stack import Stack
+from tare.trial.ends import NOT_IN_USERLAND, Command
+from tare.trial.service import Ended
+from tare.trial.watch import Watch, Watching
 from tare.workload import Output, Workload
 
-NOT_IN_USERLAND = (NOT_FOUND, 126)
 CLOCK_RATIO, CLOCK_SLACK_S = 1.01, 0.02
 """What a tool may claim to have run longer than the host's clock saw: rounding, and slewing."""
 MOVED_SHARE = 0.1
@@ -32,6 +31,13 @@ Between this and ``compare.conditions.DIRECT_SHARE`` the number stands, and the 
 WORK = "work"
 """The source of series that the workload's own output holds; their time is the tool's."""
 MIB = 2**20
+
+
+def status_of(error: TareError) -> Status:
+    """Say what a trial, or a whole platform, has come to by an error."""
+    if isinstance(error, Unavailable):
+        return Status.UNAVAILABLE
+    return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED
 
 
 @dataclass(frozen=True, slots=True)

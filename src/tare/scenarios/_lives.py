@@ -17,9 +17,10 @@ from tare.limits import readback
 from tare.machine import Completed, Host, Machine, check
 from tare.model import Status
 from tare.monitors import noise
-from tare.runner.fleet import status_of
-from tare.runner.trial import Outcome
-from tare.study.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
+from tare.monitors.timeline import Timeline
+from tare.scenarios.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
+from tare.trial.measure import Outcome, status_of
+from tare.trial.watch import Watching
 
 DROP_CACHES = ["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"]
 DROP_S = 120.0
@@ -174,7 +175,7 @@ def measure(
     outer: Machine,
     instances: Sequence[tuple[Layer, Site]],
     what: Lifecycle,
-    cpus: Sequence[int],
+    how: Watching,
 ) -> Outcome:
     """Run one trial on a machine, with a layer and a site for each instance.
 
@@ -186,25 +187,28 @@ def measure(
             check(machine, DROP_CACHES, timeout_s=DROP_S)
     lives = [_Life(outer, layer, site) for layer, site in instances]
     trial = _Trial(host, lives, what)
-    before = noise.read(cpus)
+    count = len(how.cpus)
+    before = noise.read(how.cpus)
     status, reason = Status.OK, ""
-    try:
-        trial.run()
-    except TareError as error:
-        status, reason = status_of(error), " ".join([str(error), *getattr(error, "__notes__", ())])
-    except BaseException:
-        host.cancel()
-        raise
-    try:
-        trial.delete()
-    except TareError as error:
-        if status is Status.OK:
-            status, reason = status_of(error), str(error)
-    took_s = time.monotonic() - trial.begin
+    with Timeline(None, how.cpus, how.hertz, instruments=how.instruments) as timeline:
+        try:
+            trial.run()
+        except TareError as error:
+            notes = getattr(error, "__notes__", ())
+            status, reason = status_of(error), " ".join([str(error), *notes])
+        except BaseException:
+            host.cancel()
+            raise
+        try:
+            trial.delete()
+        except TareError as error:
+            if status is Status.OK:
+                status, reason = status_of(error), str(error)
+        took_s = time.monotonic() - trial.begin
     if status is Status.OK:
         trial.add_up()
-    seen = noise.between(before, noise.read(cpus), took_s, len(cpus), None)
-    complaints = noise.complaints(seen, took_s, len(cpus))
+    seen = noise.between(before, noise.read(how.cpus), took_s, count, None)
+    complaints = noise.complaints(seen, took_s, count)
     if status is Status.OK and complaints:
         status, reason = Status.SUSPECT, "; ".join(complaints)
     said = {life.site.name: life.log for life in lives}
@@ -212,7 +216,7 @@ def measure(
     samples = trial.samples if status in (Status.OK, Status.SUSPECT) else {}
     warnings = (*trial.warnings, *complaints)
     phases = {"phases": took_s}
-    return Outcome(status, reason, raw, started_at, samples, None, warnings, phases, seen)
+    return Outcome(status, reason, raw, started_at, samples, None, warnings, phases, seen, timeline)
 
 
 def _busy_s() -> float:

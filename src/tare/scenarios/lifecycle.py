@@ -1,14 +1,19 @@
-"""The lifecycle scenario: how long a layer's verbs take, one at a time and as a storm."""
+"""How long the verbs of a stack's innermost layer take, one instance at a time or as a storm."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from tare.model import Better, Metric, Unit
+from tare import scenario
+from tare.model import Better, Metric, Repetition, Replicates, Unit, Variant
+from tare.scenario import Turn
+from tare.workload import Measured
 
-NAME = "lifecycle"
+if TYPE_CHECKING:
+    from tare.trial.measure import Outcome
 
 
 class Cache(StrEnum):
@@ -32,7 +37,7 @@ HOST_MEMORY = Metric("host_memory", Unit.BYTE, Better.LOWER)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lifecycle:
+class Lifecycle(Measured):
     """Instances of a stack's innermost layer, made, used by their verbs and removed, all at once.
 
     ``count`` is how many at once: 1, or a storm. The layers around are up before. Each phase begins
@@ -56,7 +61,6 @@ class Lifecycle:
     metrics: ClassVar[tuple[Metric, ...]] = (
         BOOT, CREATE, SOFT_REBOOT, HARD_REBOOT, STOP, START, DELETE, TOTAL, HOST_CPU, HOST_MEMORY,
     )  # fmt: skip
-    packages: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
@@ -67,10 +71,29 @@ class Lifecycle:
         """Say how long one trial takes; what boots longer than a container takes longer."""
         return 2.0 * self.count
 
-    def disk_bytes(self) -> int:
-        """Say how much disk is prepared before: none."""
-        return 0
-
 
 MAX_COUNT = 1024
 """More instances than this on one host are a mistake."""
+
+
+class Scenario(scenario.Scenario[Lifecycle]):
+    """The lives of instances that each trial makes for itself."""
+
+    section = "lifecycle"
+    measures = Lifecycle
+    replicates = Replicates.TRIALS
+    opens_whole = False
+    by_agent = False
+    settles = False
+
+    def objections(self, repetition: Repetition) -> Iterator[str]:
+        """Refuse variants of the time that a lifecycle does not have."""
+        if repetition.variant is not Variant.WALL:
+            yield f"variant: {repetition.variant} was given; a lifecycle has wall times only"
+
+    def measure(self, turn: Turn[Lifecycle]) -> Outcome:
+        """Make instances and go through their lives."""
+        from tare.scenarios._lives import measure
+
+        what = turn.made
+        return measure(turn.host, turn.stack.machine, turn.fresh(what.count), what, turn.how)

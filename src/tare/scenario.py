@@ -1,0 +1,120 @@
+"""What a scenario has to say about itself: how cells are measured, and what that makes of them.
+
+``solo`` (a workload in one instance) and ``lifecycle`` are scenarios. A new one is a module of its
+own under tare/scenarios, with a class named Scenario in it, or a plugin's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from tare import scenarios
+from tare.errors import ConfigError
+from tare.model import Cell, Contrast, ContrastKind, Kind, Repetition, Replicates
+from tare.workload import Measured
+
+if TYPE_CHECKING:  # what trials are run with is no business of those who only read a study
+    from tare.layer import Layer, Site
+    from tare.machine import Host
+    from tare.stack import Stack
+    from tare.trial.ends import Outside
+    from tare.trial.measure import Outcome
+    from tare.trial.watch import Watching
+
+M = TypeVar("M", bound=Measured)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn(Generic[M]):
+    """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
+
+    ``stack`` is the instance whose turn it is, awake; ``instance`` names it in this session.
+    ``outside`` is the machine outside, for what has a service. ``first`` are the ids of all cells
+    that are run in the instance if nothing has been run in it yet, else empty. ``fresh`` gives the
+    innermost layer and a site for each of so many instances that the trial makes itself.
+    ``at_start`` is to be called right before the clock starts: a duet's other half waits there.
+    """
+
+    cell: Cell
+    made: M
+    kind: Kind
+    host: Host
+    stack: Stack
+    outside: Outside | None
+    instance: str
+    how: Watching
+    deadline_s: float
+    first: Sequence[str]
+    fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
+    at_start: Callable[[], None]
+
+
+class Scenario(ABC, Generic[M]):
+    """One way of measuring cells; it has no state.
+
+    What goes wrong in a trial is its outcome. ``prepare`` and ``before`` raise LayerError or
+    Unavailable, which say what was prepared.
+    """
+
+    section: ClassVar[str] = "workloads"
+    """The key of a study file below which it stands what is measured."""
+
+    measures: ClassVar[type[Measured] | None] = None
+    """What stands there, read as one thing by its fields; None is a list of workloads."""
+
+    replicates: ClassVar[Replicates] = Replicates.INSTANCES
+    """What its trials repeat."""
+
+    opens_whole: ClassVar[bool] = True
+    """Whether trials have whole stacks open before; if not, all but the innermost layer."""
+
+    by_agent: ClassVar[bool] = True
+    """Whether commands get into machines by agents."""
+
+    settles: ClassVar[bool] = True
+    """Whether a trial is short: it begins when the host is at rest, and keeps step with nothing."""
+
+    def objections(self, repetition: Repetition) -> Iterator[str]:
+        """Say why cells cannot be repeated so: nothing, by default."""
+        del repetition
+        yield from ()
+
+    def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:
+        """Say what of the cells of equal work is compared with what: all with the baseline's."""
+        for cell in cells:
+            if cell is not baseline:
+                kind = ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD
+                yield Contrast(cell=cell.id, reference=baseline.id, kind=kind)
+
+    def prepare(self, turn: Turn[M]) -> None:
+        """Prepare a cell in an instance that it has not been run in: nothing, by default."""
+        del turn
+
+    def before(self, turn: Turn[M]) -> None:
+        """Do what comes before each trial, outside its clock: nothing, by default."""
+        del turn
+
+    @abstractmethod
+    def measure(self, turn: Turn[M]) -> Outcome:
+        """Run one trial."""
+
+
+def names() -> list[str]:
+    """List every scenario there is, without importing any; ``_name`` is no scenario."""
+    modules = (module.name for module in iter_modules(scenarios.__path__))
+    return sorted(name for name in modules if not name.startswith("_"))
+
+
+def load(name: str) -> Scenario[Measured]:
+    """Make a scenario, or raise ConfigError."""
+    if name not in names():
+        raise ConfigError(f"no scenario is called {name!r}; there are: {', '.join(names())}")
+    try:
+        return import_module(f"tare.scenarios.{name}").Scenario()  # type: ignore[no-any-return]
+    except (ImportError, SyntaxError, AttributeError, TypeError) as error:  # from outside the tree
+        raise ConfigError(f"scenario {name} cannot be loaded: {error}") from error
