@@ -32,6 +32,7 @@ from tare.model import (
     Kind,
     Limits,
     Metric,
+    Placement,
     Plan,
     Repetition,
     Slot,
@@ -117,7 +118,7 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
         if place % 5
     )
     slots = tuple(
-        Slot(block=block, slot=place, cell=cell.id, instance=block % 5)
+        Slot(block=block, slot=place, cell=cell.id, placements=(Placement(instance=block % 5),))
         for block in range(blocks)
         for place, cell in enumerate(cells)
     )

@@ -193,6 +193,27 @@ class HostCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one of several parts of a trial came to; fields that a trial has too mean the same.
+
+    ``late_s`` is how much later than the first part it started, as far as that was seen: at its
+    release, by the host's clock; None where it was not started.
+    """
+
+    name: str
+    instance: str
+    status: Status
+    reason: str = ""
+    duration_s: float = 0.0
+    samples: Mapping[str, float] = field(default_factory=dict)
+    host: HostCost | None = None
+    noise: Mapping[str, float] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
+    cpuset: str = ""
+    late_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One measured run of one cell in one block, and everything recorded about it.
 
@@ -205,7 +226,7 @@ class Trial:
     ``tare.monitors.noise.between``; ``resources`` is what the platform took of it, by those of
     ``tare.monitors.series.summary``. ``repeat`` is 1 for a trial that was run again at once
     because the one before it was suspect; of a warm-up it is how many went before it in the
-    instance.
+    instance. ``parts`` are those of a trial that has several, in the order of their placements.
     """
 
     cell: str
@@ -228,6 +249,7 @@ class Trial:
     partner: str = ""
     entry: Entry = Entry.ANEW
     session: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 class Evidence(StrEnum):
@@ -303,19 +325,41 @@ class Repetition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A place in the plan: which cell is run when, on which of its platform's instances.
+class Placement:
+    """Where one part of a trial is run: on which of its platform's instances.
 
-    In a duet two slots that follow each other are one pair, the first of them is started first.
-    ``partner`` is the cell of the other half, ``cores`` which of the two sets of CPUs it has.
+    ``part`` is its name, as the scenario calls it; empty is the only one. ``cores`` is which of a
+    duet's two sets of CPUs it has.
+    """
+
+    instance: int
+    part: str = ""
+    cores: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A place in the plan: which cell is run when, and where each of its parts.
+
+    In a duet two slots that follow each other are one pair, the first of them is started first;
+    ``partner`` is the cell of the other half.
     """
 
     block: int
     slot: int
     cell: str
-    instance: int
+    placements: tuple[Placement, ...]
     partner: str = ""
-    cores: int = 0
+
+    @property
+    def instance(self) -> int:
+        """The instance of the first part."""
+        return self.placements[0].instance
+
+    @property
+    def cores(self) -> int:
+        """Which of a duet's two sets of CPUs it has."""
+        return self.placements[0].cores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,26 +30,37 @@ M = TypeVar("M", bound=Measured)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Seat:
+    """One part's place in a trial: an instance that is open and awake, and how it is watched.
+
+    ``part`` is its name, ``instance`` that of the instance in this session. ``first`` are the ids
+    of all cells that are run in the instance if nothing has been run in it yet, else empty.
+    """
+
+    part: str
+    instance: str
+    stack: Stack
+    how: Watching
+    first: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Turn(Generic[M]):
     """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
 
-    ``stack`` is the instance whose turn it is, awake; ``instance`` names it in this session.
-    ``outside`` is the machine outside, for what has a service. ``first`` are the ids of all cells
-    that are run in the instance if nothing has been run in it yet, else empty. ``fresh`` gives the
-    innermost layer and a site for each of so many instances that the trial makes itself.
-    ``at_start`` is to be called right before the clock starts: a duet's other half waits there.
+    ``seats`` are the places of its parts, in their order. ``outside`` is the machine outside, for
+    what has a service. ``fresh`` gives the innermost layer and a site for each of so many instances
+    that the trial makes itself. ``at_start`` is to be called right before the clock starts: a
+    duet's other half waits there.
     """
 
     cell: Cell
     made: M
     kind: Kind
     host: Host
-    stack: Stack
+    seats: Sequence[Seat]
     outside: Outside | None
-    instance: str
-    how: Watching
     deadline_s: float
-    first: Sequence[str]
     fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
     at_start: Callable[[], None]
 
@@ -83,6 +94,11 @@ class Scenario(ABC, Generic[M]):
         """Say why cells cannot be repeated so: nothing, by default."""
         del repetition
         yield from ()
+
+    def parts(self, cell: Cell) -> Sequence[str]:
+        """Name the parts of a cell's trials, each in an instance of its own: one, by default."""
+        del cell
+        return ("",)
 
     def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:
         """Say what of the cells of equal work is compared with what: all with the baseline's."""

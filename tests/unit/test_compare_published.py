@@ -9,7 +9,7 @@ import pytest
 from tare import cli, workload
 from tare.cli.compare import sorted_out
 from tare.errors import ConfigError
-from tare.model import Better, Design, Metric, Slot, Status, Unit
+from tare.model import Better, Design, Metric, Placement, Slot, Status, Unit
 from tare.published import Statistic, load, studies
 from tare.published.beside import (
     NOT_HERE,
@@ -71,7 +71,7 @@ def make_ours(work, costs, *, stacks=STACKS, unavailable=(), wobble=0.0, **repet
         control,
         metrics={workload_name: METRICS[workload_name]},
         slots=tuple(
-            Slot(block=block, slot=place, cell=cell.id, instance=0)
+            Slot(block=block, slot=place, cell=cell.id, placements=(Placement(instance=0),))
             for block in range(BLOCKS)
             for place, cell in enumerate(cells.values())
         ),

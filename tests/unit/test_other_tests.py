@@ -8,7 +8,7 @@ from scipy import stats
 
 from tare.compare import compare, other_tests
 from tare.compare.pairing import histories
-from tare.model import Slot, Status
+from tare.model import Placement, Slot, Status
 from tare.report.findings import Findings
 from tare.report.html import Pages
 from tare.report.tables import as_json
@@ -23,7 +23,7 @@ PLAN = make_plan(
     min_blocks=8,
     max_blocks=20,
     slots=tuple(
-        Slot(block=b, slot=s, cell=c.id, instance=0)
+        Slot(block=b, slot=s, cell=c.id, placements=(Placement(instance=0),))
         for b in range(20)
         for s, c in enumerate((HOST, DOCKER))
     ),

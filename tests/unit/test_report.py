@@ -22,6 +22,7 @@ from tare.model import (
     HostCost,
     Kind,
     Metric,
+    Placement,
     Plan,
     Repetition,
     Slot,
@@ -89,7 +90,7 @@ def make_plan(platforms=PLATFORMS, workloads=tuple(WORKLOADS), blocks=11):
         for platform, control in [*((name, False) for name in platforms), ("host", True)]
     )
     slots = tuple(
-        Slot(block=block, slot=place, cell=one.id, instance=block % 2)
+        Slot(block=block, slot=place, cell=one.id, placements=(Placement(instance=block % 2),))
         for block in range(blocks)
         for place, one in enumerate(cells)
     )

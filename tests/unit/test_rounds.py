@@ -10,7 +10,7 @@ from tare.compare.allocation import Standing
 from tare.compare.instances import instance_pairs
 from tare.compare.pairing import histories
 from tare.errors import ConfigError
-from tare.model import Design, Kind, Slot
+from tare.model import Design, Kind, Placement, Slot
 from tare.runner.allocation import Allocation
 from tare.runner.progress import differs
 from tare.runner.recycling import Links
@@ -38,7 +38,7 @@ CELLS = [kind[workload] for workload in WORKLOADS for kind in (BASE, CONTROL, DO
 
 def planned(blocks=27, **repetition):
     slots = tuple(
-        Slot(block=block, slot=n, cell=cell.id, instance=0)
+        Slot(block=block, slot=n, cell=cell.id, placements=(Placement(instance=0),))
         for block in range(blocks)
         for n, cell in enumerate(CELLS)
     )

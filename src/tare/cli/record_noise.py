@@ -97,12 +97,12 @@ def arranged(plan: Plan, rounds: int) -> Plan:
     """
     from dataclasses import replace
 
-    from tare.model import Slot
+    from tare.model import Placement, Slot
 
     blocks: dict[int, list[Slot]] = {}
     for slot in plan.slots:
         blocks.setdefault(slot.block, []).append(slot)
-    ordered = []
+    ordered, first = [], (Placement(instance=0),)
     number = 0
     for turn in range(rounds):
         for place in range(PAIRS_A_ROUND):
@@ -112,7 +112,7 @@ def arranged(plan: Plan, rounds: int) -> Plan:
             cells = [cell for cell in plan.cells if cell.workload == workload]
             for cell in sorted(cells, key=lambda cell: cell.replica):
                 for _ in range(RUN):
-                    ordered.append(Slot(block=number, slot=0, cell=cell.id, instance=0))
+                    ordered.append(Slot(block=number, slot=0, cell=cell.id, placements=first))
                     number += 1
     # No look may end anything: all blocks are to be recorded.
     repetition = replace(plan.repetition, min_blocks=number, max_blocks=number)

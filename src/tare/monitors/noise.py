@@ -124,18 +124,24 @@ def _cpu_times(cpus: Collection[int], stat: bytes) -> tuple[float, float]:
     return busy * _TICK_S, steal * _TICK_S
 
 
-def between(
-    before: Reading, after: Reading, duration_s: float, cpus: int, cost: HostCost | None
+def between(  # noqa: PLR0913 - two readings, and what is known of the trial between them
+    before: Reading,
+    after: Reading,
+    duration_s: float,
+    cpus: int,
+    cost: HostCost | None,
+    others_s: float = 0.0,
 ) -> dict[str, float]:
     """Give what happened between two readings around a trial; see docs/reference/results.md.
 
     ``steal`` and ``foreign`` are shares of the time of the trial's CPUs, ``psi_*`` of its duration.
+    ``others_s`` is the CPU time on them of the trial's other parts, which is not foreign.
     """
     duration_s = max(duration_s, 1e-9)
     available = duration_s * cpus
     found = {"steal": _steal_s(before, after) / available}
     if cost is not None:
-        found["foreign"] = max(0.0, _foreign_s(before, after, cost)) / available
+        found["foreign"] = max(0.0, _foreign_s(before, after, cost) - others_s) / available
     for name, stalled_s in after.stalled_s.items():
         found[f"psi_{name}"] = (stalled_s - before.stalled_s.get(name, stalled_s)) / duration_s
     for name, count in after.counts.items():

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
+from types import MappingProxyType
 
 from tare import scenario
 from tare.errors import ResultsError, TareError
 from tare.layer import Layer, Site
 from tare.machine import Completed
-from tare.model import Cell, Entry, Kind, Plan, Slot, Status, Trial, Variant
+from tare.model import Cell, Entry, Kind, Part, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
 from tare.runner.fleet import Fleet, Member, key, load_layers, running
@@ -23,12 +25,12 @@ from tare.runner.pool import Pool
 from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.settle import Gate, jitter_s
-from tare.scenario import Turn
+from tare.scenario import Seat, Turn
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
 from tare.study import Study
-from tare.trial.measure import status_of
+from tare.trial.measure import PartOutcome, status_of
 from tare.trial.watch import Watching
 from tare.workload import Measured
 
@@ -76,7 +78,7 @@ class Slots:
         for cell in self.plan.cells:
             for fleet in self.pool.of(cell):
                 if fleet.status is not Status.OK:
-                    self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, instance=0), fleet)
+                    self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, placements=()), fleet)
 
     def run(self, slot: Slot, half: Half) -> None:
         """Run a slot whose cell has no trial in its block yet; ``half`` waits for its partner."""
@@ -87,24 +89,22 @@ class Slots:
         if fleet.status is not Status.OK:
             self._give_up(cell, slot, fleet)
             return
-        member = fleet.members[slot.instance % len(fleet.members)]
+        members = [fleet.members[one.instance % len(fleet.members)] for one in slot.placements]
         self.progress.trial(cell)
         last, lost = None, False
         try:
-            begin = time.perf_counter()
-            with running(member):
-                member.resumed_s = time.perf_counter() - begin
-                if cell.id not in member.warmed:
-                    self._warm(slot, cell, member)
-                last = self._trial(slot, member, Kind.MEASURED, half)
+            with _awake(members):
+                if any(cell.id not in member.warmed for member in members):
+                    self._warm(slot, cell, members)
+                last = self._trial(slot, members, Kind.MEASURED, half)
                 wish = last.status is Status.SUSPECT and may_repeat(self.trials)
                 if half.agree(wish if last.status in GOOD else None):
-                    last = self._trial(slot, member, Kind.MEASURED, half, repeat=1)
+                    last = self._trial(slot, members, Kind.MEASURED, half, repeat=1)
         except ResultsError:
             raise
         except TareError as error:
             if last is None:
-                missed = self._lost(slot, cell, member, status_of(error), str(error))
+                missed = self._lost(slot, cell, members[0], status_of(error), str(error))
                 last = self._store(missed, None)
             else:  # the trial stands; only its instance could not be paused afterwards
                 lost = True
@@ -112,33 +112,54 @@ class Slots:
         self.failures[cell.id] = 0 if is_good else self.failures[cell.id] + 1
         if is_good and not lost:
             return
-        replaced = self._replace_dead(fleet, member)
-        is_impossible = last.status is Status.UNAVAILABLE and not replaced
+        replaced = [self._replace_dead(fleet, member) for member in members]
+        is_impossible = last.status is Status.UNAVAILABLE and not any(replaced)
         if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
             self.given_up.add(cell.id)
 
-    def _warm(self, slot: Slot, cell: Cell, member: Member) -> None:
-        """Prepare a cell in an instance that it has not been run in, and run its warm-ups."""
-        self.scenario.prepare(self._turn(cell, member, Kind.WARMUP, Alone()))
+    def _warm(self, slot: Slot, cell: Cell, members: Sequence[Member]) -> None:
+        """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
+        placed = zip(slot.placements, members, strict=True)
+        cold = [(where, member) for where, member in placed if cell.id not in member.warmed]
+        those = replace(slot, placements=tuple(where for where, _ in cold))
+        fresh = [member for _, member in cold]
+        self.scenario.prepare(self._turn(those, fresh, Kind.WARMUP, Alone()))
         for number in range(self.recycling.warmups(cell)):
-            self._trial(slot, member, Kind.WARMUP, Alone(), repeat=number)
-        member.warmed.add(cell.id)
+            self._trial(slot, members, Kind.WARMUP, Alone(), repeat=number)
+        for member in members:
+            member.warmed.add(cell.id)
 
-    def _turn(self, cell: Cell, member: Member, kind: Kind, half: Half) -> Turn[Measured]:
-        """Put together what a scenario needs to run a cell in an instance."""
+    def _turn(
+        self, slot: Slot, members: Sequence[Member], kind: Kind, half: Half
+    ) -> Turn[Measured]:
+        """Put together what a scenario needs to run a cell in its instances."""
+        cell = self.plan.cells_by_id[slot.cell]
         made = self.measured[cell.workload, cell.params]
         outside = None
         if made.service() is not None:
             outside = outside_of(self.session, cell.limits, self.study.deadlines.start_s)
-        is_new = not member.warmed
+        seats = [
+            self._seat(cell, placement.part, member, kind)
+            for placement, member in zip(slot.placements, members, strict=True)
+        ]
         return Turn(
             cell=cell,
             made=made,
             kind=kind,
             host=self.session.host,
-            stack=member.stack,
+            seats=seats,
             outside=outside,
+            deadline_s=self.study.deadlines.for_trial(made.expected_s()),
+            fresh=partial(self._fresh, cell, members[0]),
+            at_start=half.start,
+        )
+
+    def _seat(self, cell: Cell, part: str, member: Member, kind: Kind) -> Seat:
+        is_new = not member.warmed
+        return Seat(
+            part=part,
             instance=self._instance(member),
+            stack=member.stack,
             how=Watching(
                 cpus=self.session.cpus(cell.limits.cpus, member.number),
                 hertz=self.study.readings_per_s,
@@ -146,20 +167,19 @@ class Slots:
                 foreign_counts=self.plan.repetition.variant is Variant.WALL,
                 reader=member.reader,
             ),
-            deadline_s=self.study.deadlines.for_trial(made.expected_s()),
             first=[one.id for one in self.plan.cells if is_new and key(one) == key(cell)],
-            fresh=partial(self._fresh, cell, member),
-            at_start=half.start,
         )
 
-    def _settle(self, slot: Slot, member: Member) -> tuple[tuple[str, ...], dict[str, float]]:
+    def _settle(
+        self, slot: Slot, members: Sequence[Member]
+    ) -> tuple[tuple[str, ...], dict[str, float]]:
         """Let the host come to rest, then pause at random; gives warnings and how long it took.
 
         A command that no thread of this host runs does not share its disk, memory and neighbours.
         What takes long keeps step with nothing.
         """
         is_short = self.scenario.settles
-        if is_short and member.stack.threads() is None:
+        if is_short and all(member.stack.threads() is None for member in members):
             return (), {}
         begin = time.perf_counter()
         warnings = self.gate.wait()
@@ -171,28 +191,30 @@ class Slots:
         return warnings, {"settle": settle_s, "jitter": pause_s}
 
     def _trial(
-        self, slot: Slot, member: Member, kind: Kind, half: Half, *, repeat: int = 0
+        self, slot: Slot, members: Sequence[Member], kind: Kind, half: Half, *, repeat: int = 0
     ) -> Trial:
         cell = self.plan.cells_by_id[slot.cell]
-        turn = self._turn(cell, member, kind, half)
+        turn = self._turn(slot, members, kind, half)
         if self._samples is not None:
             self._samples.settle()
         self.scenario.before(turn)
-        warnings, settled_s = self._settle(slot, member)
+        warnings, settled_s = self._settle(slot, members)
         half.ready()
         outcome = self.scenario.measure(turn)
         half.ended()
         resources, series = outcome.readings()
+        parts = [(one, one.outcome.readings()) for one in outcome.parts]
         if half.is_alone:
             warnings = (*warnings, "measured alone: the other half of its pair was lost")
-        resume = {"resume": 0.0 if repeat else member.resumed_s}
+        resumed_s = sum(member.resumed_s for member in members)
+        resume = {"resume": 0.0 if repeat else resumed_s}
         phases_s = {**resume, **settled_s, **outcome.phases_s, "store": self.store_s}
         trial = Trial(
             cell=cell.id,
             block=slot.block,
             slot=slot.slot,
             kind=kind,
-            instance=self._instance(member),
+            instance=turn.seats[0].instance,
             status=outcome.status,
             reason=outcome.reason,
             started_at=outcome.started_at,
@@ -204,12 +226,14 @@ class Slots:
             noise=outcome.noise,
             resources=resources,
             repeat=repeat,
-            cpuset=",".join(map(str, turn.how.cpus)),
+            cpuset=",".join(map(str, turn.seats[0].how.cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
             entry=self._entry,
             session=self.session.id,
+            parts=tuple(_part(one, of_part[0]) for one, of_part in parts),
         )
-        return self._store(trial, outcome.completed, series)
+        of_parts = {one.instance: of_part[1] for one, of_part in parts}
+        return self._store(trial, outcome.completed, {trial.instance: series} | of_parts)
 
     def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
         """Give the innermost layer and a site for each of some instances that a trial makes."""
@@ -225,15 +249,21 @@ class Slots:
         return instances
 
     def _store(
-        self, trial: Trial, completed: Completed | None, series: Sequence[Series] = ()
+        self,
+        trial: Trial,
+        completed: Completed | None,
+        series: Mapping[str, Sequence[Series]] = MappingProxyType({}),
     ) -> Trial:
+        """Store a trial, its raw output, and what was read, by the instance it is of."""
         with self._storing:  # by one half of a duet after the other
             begin = time.perf_counter()
             self.writer.trial(trial, completed)
             self.trials.append(trial)
-            if series:  # second, so that there are no samples of a trial that is not there
-                self._samples = self._samples or Samples(self.writer.folder)
-                self._samples.add(trial, series)
+            # Second, so that there are no samples of a trial that is not there.
+            for instance, read in series.items():
+                if read:
+                    self._samples = self._samples or Samples(self.writer.folder)
+                    self._samples.add(replace(trial, instance=instance), read)
             self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
             self.store_s = time.perf_counter() - begin
         return trial
@@ -281,6 +311,35 @@ class Slots:
 
     def _instance(self, member: Member) -> str:
         return f"{self.session.id}-{member.label}"
+
+
+@contextmanager
+def _awake(members: Sequence[Member]) -> Iterator[None]:
+    """Let some instances have CPU time, and note how long each took to wake."""
+    with ExitStack() as awake:
+        for member in members:
+            begin = time.perf_counter()
+            awake.enter_context(running(member))
+            member.resumed_s = time.perf_counter() - begin
+        yield
+
+
+def _part(part: PartOutcome, resources: Mapping[str, float]) -> Part:
+    """Give what is stored of a part."""
+    came = part.outcome
+    return Part(
+        name=part.name,
+        instance=part.instance,
+        status=came.status,
+        reason=came.reason,
+        duration_s=came.completed.duration_s,
+        samples=came.samples,
+        host=came.host,
+        noise=came.noise,
+        resources=resources,
+        cpuset=part.cpuset,
+        late_s=part.late_s,
+    )
 
 
 def _answers(member: Member) -> bool:

@@ -95,5 +95,5 @@ class Scenario(scenario.Scenario[Lifecycle]):
         """Make instances and go through their lives."""
         from tare.scenarios._lives import measure
 
-        what = turn.made
-        return measure(turn.host, turn.stack.machine, turn.fresh(what.count), what, turn.how)
+        what, (seat,) = turn.made, turn.seats
+        return measure(turn.host, seat.stack.machine, turn.fresh(what.count), what, seat.how)

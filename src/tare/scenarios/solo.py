@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tare import scenario
 from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.machine import Machine
-from tare.scenario import Turn
+from tare.scenario import Seat, Turn
 from tare.trial.ends import NOT_IN_USERLAND, Ends, in_directory
 from tare.workload import Workload
 
@@ -21,38 +21,52 @@ class Scenario(scenario.Scenario[Workload]):
 
     def prepare(self, turn: Turn[Workload]) -> None:
         """Make the directories of the instance's cells, and run what the workload prepares."""
-        inside = turn.stack.machine
-        machine, directory = _ends(turn).command_at()
-        commands = []
-        if turn.first:  # all at once: a command can take a second in a nested stack
-            folders = [f"{turn.stack.workdir}/{name}" for name in turn.first]
-            commands.append((inside, ["mkdir", "-p", *folders]))
-        if machine is not inside:
-            commands.append((machine, ["mkdir", "-p", directory]))
-        prepare = turn.made.prepare()
-        if prepare is not None:
-            commands.append((machine, in_directory(directory, prepare)))
-        for where, argv in commands:
-            _run(where, argv, f"preparing {turn.cell.workload}", turn.deadline_s)
+        for seat in turn.seats:
+            prepare(turn, seat)
 
     def before(self, turn: Turn[Workload]) -> None:
         """Run what a workload wants to have run before each trial."""
-        wanted = turn.made.before_trial()
-        if wanted is not None:
-            machine, directory = _ends(turn).command_at()
-            what = f"preparing a trial of {turn.cell.workload}"
-            _run(machine, in_directory(directory, wanted), what, turn.deadline_s)
+        for seat in turn.seats:
+            before(turn, seat)
 
     def measure(self, turn: Turn[Workload]) -> Outcome:
         """Run the command once."""
         from tare.trial.measure import measure
 
-        with _ends(turn).joined() as command:
-            return measure(turn.stack, turn.made, command, turn.deadline_s, turn.how, turn.at_start)
+        (seat,) = turn.seats
+        with ends(turn, seat).joined() as command:
+            return measure(seat.stack, turn.made, command, turn.deadline_s, seat.how, turn.at_start)
 
 
-def _ends(turn: Turn[Workload]) -> Ends:
-    return Ends(turn.stack, turn.made, turn.cell.id, turn.instance, turn.outside)
+def prepare(turn: Turn[Workload], seat: Seat) -> None:
+    """Make the directories of an instance's cells, and run what a workload prepares there."""
+    inside = seat.stack.machine
+    machine, directory = ends(turn, seat).command_at()
+    commands = []
+    if seat.first:  # all at once: a command can take a second in a nested stack
+        folders = [f"{seat.stack.workdir}/{name}" for name in seat.first]
+        commands.append((inside, ["mkdir", "-p", *folders]))
+    if machine is not inside:
+        commands.append((machine, ["mkdir", "-p", directory]))
+    wanted = turn.made.prepare()
+    if wanted is not None:
+        commands.append((machine, in_directory(directory, wanted)))
+    for where, argv in commands:
+        _run(where, argv, f"preparing {turn.cell.workload}", turn.deadline_s)
+
+
+def before(turn: Turn[Workload], seat: Seat) -> None:
+    """Run what a workload wants to have run before each trial in an instance."""
+    wanted = turn.made.before_trial()
+    if wanted is not None:
+        machine, directory = ends(turn, seat).command_at()
+        what = f"preparing a trial of {turn.cell.workload}"
+        _run(machine, in_directory(directory, wanted), what, turn.deadline_s)
+
+
+def ends(turn: Turn[Workload], seat: Seat) -> Ends:
+    """Give the machines of a workload's two ends in an instance."""
+    return Ends(seat.stack, turn.made, turn.cell.id, seat.instance, turn.outside)
 
 
 def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:

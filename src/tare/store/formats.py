@@ -21,9 +21,9 @@ from tare.errors import ResultsError
 from tare.model import INJECTED, ContrastKind, Replicates
 
 PLAN = 2
-"""1: the first; 2: cells have their id, contrasts say what is compared with what."""
+"""1: the first; 2: cells have their id, contrasts say what with what; slots have parts."""
 TRIALS = 2
-"""1: the first; 2: a trial names its session."""
+"""1: the first; 2: a trial names its session, and may have parts."""
 FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
@@ -104,7 +104,13 @@ def _second_plan(plan: Fields) -> Fields:
     ]
     is_lifecycle = any(cell["workload"] == "lifecycle" for cell in cells)
     replicates = Replicates.TRIALS if is_lifecycle else Replicates.INSTANCES
-    return {**plan, "cells": cells, "contrasts": contrasts, "replicates": replicates.value}
+    added = {"contrasts": contrasts, "replicates": replicates.value}
+    return {**plan, "cells": cells, "slots": [*map(_second_slot, plan["slots"])], **added}
+
+
+def _second_slot(slot: Fields) -> Fields:
+    placement = {"instance": slot["instance"], "cores": slot.get("cores", 0)}
+    return {**slot, "placements": [placement]}
 
 
 def _second_cell(cell: Fields) -> Fields:

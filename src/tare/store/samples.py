@@ -127,8 +127,11 @@ class Kept:
     values: tuple[float, ...]
 
     def is_of(self, trial: Trial) -> bool:
-        """Say whether it was read during this trial."""
-        return all(getattr(self, name) == getattr(trial, name) for name in IDENTITY)
+        """Say whether it was read during this trial, in any of its parts."""
+        of_parts = [part.instance for part in trial.parts]
+        return self.instance in (trial.instance, *of_parts) and all(
+            getattr(self, name) == getattr(trial, name) for name in IDENTITY if name != "instance"
+        )
 
 
 class Samples:

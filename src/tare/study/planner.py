@@ -6,15 +6,18 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from random import Random
 from typing import TypeVar
 
 from tare import scenario
 from tare.errors import ConfigError
-from tare.model import Cell, Contrast, ContrastKind, Design, Metric, Plan, Slot
+from tare.model import Cell, Contrast, ContrastKind, Design, Metric, Placement, Plan, Slot
+from tare.scenario import Scenario
 from tare.study.declaration import Study
 from tare.study.duet import BLOCKS_IN_TURN, Pairing
 from tare.study.ladder import neighbours
+from tare.workload import Measured
 
 T = TypeVar("T")
 ATTRIBUTION = ContrastKind.ATTRIBUTION
@@ -39,9 +42,20 @@ def make_plan(study: Study, seed: int) -> Plan:
         cell.id: study.repetition.instances_of(cell.platform) for group in groups for cell in group
     }
     most = max(own.values())
-    contrasts = [contrast for group in groups for contrast in _contrasts(study, group)]
+    chosen = scenario.load(study.scenario)
+    contrasts = [contrast for group in groups for contrast in _contrasts(study, chosen, group)]
     pairing = Pairing({one.reference for one in contrasts if one.kind is not ATTRIBUTION}, random)
     is_duet = study.repetition.design is Design.DUET
+    parts = {cell.id: chosen.parts(cell) for group in groups for cell in group}
+
+    @cache
+    def placed(cell: str, place: int, cores: int) -> tuple[Placement, ...]:
+        names = parts[cell]
+        return tuple(
+            Placement(instance=place * len(names) + n, part=part, cores=cores)
+            for n, part in enumerate(names)
+        )
+
     slots = []
     for block in range(study.repetition.max_blocks):
         order = [_shuffled(group, random) for group in _shuffled(ids, random)]
@@ -56,9 +70,8 @@ def make_plan(study: Study, seed: int) -> Plan:
                 block=block,
                 slot=n,
                 cell=cell,
-                instance=instance % own[cell],
+                placements=placed(cell, instance % own[cell], cores),
                 partner=partner,
-                cores=cores,
             )
             for n, (cell, partner, cores) in enumerate(places)
         ]
@@ -70,7 +83,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         metrics=_metrics(study),
         repetition=study.repetition,
         slots=tuple(slots),
-        replicates=scenario.load(study.scenario).replicates,
+        replicates=chosen.replicates,
         ladders=study.ladders,
     )
 
@@ -120,10 +133,12 @@ def _named(cell: Cell) -> Cell:
     return replace(cell, id=hashlib.sha256(text.encode()).hexdigest()[:10])
 
 
-def _contrasts(study: Study, group: Sequence[Cell]) -> Iterator[Contrast]:
+def _contrasts(
+    study: Study, chosen: Scenario[Measured], group: Sequence[Cell]
+) -> Iterator[Contrast]:
     """Compare the cells of a group as their scenario says, and attribute costs to switches."""
     cells = {cell.platform: cell for cell in group if not cell.replica}
-    yield from scenario.load(study.scenario).contrasts(group, cells[study.baseline])
+    yield from chosen.contrasts(group, cells[study.baseline])
     for ladder in study.ladders:
         for name, reference in neighbours(ladder):
             yield Contrast(cell=cells[name].id, reference=cells[reference].id, kind=ATTRIBUTION)

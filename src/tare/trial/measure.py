@@ -1,4 +1,4 @@
-"""One trial: run the command, watch the host meanwhile, understand what came out."""
+"""One run of a command: watch the host meanwhile, understand what came out."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class Outcome:
     noise: dict[str, float] = field(default_factory=dict)
     timeline: Timeline | None = None
     courses: tuple[Series, ...] = ()
+    parts: tuple[PartOutcome, ...] = ()
 
     def readings(self) -> tuple[dict[str, float], tuple[Series, ...]]:
         """Give what the platform took, and all that was read; it takes its time.
@@ -73,6 +74,86 @@ class Outcome:
         return taken, (*self.timeline.series, *self.courses)
 
 
+@dataclass(frozen=True, slots=True)
+class PartOutcome:
+    """What one of several parts came to: its outcome, and by how much it started after the first.
+
+    ``late_s`` is None where it was not started.
+    """
+
+    name: str
+    instance: str
+    cpuset: str
+    outcome: Outcome
+    late_s: float | None
+
+
+class Run:
+    """One run of a workload's command in a started stack: watched first, and judged afterwards.
+
+    ``command`` is what is run, and where: in the stack, or outside of it where the stack serves.
+    ``how`` is how it is watched.
+    """
+
+    def __init__(
+        self, stack: Stack, workload: Workload, command: Command, deadline_s: float, how: Watching
+    ) -> None:
+        self.stack, self.workload, self.command = stack, workload, command
+        self.deadline_s, self.how = deadline_s, how
+        self._watch = Watch(stack, workload, command.outside, how)
+        self._done: Completed | None = None
+
+    @property
+    def cpu_s(self) -> float:
+        """The CPU time that its platform took on the host for it, once it has ended."""
+        return self._watch.cpu_s
+
+    def go(self, execute: Callable[[], Completed]) -> None:
+        """Watch while the command is executed, from right before to right after it."""
+        self._begin = time.perf_counter()
+        self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._watch:
+            self._done = execute()
+            self._end = time.perf_counter()
+
+    def outcome(self, others_s: float = 0.0) -> Outcome:
+        """Say what it came to; what went wrong in the stack is an outcome, not an error.
+
+        ``others_s`` is the CPU time of the trial's other parts on the same CPUs.
+        """
+        done, workload = self._done, self.workload
+        assert done is not None  # noqa: S101 - it has gone
+        begin = time.perf_counter()
+        status, reason, samples = _understand(done, workload, self.deadline_s)
+        courses = _courses(done, workload) if status is Status.OK else ()
+        if self.command.server is not None:
+            status, reason = _served(self.command.server.end(), status, reason)
+        seen = self._watch.seen(done, samples, others_s)
+        too_fast = _too_fast(self.stack, workload, samples, seen.noise, done)
+        if status is Status.OK and too_fast:
+            status, reason = Status.FAILED, too_fast
+        if status is Status.OK and seen.complaints:
+            status, reason = Status.SUSPECT, "; ".join(seen.complaints)
+        phases_s = {
+            "setup": max(0.0, self._end - self._begin - done.duration_s),
+            "command": done.duration_s,
+            "parse": time.perf_counter() - begin,
+        }
+        return Outcome(
+            status=status,
+            reason=reason,
+            completed=done,
+            started_at=self._started_at,
+            samples=samples,
+            host=seen.cost,
+            warnings=tuple(seen.complaints),
+            phases_s=phases_s,
+            noise=seen.noise,
+            timeline=self._watch.timeline,
+            courses=courses,
+        )
+
+
 def measure(  # noqa: PLR0913 - five things make a trial, and a duet starts two at once
     stack: Stack,
     workload: Workload,
@@ -81,46 +162,15 @@ def measure(  # noqa: PLR0913 - five things make a trial, and a duet starts two 
     how: Watching,
     at_start: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Run a workload once in a started stack; what goes wrong there is an outcome, not an error.
+    """Run a workload once, alone; see Run. ``at_start`` is called right before the command."""
+    run = Run(stack, workload, command, deadline_s, how)
 
-    ``command`` is what is run, and where: in the stack, or outside of it where the stack serves.
-    ``how`` is how it is watched; ``at_start`` is called right before the command is run.
-    """
-    begin = time.perf_counter()
-    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    watch = Watch(stack, workload, command.outside, how)
-    with watch:
+    def execute() -> Completed:
         at_start()
-        start = time.perf_counter()
-        done = command.machine.run(command.argv, timeout_s=deadline_s)
-        end = time.perf_counter()
-    status, reason, samples = _understand(done, workload, deadline_s)
-    courses = _courses(done, workload) if status is Status.OK else ()
-    if command.server is not None:
-        status, reason = _served(command.server.end(), status, reason)
-    seen = watch.seen(done, samples)
-    if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen.noise, done)):
-        status = Status.FAILED
-    if status is Status.OK and seen.complaints:
-        status, reason = Status.SUSPECT, "; ".join(seen.complaints)
-    phases_s = {
-        "setup": start - begin,
-        "command": done.duration_s,
-        "parse": time.perf_counter() - end,
-    }
-    return Outcome(
-        status=status,
-        reason=reason,
-        completed=done,
-        started_at=started_at,
-        samples=samples,
-        host=seen.cost,
-        warnings=tuple(seen.complaints),
-        phases_s=phases_s,
-        noise=seen.noise,
-        timeline=watch.timeline,
-        courses=courses,
-    )
+        return command.machine.run(command.argv, timeout_s=deadline_s)
+
+    run.go(execute)
+    return run.outcome()
 
 
 def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:

@@ -94,15 +94,25 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def seen(self, done: Completed, samples: dict[str, float]) -> Seen:
-        """Say what was seen of a command that has ended, and of which the tool gave ``samples``."""
+    @property
+    def cpu_s(self) -> float:
+        """The CPU time of everything that the work ran on the host, once it has ended."""
+        cost = self._sampler.cost if self._sampler is not None else None
+        return cost.all_cpu_s if cost is not None else 0.0
+
+    def seen(self, done: Completed, samples: dict[str, float], others_s: float = 0.0) -> Seen:
+        """Say what was seen of a command that has ended, and of which the tool gave ``samples``.
+
+        ``others_s`` is the CPU time that other parts of the same trial took on the same CPUs: it is
+        the trial's own, neither suspect nor taken off.
+        """
         cost, said, complaints = None, dict[str, float](), list[str]()
         count = len(self._how.cpus)
         if self.timeline is not None and self._sampler is not None:
             add_counts(self.timeline, self._sampler, self._counters)
-            busy_s = self._after.busy_s - self._before.busy_s
+            busy_s = self._after.busy_s - self._before.busy_s - others_s
             cost = self._sampler.beside(busy_s, count, samples.get("tool_duration"))
-            said = noise.between(self._before, self._after, done.duration_s, count, cost)
+            said = noise.between(self._before, self._after, done.duration_s, count, cost, others_s)
             counts = self._how.foreign_counts
             complaints = noise.complaints(said, done.duration_s, count, foreign_counts=counts)
             said |= disk.between(self._disk_before, self._disk_after)

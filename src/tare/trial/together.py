@@ -1,0 +1,155 @@
+"""A rendezvous: commands of any number of machines are prepared, armed, and released together.
+
+Where an agent is in a machine its command is started and held right before its program; the release
+is then one short message to each. Elsewhere a command is started anew at the same moment, and its
+layer's own client decides how late it is.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Barrier
+
+from tare.agent import AgentMachine, release
+from tare.agent import Command as Armed
+from tare.agent.client import GONE, LostAgent
+from tare.machine import Completed
+from tare.model import Status
+from tare.trial.measure import Outcome, PartOutcome, Run
+
+OFFSET_TRIES = 3
+WORST_FIRST = (Status.FAILED, Status.DNR, Status.UNAVAILABLE, Status.SUSPECT, Status.OK)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """One part that is ready to be run: its name, its instance, and its run.
+
+    ``own_clock`` says that the machine has a kernel of its own, and so another monotonic clock.
+    """
+
+    name: str
+    instance: str
+    run: Run
+    own_clock: bool = False
+
+
+@dataclass
+class _Start:
+    """How one part was started: armed before, or anew; ``at_s`` is by the host's clock."""
+
+    armed: Armed | None = None
+    lost: str = ""
+    at_s: float | None = None
+    offset_s: float = field(default=0.0)
+
+
+def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOutcome, ...]:
+    """Run all parts from one moment on, each to its own end, and say what each came to.
+
+    One that fails, or cannot be started, fails alone; what becomes of the others is for the
+    scenario to judge. CPU time that a part takes on CPUs which it shares with others is the
+    trial's own. ``cancel`` ends all commands when anything is raised here, as by an interrupt.
+    """
+    starts = [_Start() for _ in ready]
+
+    def go() -> None:
+        release([start.armed for start in starts if start.armed is not None])
+
+    meeting = Barrier(len(ready), action=go)
+
+    def one(part: Ready, start: _Start) -> None:
+        part.run.go(lambda: _execute(part, start, meeting))
+
+    with ThreadPoolExecutor(max_workers=len(ready)) as threads:
+        asked = [threads.submit(one, *both) for both in zip(ready, starts, strict=True)]
+        try:
+            for future in asked:
+                future.result()
+        except BaseException:
+            meeting.abort()
+            cancel()
+            raise
+    known = [start.at_s for start in starts if start.at_s is not None]
+    first_s = min(known, default=0.0)
+    return tuple(
+        PartOutcome(
+            part.name,
+            part.instance,
+            ",".join(map(str, part.run.how.cpus)),
+            part.run.outcome(_others_s(part, ready)),
+            None if start.at_s is None else start.at_s - first_s,
+        )
+        for part, start in zip(ready, starts, strict=True)
+    )
+
+
+def _execute(part: Ready, start: _Start, meeting: Barrier) -> Completed:
+    command = part.run.command
+    machine, argv, deadline_s = command.machine, command.argv, part.run.deadline_s
+    if isinstance(machine, AgentMachine) and not machine.entered_anew:
+        try:
+            start.offset_s = machine.clock_offset_ns(OFFSET_TRIES)[0] / 1e9 * part.own_clock
+            start.armed = machine.arm(argv, timeout_s=deadline_s)
+            start.armed.await_armed()
+        except LostAgent as error:
+            start.armed, start.lost = None, str(error)
+        meeting.wait()
+        if start.armed is None:
+            return Completed(tuple(argv), GONE, b"", start.lost.encode(), 0.0)
+        try:
+            done = start.armed.wait()
+        except LostAgent as error:
+            machine.client.lose(str(error))
+            done = start.armed.wait()
+        if done.usage is not None:
+            start.at_s = done.usage.start_ns / 1e9 - start.offset_s
+        return done
+    meeting.wait()
+    start.at_s = time.monotonic()
+    return machine.run(argv, timeout_s=deadline_s)
+
+
+def _others_s(part: Ready, every: Sequence[Ready]) -> float:
+    """Add up the CPU time of the other parts that may have run on a part's CPUs."""
+    mine = set(part.run.how.cpus)
+    return sum(one.run.cpu_s for one in every if one is not part and mine & set(one.run.how.cpus))
+
+
+def of_all(parts: Sequence[PartOutcome], samples: Mapping[str, float]) -> Outcome:
+    """Make one outcome of all parts, as bad as its worst one, with ``samples`` where none is bad.
+
+    It lasted from the first start to the last end; what each printed is kept by the part's name.
+    """
+    worst = min(parts, key=lambda part: WORST_FIRST.index(part.outcome.status))
+    status, reason = worst.outcome.status, worst.outcome.reason
+    if status is not Status.OK and len(parts) > 1:
+        reason = f"{worst.name or worst.instance}: {reason}"
+    printed = {
+        part.name or part.instance: {
+            "argv": part.outcome.completed.argv,
+            "status": part.outcome.completed.returncode,
+            "stdout": part.outcome.completed.stdout.decode(errors="replace"),
+            "stderr": part.outcome.completed.stderr.decode(errors="replace"),
+        }
+        for part in parts
+    }
+    ends = [part.outcome.completed.duration_s + (part.late_s or 0.0) for part in parts]
+    raw = Completed(("together",), 0, json.dumps(printed, indent=1).encode(), b"", max(ends))
+    names = parts[0].outcome.phases_s
+    return Outcome(
+        status=status,
+        reason=reason,
+        completed=raw,
+        started_at=min(part.outcome.started_at for part in parts),
+        samples=dict(samples) if status in (Status.OK, Status.SUSPECT) else {},
+        host=None,
+        warnings=tuple(dict.fromkeys(one for part in parts for one in part.outcome.warnings)),
+        phases_s={name: max(part.outcome.phases_s[name] for part in parts) for name in names},
+        noise=worst.outcome.noise,
+        parts=tuple(parts),
+    )
