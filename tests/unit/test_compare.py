@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, decided
-from tare.model import Better, Kind, Metric, Status, Unit
+from tare.model import Better, Complaint, ComplaintKind, Kind, Metric, Status, Unit
 from tare.report import as_json, describe
 from tare.runner.outside import Outside
 from tare.stats.sequential import Stop, Verdict
@@ -459,10 +459,11 @@ def test_suspect_trials_carry_numbers_and_are_counted():
 def test_what_the_machine_outside_limited_is_not_said_of_the_host():
     outside = Outside(None, "", "", [1], is_apart=False)
     busy, shared = outside.complaints({"outside_cpu": 1.0, "outside_thread": 1.0})
-    reasons = {0: busy, 1: f"{busy}; {shared}", 2: f"other work took 11 %; {busy}", 3: ""}
+    foreign = Complaint(ComplaintKind.FOREIGN, {"share": 0.11})
+    warnings = {0: (busy,), 1: ("a text", busy, shared), 2: (foreign, busy), 3: ()}
     trials = [
-        replace(one, status=Status.SUSPECT, reason=reasons[one.block])
-        if one.block in reasons
+        replace(one, status=Status.SUSPECT, reason="words", warnings=warnings[one.block])
+        if one.block in warnings
         else one
         for one in series(DOCKER, 1.1)
     ]

@@ -5,35 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntFlag
 
-from tare.model import Status, Trial
+from tare.model import ComplaintKind, Status, Trial
 
 
 class Why(IntFlag):
-    """What a suspect trial's reason says; a trial may have several."""
+    """What a suspect trial's complaints are of; a trial may have several."""
 
     NONE = 0
     DISTURBED = 1
-    """The host was: whatever the reason says that is not of the machine outside."""
+    """The host was: whatever is not of the machine outside, and where nothing is known."""
     LIMITED = 2
     """The machine outside was busy, so that the number may be its own."""
     SHARED = 4
     """The machine outside had the trial's CPUs."""
 
 
-_BEGINNINGS = {
-    "the machine outside was busy": Why.LIMITED,
-    "the machine outside shares": Why.SHARED,
+_OF_OUTSIDE = {
+    ComplaintKind.OUTSIDE_BUSY: Why.LIMITED,
+    ComplaintKind.OUTSIDE_SHARED: Why.SHARED,
 }
-"""How reasons begin that are not of the host's; those of ``tare.runner.outside``."""
 
 
 def why_suspect(trial: Trial) -> Why:
-    """Tell the reasons of a suspect trial apart; of another trial there are none."""
+    """Return all that a suspect trial's complaints are of; of another trial there is nothing."""
     found = Why.NONE
     if trial.status is Status.SUSPECT:
-        for part in trial.reason.split("; "):
-            of_outside = (why for start, why in _BEGINNINGS.items() if part.startswith(start))
-            found |= next(of_outside, Why.DISTURBED)
+        for complaint in trial.complaints:
+            found |= _OF_OUTSIDE.get(complaint.kind, Why.DISTURBED)
+        found = found or Why.DISTURBED
     return found
 
 

@@ -17,7 +17,7 @@ from tare.errors import LayerError
 from tare.layer import Instance, Threads
 from tare.ledger import Scope
 from tare.machine import Machine, get
-from tare.model import HostCost, Limits
+from tare.model import Complaint, ComplaintKind, HostCost, Limits
 from tare.runner.service import Endpoint, Server, free_ports, serving
 from tare.runner.session import Session
 from tare.stack import Stack, put_agent
@@ -62,19 +62,16 @@ class Outside:
             "outside_thread": busiest_s / duration_s,
         }
 
-    def complaints(self, used: Mapping[str, float], *, spins: bool = False) -> Iterator[str]:
-        """Say in sentences why a trial's number may be the outside's and not the stack's.
+    def complaints(self, used: Mapping[str, float], *, spins: bool = False) -> Iterator[Complaint]:
+        """Return why a trial's number may be the outside's and not the stack's.
 
         What ``spins`` uses its CPU for waiting too, so that this shows nothing.
         """
         most = max(used["outside_cpu"], used["outside_thread"])
         if most > BUSY_LIMIT and not spins:
-            yield (
-                f"the machine outside was busy for {100 * min(most, 1):.0f} % of the time: it may "
-                "be the bottleneck, and not what is measured"
-            )
+            yield Complaint(ComplaintKind.OUTSIDE_BUSY, {"share": min(most, 1.0)})
         if not self.is_apart:
-            yield "the machine outside shares the trial's CPUs, for this host has no others"
+            yield Complaint(ComplaintKind.OUTSIDE_SHARED)
 
 
 def outside_of(session: Session, limits: Limits, deadline_s: float) -> Outside:

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from sys import intern
 
 from tare.compare.conditions import LEAST_BYTES, claim
+from tare.complaints import texts
 from tare.errors import OutputNotUnderstood
 from tare.machine import NOT_FOUND, Completed
-from tare.model import DiskCache, HostCost, Status
+from tare.model import Complaint, DiskCache, HostCost, Status
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.runner.outside import Command
@@ -44,7 +45,7 @@ class Outcome:
     started_at: str
     samples: dict[str, float]
     host: HostCost | None
-    warnings: tuple[str, ...]
+    warnings: tuple[str | Complaint, ...]
     phases_s: dict[str, float]
     noise: dict[str, float] = field(default_factory=dict)
     timeline: Timeline | None = None
@@ -96,7 +97,7 @@ def measure(  # noqa: PLR0913 - five things make a trial, and a duet starts two 
     if status is Status.OK and (reason := _too_fast(stack, workload, samples, seen.noise, done)):
         status = Status.FAILED
     if status is Status.OK and seen.complaints:
-        status, reason = Status.SUSPECT, "; ".join(seen.complaints)
+        status, reason = Status.SUSPECT, "; ".join(texts(seen.complaints))
     phases_s = {
         "setup": start - begin,
         "command": done.duration_s,

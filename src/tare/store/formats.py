@@ -12,22 +12,47 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json
 
 from tare.errors import ResultsError
-from tare.model import INJECTED, ContrastKind
+from tare.model import INJECTED, ComplaintKind, ContrastKind, Status
 
 PLAN = 2
 """1: the first; 2: cells have their id, contrasts say what is compared with what."""
-TRIALS = FACTS = RUN = RAW = SAMPLES = 1
+TRIALS = 2
+"""1: the first; 2: complaints among the warnings are kinds with their numbers."""
+FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
 Fields = dict[str, Any]
 _TODAYS_PLAN = f'{{"format": {PLAN}, '.encode()
-_TODAYS_TRIAL = f'{{"format":{TRIALS},'.encode()
+_FIRST_TRIAL, _TODAYS_TRIAL = (f'{{"format":{format_},'.encode() for format_ in (1, TRIALS))
+_SUSPECT = f'"{Status.SUSPECT}"'.encode()
+
+_FIRST_COMPLAINTS = (
+    (ComplaintKind.STOLEN, "share", r"the hypervisor below stole (\d+) % of the CPU time"),
+    (ComplaintKind.FOREIGN, "share", r"other work took (\d+) % of the trial's CPU time"),
+    (ComplaintKind.MEMORY, "share", r"the host was short of memory in (\d+) % of the time"),
+    (ComplaintKind.SWAPPED, "pages", r"the host swapped (\d+) pages"),
+    (ComplaintKind.HEAT, "times", r"heat throttled its CPUs (\d+) times"),
+    (ComplaintKind.SLOW_CLOCK, "ratio", r"its CPUs ran at (\d+) % of their base frequency"),
+    (
+        *(ComplaintKind.OUTSIDE_BUSY, "share"),
+        r"the machine outside was busy for (\d+) % of the time: it may be the bottleneck, and not "
+        "what is measured",
+    ),
+    (
+        *(ComplaintKind.OUTSIDE_SHARED, ""),
+        "the machine outside shares the trial's CPUs, for this host has no others",
+    ),
+)
+"""The words of the first format's complaints, and the name of the number in each."""
+_SCALES = {"share": 100, "ratio": 100}
+"""What a number in these words is to be divided by."""
 
 
 def refuse_newer(content: Mapping[str, Any], format_: int, where: object) -> None:
@@ -44,14 +69,50 @@ def refuse_newer(content: Mapping[str, Any], format_: int, where: object) -> Non
 
 def refuse_newer_trial(line: bytes, where: object) -> None:
     """Raise ResultsError if a line of trials is of a newer format; others are not looked at."""
-    if line.startswith(_TODAYS_TRIAL):
-        return
+    if not line.startswith((_TODAYS_TRIAL, _FIRST_TRIAL)):
+        todays_trial(line, where)
+
+
+def todays_trial(line: bytes, where: object) -> bytes:
+    """Turn a stored trial of any format into one of today's.
+
+    Raises ResultsError if it is of a newer format; what else is wrong with it is left as it is.
+    """
+    if line.startswith(_TODAYS_TRIAL) or (line.startswith(_FIRST_TRIAL) and _SUSPECT not in line):
+        return line
     try:
-        content = from_json(line)
+        trial = from_json(line)
     except ValueError:
-        return  # what is wrong with it is said where it is read
-    if isinstance(content, dict):
-        refuse_newer(content, TRIALS, where)
+        return line  # what is wrong with it is said where it is read
+    if not isinstance(trial, dict):
+        return line
+    refuse_newer(trial, TRIALS, where)
+    if trial.get("format", 1) != 1 or trial.get("status") != Status.SUSPECT:
+        return line
+    try:
+        return json.dumps(_second_trial(trial)).encode()
+    except (AttributeError, KeyError, TypeError):
+        return line
+
+
+def _second_trial(trial: Fields) -> Fields:
+    """Turn a suspect trial of the first format into one of the second.
+
+    There the complaints were sentences, those of the reason, and among the warnings once more.
+    """
+    found = {part: _first_complaint(part) for part in trial["reason"].split("; ")}
+    known = {part: complaint for part, complaint in found.items() if complaint}
+    warnings = trial.get("warnings", [])
+    more = [complaint for part, complaint in known.items() if part not in warnings]
+    return {**trial, "warnings": [*(known.get(one, one) for one in warnings), *more]}
+
+
+def _first_complaint(text: str) -> Fields | None:
+    for kind, name, words in _FIRST_COMPLAINTS:
+        if found := re.fullmatch(words, text):
+            numbers = [int(number) / _SCALES.get(name, 1) for number in found.groups()]
+            return {"kind": kind.value, "values": dict(zip([name], numbers, strict=False))}
+    return None
 
 
 def todays_plan(content: bytes, where: object) -> bytes:
