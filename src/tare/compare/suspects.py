@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntFlag
 
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.model import ComplaintKind, Status, Trial
 
 
@@ -24,6 +25,11 @@ _OF_OUTSIDE = {
     ComplaintKind.OUTSIDE_BUSY: Why.LIMITED,
     ComplaintKind.OUTSIDE_SHARED: Why.SHARED,
 }
+_FLAGS = {
+    Why.DISTURBED: FlagKind.DISTURBED,
+    Why.LIMITED: FlagKind.LIMITED_OUTSIDE,
+    Why.SHARED: FlagKind.SHARED_WITH_OUTSIDE,
+}
 
 
 def why_suspect(trial: Trial) -> Why:
@@ -36,14 +42,8 @@ def why_suspect(trial: Trial) -> Why:
     return found
 
 
-def suspect_flags(counts: Mapping[Why, int], pairs: int) -> Iterator[str]:
-    """Say how many pairs have a suspect trial, for each reason."""
-    if n := counts[Why.DISTURBED]:
-        yield f"Suspect in {n} of {pairs} pairs: the host was disturbed."
-    if n := counts[Why.LIMITED]:
-        yield (
-            f"Limited by the machine outside in {n} of {pairs} pairs: it was busy, and what is "
-            "compared may be its own number on both sides."
-        )
-    if n := counts[Why.SHARED]:
-        yield f"The machine outside shared the trial's CPUs in {n} of {pairs} pairs."
+def suspect_flags(counts: Mapping[Why, int], pairs: int) -> Iterator[Flag]:
+    """Yield how many pairs have a suspect trial, for each thing that complaints are of."""
+    for why, kind in _FLAGS.items():
+        if suspect := counts[why]:
+            yield flag(kind, suspect=suspect, pairs=pairs)
