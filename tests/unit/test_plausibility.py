@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tare.compare import compare
+from tare.compare.causes import CauseKind, Look, cause
+from tare.compare.flag import FlagKind
 from tare.model import Better, DiskCache, HostCost, Limits, Metric, Unit, Variant
+from tare.report.causes import _WORDS, LOOKS
 from tare.report.flags import flag_texts
 from unit.makers import make_cell, make_plan, make_trial
 
@@ -88,6 +91,20 @@ def test_without_facts_little_is_known_and_that_is_said():
         "A/A control, clock inside, tool and library versions, CPU flags, page cache, "
         "O_DIRECT and cache mode, huge pages, CPUs and limits, mitigations, filesystem)."
     )
+
+
+def test_every_cause_and_every_look_has_words():
+    assert set(_WORDS) == set(CauseKind)
+    assert set(LOOKS) == set(Look)
+
+
+def test_a_cause_is_a_kind_with_its_numbers():
+    every = [*trials(HOST), *trials(VM, 1.3), *trials(CONTROL)]
+    found = compare(plan(), every, facts(here={"cpus_allowed": 2})).comparisons
+    row = next(one for one in found if one.cell is VM and one.primary)
+
+    (implausible,) = (one for one in row.flags if one.kind is FlagKind.IMPLAUSIBLE)
+    assert implausible.values["causes"] == (cause(CauseKind.OTHER_CPUS, here=2, there=1),)
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.8])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tare.compare.causes import Cause, Look
 from tare.compare.flag import Flag, FlagKind
 from tare.compare.outliers import SHARES
+from tare.report.causes import LOOKS, cause_text
 from tare.stats.ratio import ratio
 
 SEEN = {
@@ -98,15 +100,16 @@ def _not_direct(share: float, *, of_baseline: bool) -> str:
 
 
 def _implausible(
-    causes: Sequence[str], hints: Sequence[str], clean: Sequence[str], unknown: Sequence[str]
+    causes: Sequence[Cause], hints: Sequence[Cause], clean: Sequence[Look], unknown: Sequence[Look]
 ) -> str:
     parts = [
-        ("differs and may be why", "; ".join(hints)),
-        ("checked", ", ".join(clean)),
-        ("not known here", ", ".join(unknown)),
+        ("differs and may be why", "; ".join(map(cause_text, hints))),
+        ("checked", ", ".join(LOOKS[one] for one in clean)),
+        ("not known here", ", ".join(LOOKS[one] for one in unknown)),
     ]
     told = "; ".join(f"{title}: {text}" for title, text in parts if text)
-    found = f"EXPLAINED ({'; '.join(causes)})." if causes else f"UNEXPLAINED ({told})."
+    explained = "; ".join(map(cause_text, causes))
+    found = f"EXPLAINED ({explained})." if causes else f"UNEXPLAINED ({told})."
     return f"IMPLAUSIBLE: faster than its baseline, and by more than the noise floor. {found}"
 
 
