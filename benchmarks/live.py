@@ -37,6 +37,7 @@ import numpy as np
 
 from tare.model import HostCost, Kind, Plan, Status, Trial
 from tare.store import Writer
+from tare.store.formats import TRIALS
 from tare.store.samples import Samples
 from tare.study import make_plan, read_study
 
@@ -84,7 +85,7 @@ class Study:
         with (folder / "trials.jsonl").open("a") as file:
             for number in range(STORED):
                 trial = self._next(begin_s + number)
-                file.write(json.dumps({"format": 1, **asdict(trial)}) + "\n")
+                file.write(json.dumps({"format": TRIALS, **asdict(trial)}) + "\n")
                 before.add(trial, self._series())
         before.close()
         self._samples = Samples(folder)

@@ -40,6 +40,7 @@ from tare.model import (
     Unit,
 )
 from tare.store import formats
+from tare.store.formats import TRIALS
 from tare.store.raw_output import RawOutput
 from tare.store.samples import FOLDER, SCHEMA, TRIALS_A_FILE
 
@@ -170,7 +171,9 @@ def make(folder: Path, count: int, blocks: int) -> tuple[Slot, ...]:
                 noise=readings(NOISE),
                 resources=readings(RESOURCES),
             )
-            file.write(json.dumps({"format": 1, **asdict(trial)}, separators=(",", ":")) + "\n")
+            file.write(
+                json.dumps({"format": TRIALS, **asdict(trial)}, separators=(",", ":")) + "\n"
+            )
             raw.add(trial, COMMAND)
     return slots
 
