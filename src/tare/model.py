@@ -192,6 +192,38 @@ class HostCost:
     foreign_delay_s: float | None = None
 
 
+class ComplaintKind(StrEnum):
+    """What makes the number of a trial suspect, and what the one value of a complaint is named."""
+
+    STOLEN = "stolen"
+    """``share`` of its CPUs' time that a hypervisor below took."""
+    FOREIGN = "foreign"
+    """``share`` of its CPUs' time that other work on the host took."""
+    MEMORY = "memory"
+    """``share`` of its duration in which the host was short of memory."""
+    SWAPPED = "swapped"
+    """``pages`` that the host swapped."""
+    HEAT = "heat"
+    """``times`` that heat throttled its CPUs."""
+    SLOW_CLOCK = "slow_clock"
+    """``ratio`` of its CPUs' clock rate to the base rate."""
+    OUTSIDE_BUSY = "outside_busy"
+    """``share`` of the time in which the machine outside, or one thread of it, was busy."""
+    OUTSIDE_SHARED = "outside_shared"
+    """The machine outside had the trial's CPUs; it has no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One thing that makes a trial's number suspect, with its numbers by name.
+
+    ``tare.complaints`` words it; what is to be known of it is asked of its kind.
+    """
+
+    kind: ComplaintKind
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """What one of several parts of a trial came to; fields that a trial has too mean the same.
@@ -226,7 +258,8 @@ class Trial:
     ``tare.monitors.noise.between``; ``resources`` is what the platform took of it, by those of
     ``tare.monitors.series.summary``. ``repeat`` is 1 for a trial that was run again at once
     because the one before it was suspect; of a warm-up it is how many went before it in the
-    instance. ``parts`` are those of a trial that has several, in the order of their placements.
+    instance. ``reason`` is a sentence for people; ``warnings`` are complaints, and texts of tools
+    and engines. ``parts`` are those of a trial that has several, in the order of their placements.
     """
 
     cell: str
@@ -241,7 +274,7 @@ class Trial:
     samples: Mapping[str, float] = field(default_factory=dict)
     host: HostCost | None = None
     phases_s: Mapping[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str | Complaint, ...] = ()
     noise: Mapping[str, float] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
     repeat: int = 0
@@ -250,6 +283,11 @@ class Trial:
     entry: Entry = Entry.ANEW
     session: str = ""
     parts: tuple[Part, ...] = ()
+
+    @property
+    def complaints(self) -> tuple[Complaint, ...]:
+        """What makes its number suspect; a trial that failed may have some as well."""
+        return tuple(one for one in self.warnings if isinstance(one, Complaint))
 
 
 class Evidence(StrEnum):

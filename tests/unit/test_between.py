@@ -13,6 +13,7 @@ from tare.compare.between import Word, between
 from tare.compare.side import Side
 from tare.errors import ResultsError
 from tare.model import Better, Design, Status, Variant
+from tare.report.flags import flag_texts
 from tare.stats.independent import weighted_sum
 from tare.stats.signed_rank import Interval
 from tare.stats.values import Estimated
@@ -200,7 +201,7 @@ def test_what_failed_on_one_side_has_no_change_and_is_counted():
     assert row.word is Word.NOT_COMPARABLE
     assert row.change.reason == "B: too many of its trials failed"
     assert "<script>" in row.cost.reason
-    assert row.flags == ("In B: 8 of 8 trials failed.",)
+    assert flag_texts(row.flags) == ("In B: 8 of 8 trials failed.",)
     assert row.refused == (row.change.reason, row.cost.reason)
 
 
@@ -226,7 +227,7 @@ def test_a_control_that_differs_takes_the_trust():
 
     assert [row.cell for row in found.rows] == [BASE, DEAR]
     assert found.only_in_b == ()
-    assert of(found, DEAR).flags[0].startswith("In B: NOT TRUSTED")
+    assert flag_texts(of(found, DEAR).flags)[0].startswith("In B: NOT TRUSTED")
 
 
 # What is the same, and what cannot be compared

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, decided
-from tare.model import Better, Kind, Metric, Status, Unit
+from tare.model import Better, Complaint, ComplaintKind, Kind, Metric, Status, Unit
 from tare.report import as_json, describe
+from tare.report.flags import flag_texts
 from tare.stats.sequential import Stop, Verdict
 from tare.store import Results
 from tare.trial.ends import Outside
@@ -48,7 +49,9 @@ def row(of, found):
 
 def flags_of(one):
     """The flags of a row but for its baseline's drift, which the series above all share."""
-    return tuple(flag for flag in one.flags if not flag.startswith("Drift: the baseline"))
+    return tuple(
+        flag for flag in flag_texts(one.flags) if not flag.startswith("Drift: the baseline")
+    )
 
 
 def assert_no_nan(found):
@@ -118,7 +121,7 @@ def test_a_verdict_stays_and_a_later_contradiction_is_said():
     trials += [trial(DOCKER, block, time=1.1) for block in range(8)] + later
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
     assert (found.verdict, found.decided_at, found.look) == (Verdict.SLOWER, 8, 36)
-    assert "Decided at 8 pairs; the interval of 36 pairs holds 1 again." in found.flags
+    assert "Decided at 8 pairs; the interval of 36 pairs holds 1 again." in flag_texts(found.flags)
 
 
 def test_the_control_gives_the_noise_floor_and_is_no_member_of_the_family():
@@ -138,10 +141,10 @@ def test_a_control_that_differs_takes_the_trust_from_its_workload_only():
     trials = series(HOST) + series(CONTROL, 1.05) + series(DOCKER, 1.03)
     trials += series(other_host) + series(other, 1.03)
     found = compare(plan(HOST, CONTROL, DOCKER, other_host, other), trials)
-    flags = row(DOCKER, found).flags
+    flags = flag_texts(row(DOCKER, found).flags)
     assert flags[0].startswith("NOT TRUSTED")
     assert flags[1].startswith("Below the noise floor of 5")
-    assert row(CONTROL, found).flags[0].startswith("NOT TRUSTED")
+    assert flag_texts(row(CONTROL, found).flags)[0].startswith("NOT TRUSTED")
     assert flags_of(row(other, found)) == ()
 
 
@@ -149,7 +152,7 @@ def test_faster_than_its_baseline_is_implausible():
     trials = series(HOST) + series(CONTROL) + series(DOCKER, 0.9)
     found = row(DOCKER, compare(plan(HOST, CONTROL, DOCKER), trials))
     assert found.verdict is Verdict.FASTER
-    assert found.flags[0].startswith("IMPLAUSIBLE")
+    assert flag_texts(found.flags)[0].startswith("IMPLAUSIBLE")
 
 
 def test_a_failed_trial_counts_as_the_worst_value():
@@ -167,7 +170,7 @@ def test_no_cost_is_made_of_the_lucky_trials():
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
     assert (found.cost, found.degradation_percent, found.mde) == (None, None, None)
     assert (found.verdict, found.high) == (Verdict.SLOWER, math.inf)
-    assert found.flags[-1] == "No cost is given: too many pairs failed."
+    assert flag_texts(found.flags)[-1] == "No cost is given: too many pairs failed."
 
 
 def test_a_cell_that_always_fails_is_not_measured_and_needs_no_more_blocks():
@@ -185,7 +188,7 @@ def test_a_failed_baseline_counts_for_the_cell():
     assert (found.pairs, found.failed, found.baseline_failed) == (27, 0, 2)
     assert (found.verdict, found.left_out) == (Verdict.FASTER, 0)
     assert found.cost == pytest.approx(0.9, abs=0.01)
-    assert found.flags[:2] == (
+    assert flag_texts(found.flags)[:2] == (
         "The baseline failed in 2 of 27 pairs, which count as the best value.",
         "1 values are negative or not finite and have no ratio: they count as failed.",
     )
@@ -271,7 +274,7 @@ def test_a_control_whose_baseline_fails_more_often_takes_the_trust():
     trials = failures(HOST, range(8)) + series(HOST)[8:11] + series(CONTROL) + series(DOCKER)
     found = compare(plan(HOST, CONTROL, DOCKER), trials)
     assert (row(CONTROL, found).verdict, row(CONTROL, found).low) == (Verdict.FASTER, 0)
-    assert any(flag.startswith("NOT TRUSTED") for flag in row(DOCKER, found).flags)
+    assert any(flag.startswith("NOT TRUSTED") for flag in flag_texts(row(DOCKER, found).flags))
     assert row(DOCKER, found).noise_floor is None
 
 
@@ -345,7 +348,7 @@ def test_values_without_a_ratio_count_as_failed_and_are_said():
     trials += [trial(DOCKER, 17 + i, rate=value) for i, value in enumerate((0.0, -1.0, math.nan))]
     found = row(DOCKER, compare(plan(HOST, DOCKER, metrics=(RATE,)), trials))
     assert (found.failed, found.zeros) == (3, 0)
-    assert found.flags[1].startswith("3 values are zero, negative or not finite")
+    assert flag_texts(found.flags)[1].startswith("3 values are zero, negative or not finite")
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
@@ -397,7 +400,7 @@ def test_zeros_on_either_side_are_a_verdict_and_no_failure(host, docker, verdict
     assert row(DOCKER, found).verdict is verdict
     assert row(CONTROL, found).verdict is Verdict.SAME
     assert row(DOCKER, found).cost == (1 if verdict is Verdict.SAME else None)
-    said = " ".join((row(DOCKER, found).reason, *row(DOCKER, found).flags))
+    said = " ".join((row(DOCKER, found).reason, *flag_texts(row(DOCKER, found).flags)))
     assert "failed" not in said
     assert "no number" not in said
     assert_no_nan(found)
@@ -459,10 +462,11 @@ def test_suspect_trials_carry_numbers_and_are_counted():
 def test_what_the_machine_outside_limited_is_not_said_of_the_host():
     outside = Outside(None, "", "", [1], is_apart=False)
     busy, shared = outside.complaints({"outside_cpu": 1.0, "outside_thread": 1.0})
-    reasons = {0: busy, 1: f"{busy}; {shared}", 2: f"other work took 11 %; {busy}", 3: ""}
+    foreign = Complaint(ComplaintKind.FOREIGN, {"share": 0.11})
+    warnings = {0: (busy,), 1: ("a text", busy, shared), 2: (foreign, busy), 3: ()}
     trials = [
-        replace(one, status=Status.SUSPECT, reason=reasons[one.block])
-        if one.block in reasons
+        replace(one, status=Status.SUSPECT, reason="words", warnings=warnings[one.block])
+        if one.block in warnings
         else one
         for one in series(DOCKER, 1.1)
     ]
@@ -481,8 +485,8 @@ def test_of_repeated_trials_the_last_good_one_counts():
     found = compare(plan(HOST, DOCKER), trials)
     assert row(DOCKER, found).failed == 0
     assert found.summaries[1].repeated == 3
-    assert (
-        "3 trials were run again; the last good one of a block counts." in row(DOCKER, found).flags
+    assert "3 trials were run again; the last good one of a block counts." in flag_texts(
+        row(DOCKER, found).flags
     )
 
 
@@ -673,4 +677,4 @@ def test_a_verdict_that_later_pairs_refute_is_taken_back():
 
     assert found.high < 1
     assert found.verdict is Verdict.UNDECIDED
-    assert any(flag.startswith("Called slower at 8 pairs") for flag in found.flags)
+    assert any(flag.startswith("Called slower at 8 pairs") for flag in flag_texts(found.flags))

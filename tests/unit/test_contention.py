@@ -15,6 +15,7 @@ from tare.compare.contention import share_of_wall, value
 from tare.errors import ConfigError
 from tare.model import Better, HostCost, Metric, Repetition, Status, Unit, Variant
 from tare.report import describe, show, write_report
+from tare.report.flags import flag_texts
 from tare.stats.sequential import Verdict
 from tare.store import Results
 from tare.study import read_study
@@ -180,15 +181,17 @@ def test_trials_whose_delay_is_not_known_are_counted_and_said():
 
     assert (row.pairs, row.left_out) == (17, 3)
     assert any("corrected variant of 3 trials is not known: threads ended" in flag
-               for flag in row.flags)  # fmt: skip
+               for flag in flag_texts(row.flags))  # fmt: skip
 
 
 def test_that_the_delay_of_several_threads_is_a_mean_is_said():
     trials = [*contended(HOST, 1.0, workers=4), *contended(DEAR, 1.1, workers=4)]
     of = rows(DEAR, compare(plan(cells=(HOST, DEAR)), trials))
 
-    assert any("mean of up to 4 threads" in flag for flag in of[Variant.CORRECTED].flags)
-    assert not any("threads at once" in flag for flag in of[Variant.WALL].flags)
+    assert any(
+        "mean of up to 4 threads" in flag for flag in flag_texts(of[Variant.CORRECTED].flags)
+    )
+    assert not any("threads at once" in flag for flag in flag_texts(of[Variant.WALL].flags))
 
 
 def test_a_verdict_that_changes_without_foreign_delay_is_called_queueing():
@@ -197,8 +200,11 @@ def test_a_verdict_that_changes_without_foreign_delay_is_called_queueing():
 
     assert of[Variant.WALL].verdict is Verdict.SLOWER
     assert of[Variant.CORRECTED].verdict is Verdict.SAME
-    assert "The platform causes queueing: slower by wall time, same" in of[Variant.WALL].flags[-1]
-    assert not any("queueing" in flag for flag in of[Variant.CORRECTED].flags)
+    assert (
+        "The platform causes queueing: slower by wall time, same"
+        in flag_texts(of[Variant.WALL].flags)[-1]
+    )
+    assert not any("queueing" in flag for flag in flag_texts(of[Variant.CORRECTED].flags))
 
 
 def test_failures_count_in_every_variant():
@@ -211,7 +217,7 @@ def test_failures_count_in_every_variant():
     of = rows(DEAR, compare(plan(cells=(HOST, DEAR)), trials))
 
     assert [row.failed for row in of.values()] == [2, 2, 2]
-    assert not any("not known" in flag for row in of.values() for flag in row.flags)
+    assert not any("not known" in flag for row in of.values() for flag in flag_texts(row.flags))
 
 
 @pytest.mark.parametrize("number", [0.0, -1.0, math.inf, math.nan, 1e300, 1e-300])

@@ -10,6 +10,7 @@ from tare.compare.pairing import histories
 from tare.model import Better, Metric, Unit
 from tare.monitors import disk
 from tare.monitors.disk import Moved
+from tare.report.flags import flag_texts
 from unit.makers import make_cell, make_plan, make_trial
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -42,7 +43,7 @@ def trial(of, block, moved=None, rate=100.0 * MIB, **samples):
 
 def flags(cells, trials, facts=None):
     found = compare(plan(*cells), trials, facts)
-    return {row.cell.platform: " ".join(row.flags) for row in found.comparisons}
+    return {row.cell.platform: " ".join(flag_texts(row.flags)) for row in found.comparisons}
 
 
 def test_only_disks_with_hardware_behind_them_are_counted(tmp_path):

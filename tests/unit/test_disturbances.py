@@ -1,16 +1,21 @@
 """The table of what disturbed a study's trials, and sentences that differ in numbers only."""
 
-from tare.model import Kind, Status
+from tare.model import Complaint, ComplaintKind, Kind, Status
 from tare.report.disturbances import disturbances, merged
 from tare.report.findings import describe
 from tare.store import Results
 from unit.makers import make_cell, make_plan, make_trial
 
+HOT = Complaint(ComplaintKind.HEAT, {"times": 3.0})
 OF, GONE = make_cell("host"), make_cell("gone", stack="host/gone")
 
 
 def found(tmp_path, *trials):
     return describe(Results(tmp_path, "", make_plan(OF, GONE), {}, {}, trials))
+
+
+def foreign(share):
+    return Complaint(ComplaintKind.FOREIGN, {"share": share})
 
 
 def trial(block, noise, **more):
@@ -24,9 +29,9 @@ def test_a_platform_has_the_median_and_the_most_of_what_its_trials_saw(tmp_path)
             trial(0, {}, kind=Kind.WARMUP),
             trial(1, {"steal": 0.0, "foreign": 0.02, "frequency_ratio": 1.1, "load": 3.0}),
             trial(2, {"steal": 0.25, "foreign": 0.04, "frequency_ratio": 0.8, "load": 3.0},
-                  status=Status.SUSPECT, reason="other work took 11 %; heat"),
+                  status=Status.SUSPECT, warnings=(foreign(0.11), HOT)),
             trial(2, {"steal": 0.01, "foreign": 0.5, "frequency_ratio": 1.0, "load": 3.0},
-                  status=Status.SUSPECT, reason="other work took 54 %", repeat=1),
+                  status=Status.SUSPECT, warnings=(foreign(0.54),), repeat=1),
         )
     )  # fmt: skip
 
@@ -35,7 +40,10 @@ def test_a_platform_has_the_median_and_the_most_of_what_its_trials_saw(tmp_path)
     (row,) = said.rows  # the platform without a trial has none
     assert row[:4] == ("host", "3", "67 %", "1")
     assert row[4:] == ("1 | 25 %", "4 | 50 %", "100 | 80 %")
-    assert said.reasons == ["other work took 11 to 54 % (2 of 3 trials)", "heat (1 of 3 trials)"]
+    assert said.reasons == [
+        "other work took 11 to 54 % of the trial's CPU time (2 of 3 trials)",
+        "heat throttled its CPUs 3 times (1 of 3 trials)",
+    ]
 
 
 def test_what_this_host_cannot_run_was_not_disturbed(tmp_path):
@@ -77,9 +85,12 @@ def test_sentences_may_have_any_character_in_them():
 def test_the_notes_of_a_cell_name_each_kind_of_warning_once(tmp_path):
     told = found(
         tmp_path,
-        trial(0, {}, warnings=("other work took 11 %",)),
-        trial(1, {}, warnings=("other work took 54 %",)),
+        trial(0, {}, warnings=(foreign(0.11), "asked 3 times")),
+        trial(1, {}, warnings=(foreign(0.54), "asked 7 times")),
         trial(2, {}),
     )
 
-    assert told.notes[OF.id] == ("other work took 11 to 54 % (2 of 3 trials)",)
+    assert told.notes[OF.id] == (
+        "other work took 11 to 54 % of the trial's CPU time (2 of 3 trials)",
+        "asked 3 to 7 times (2 of 3 trials)",
+    )

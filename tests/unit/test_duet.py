@@ -19,6 +19,7 @@ from tare.compare import compare, decided
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.machine import Completed
 from tare.model import Design, Evidence, Kind, Limits, Repetition, Status, Trial
+from tare.report.flags import flag_texts
 from tare.report.words import stop_text
 from tare.runner import cores, duet
 from tare.runner.session import Session
@@ -376,7 +377,7 @@ def rows(plan, trials):
 
 
 def flagged(row, beginning):
-    return [flag for flag in row.flags if flag.startswith(beginning)]
+    return [flag for flag in flag_texts(row.flags) if flag.startswith(beginning)]
 
 
 def test_each_platform_is_compared_with_the_trial_at_the_same_moment():

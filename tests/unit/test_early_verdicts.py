@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tare.compare import compare, decided, standings
-from tare.compare.comparison import DECIDED_EARLY
+from tare.compare.flag import FlagKind, flag
 from tare.compare.side import Side
 from tare.model import Evidence, Status
 from tare.report import as_json, describe
+from tare.report.flags import flag_texts
 from tare.report.words import stop_text
 from tare.stats.sequential import LookKind, Stop, Verdict
 from tare.store import Results, load
@@ -20,6 +21,7 @@ from unit.makers import make_plan as plan
 HOST, CONTROL = make_cell("host"), make_cell("host", replica=1)
 DOCKER = make_cell("host/docker")
 STUDY = plan(HOST, CONTROL, DOCKER)
+DECIDED_EARLY = flag(FlagKind.DECIDED_EARLY)
 
 
 def trials(of, values, **others):
@@ -191,7 +193,7 @@ def test_a_size_is_not_claimed_of_the_first_pairs_where_most_failed_later():
 
     assert (found.pairs, found.failed, found.look, found.cost) == (7, 4, 3, None)
     assert found.verdict is Verdict.SLOWER
-    assert any(flag.startswith("No cost is given") for flag in found.flags)
+    assert any(flag.startswith("No cost is given") for flag in flag_texts(found.flags))
 
 
 def test_a_verdict_that_later_pairs_refute_is_taken_back():
@@ -202,7 +204,9 @@ def test_a_verdict_that_later_pairs_refute_is_taken_back():
         3,
         LookKind.EARLY,
     )
-    assert any("Called slower at 3 pairs" in flag and "chance" in flag for flag in found.flags)
+    assert any(
+        "Called slower at 3 pairs" in flag and "chance" in flag for flag in flag_texts(found.flags)
+    )
 
 
 def test_a_verdict_that_later_pairs_bear_out_says_when_it_fell_and_has_the_later_interval():

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tare.model import HostCost
+from tare.complaints import texts
+from tare.model import Complaint, ComplaintKind, HostCost
 from tare.monitors import noise
 
 QUIET = {"steal": 0.0, "swapped_pages": 0.0, "major_faults": 0.0, "load": 0.1}
@@ -109,7 +110,7 @@ def test_what_a_kernel_does_not_tell_is_left_out(machine):
 
     counts = {"swapped_pages": 0, "major_faults": 0, "context_switches": 0}
     assert seen == {"steal": 0, "load": 1.5, **counts}
-    assert noise.complaints(seen, 1.0, 1) == []
+    assert noise.disturbances(seen, 1.0, 1) == []
 
 
 def test_pressure_that_is_compiled_in_but_switched_off_is_left_out(machine):
@@ -157,43 +158,57 @@ def test_the_current_frequency_is_in_hertz_and_heat_events_are_counted(machine):
 
     assert seen["frequency_hz"] == 2.4e9
     assert seen["heat_throttles"] == 2
-    assert noise.complaints(seen, 1.0, 1) == ["heat throttled its CPUs 2 times"]
+    assert noise.disturbances(seen, 1.0, 1) == [Complaint(ComplaintKind.HEAT, {"times": 2})]
 
 
 @pytest.mark.parametrize(
-    ("what", "at_limit", "above", "sentence"),
+    ("what", "at_limit", "above", "kind", "value", "sentence"),
     [
-        ("steal", 0.05, 0.06, "the hypervisor below stole 6 % of the CPU time"),
-        ("foreign", 0.10, 0.11, "other work took 11 % of the trial's CPU time"),
-        ("psi_memory_some", 0.1, 0.12, "the host was short of memory in 12 % of the time"),
-        ("swapped_pages", 0, 8, "the host swapped 8 pages"),
-        ("heat_throttles", 0, 1, "heat throttled its CPUs 1 times"),
-        ("frequency_ratio", 0.9, 0.89, "its CPUs ran at 89 % of their base frequency"),
+        (
+            *("steal", 0.05, 0.06, ComplaintKind.STOLEN, "share"),
+            "the hypervisor below stole 6 % of the CPU time",
+        ),
+        (
+            *("foreign", 0.10, 0.11, ComplaintKind.FOREIGN, "share"),
+            "other work took 11 % of the trial's CPU time",
+        ),
+        (
+            *("psi_memory_some", 0.1, 0.12, ComplaintKind.MEMORY, "share"),
+            "the host was short of memory in 12 % of the time",
+        ),
+        ("swapped_pages", 0, 8, ComplaintKind.SWAPPED, "pages", "the host swapped 8 pages"),
+        ("heat_throttles", 0, 1, ComplaintKind.HEAT, "times", "heat throttled its CPUs 1 times"),
+        (
+            *("frequency_ratio", 0.9, 0.89, ComplaintKind.SLOW_CLOCK, "ratio"),
+            "its CPUs ran at 89 % of their base frequency",
+        ),
     ],
 )
-def test_a_trial_above_a_limit_is_complained_of(what, at_limit, above, sentence):
+def test_a_trial_above_a_limit_is_complained_of(what, at_limit, above, kind, value, sentence):
     long_s = 100.0  # the slack of ticks does not matter
-    assert noise.complaints(QUIET | {what: at_limit}, long_s, 1) == []
-    assert noise.complaints(QUIET | {what: above}, long_s, 1) == [sentence]
+    assert noise.disturbances(QUIET | {what: at_limit}, long_s, 1) == []
+    (found,) = noise.disturbances(QUIET | {what: above}, long_s, 1)
+    assert found == Complaint(kind, {value: above})
+    assert list(texts(noise.disturbances(QUIET | {what: above}, long_s, 1))) == [sentence]
 
 
 @pytest.mark.parametrize("what", ["steal", "foreign", "psi_memory_some"])
 def test_short_trials_get_three_ticks_of_slack(what):
     seen = QUIET | {what: 0.13 + 0.03}  # of 0.2 s that is 32 ms, of which 30 may be rounding
 
-    assert noise.complaints(seen, 0.2, 1) == []
-    assert noise.complaints(seen, 2.0, 1)
+    assert noise.disturbances(seen, 0.2, 1) == []
+    assert noise.disturbances(seen, 2.0, 1)
 
 
 def test_foreign_time_does_not_matter_to_a_variant_that_leaves_it_out():
     seen = QUIET | {"foreign": 0.9, "steal": 0.9}
 
-    (complaint,) = noise.complaints(seen, 10.0, 1, foreign_counts=False)
-    assert "stole" in complaint
+    (complaint,) = noise.disturbances(seen, 10.0, 1, foreign_counts=False)
+    assert complaint.kind is ComplaintKind.STOLEN
 
 
 def test_io_and_cpu_pressure_have_no_limit():
-    assert noise.complaints(QUIET | {"psi_io_full": 1.0, "psi_cpu_some": 1.0}, 10.0, 1) == []
+    assert noise.disturbances(QUIET | {"psi_io_full": 1.0, "psi_cpu_some": 1.0}, 10.0, 1) == []
 
 
 def test_this_host_can_be_read():

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tare.compare import compare
+from tare.compare.causes import CauseKind, Look, cause
+from tare.compare.flag import FlagKind
 from tare.model import Better, DiskCache, HostCost, Limits, Metric, Unit, Variant
+from tare.report.causes import _WORDS, LOOKS
+from tare.report.flags import flag_texts
 from unit.makers import make_cell, make_plan, make_trial
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -65,7 +69,7 @@ def verdict(vm, stored=None, host=None, control=None, cells=CELLS, metrics=(THRO
     every += trials(CONTROL) if control is None else control
     found = compare(plan(cells, metrics=metrics), every, stored)
     (row,) = (one for one in found.comparisons if one.cell is cells[-1] and one.primary)
-    return next((flag for flag in row.flags if flag.startswith("IMPLAUSIBLE")), "")
+    return next((flag for flag in flag_texts(row.flags) if flag.startswith("IMPLAUSIBLE")), "")
 
 
 def test_what_nothing_explains_says_what_was_checked():
@@ -87,6 +91,20 @@ def test_without_facts_little_is_known_and_that_is_said():
         "A/A control, clock inside, tool and library versions, CPU flags, page cache, "
         "O_DIRECT and cache mode, huge pages, CPUs and limits, mitigations, filesystem)."
     )
+
+
+def test_every_cause_and_every_look_has_words():
+    assert set(_WORDS) == set(CauseKind)
+    assert set(LOOKS) == set(Look)
+
+
+def test_a_cause_is_a_kind_with_its_numbers():
+    every = [*trials(HOST), *trials(VM, 1.3), *trials(CONTROL)]
+    found = compare(plan(), every, facts(here={"cpus_allowed": 2})).comparisons
+    row = next(one for one in found if one.cell is VM and one.primary)
+
+    (implausible,) = (one for one in row.flags if one.kind is FlagKind.IMPLAUSIBLE)
+    assert implausible.values["causes"] == (cause(CauseKind.OTHER_CPUS, here=2, there=1),)
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.8])
@@ -191,7 +209,7 @@ def test_fewer_layers_may_be_faster():
     cells = (docker, qemu, host)
     every = [*trials(docker), *trials(qemu, 1.3), *trials(host, 1.3)]
     found = compare(plan(cells, baseline="host/docker"), every).comparisons
-    flagged = {row.cell.stack: "IMPLAUSIBLE" in " ".join(row.flags) for row in found}
+    flagged = {row.cell.stack: "IMPLAUSIBLE" in " ".join(flag_texts(row.flags)) for row in found}
 
     assert flagged == {"host/qemu": True, "host": False}
 
@@ -206,7 +224,9 @@ def test_every_variant_of_a_metric_is_judged_beside_its_own_control():
     rows = [one for one in compare(plan(), every, facts()).comparisons if one.cell is VM]
 
     assert {row.variant for row in rows} >= {Variant.WALL, Variant.HOST_CPU}
-    assert all("not known here: A/A control" not in flag for row in rows for flag in row.flags)
+    assert all(
+        "not known here: A/A control" not in flag for row in rows for flag in flag_texts(row.flags)
+    )
 
 
 @pytest.mark.parametrize(

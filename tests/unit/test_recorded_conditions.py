@@ -11,6 +11,7 @@ import yaml
 from tare.compare import compare
 from tare.machine import Completed
 from tare.model import DiskCache, Status
+from tare.report.flags import flag_texts
 from tare.simulation.tools import answer
 from tare.stack import Stack
 from tare.trial.measure import _too_fast
@@ -68,7 +69,11 @@ def test_what_is_unlike_the_baseline_is_stored_and_stands_beside_the_numbers(lab
         "/data fio sysbench"
     }
     rows = compare(results.plan, results.trials, results.facts).comparisons
-    flags = {r.cell.workload: r.flags for r in rows if r.primary and r.cell.platform == "dear"}
+    flags = {
+        r.cell.workload: flag_texts(r.flags)
+        for r in rows
+        if r.primary and r.cell.platform == "dear"
+    }
     assert "Unlike its baseline: clock source hpet (tsc there)." in flags["sysbench_cpu"]
     assert any("filesystem xfs" in flag for flag in flags["fio"])
 

@@ -11,6 +11,7 @@ from tare.compare import compare
 from tare.compare.replicates import Scatter, blocks_per_instance
 from tare.errors import ConfigError
 from tare.model import Kind
+from tare.report.flags import flag_texts
 from tare.stats import looks
 from tare.stats.hierarchy import Components, blocks_per_group
 from tare.stats.sequential import Rule, Verdict
@@ -55,7 +56,7 @@ def test_where_instances_differ_they_are_replaced_and_are_the_replicates(lab):
     assert "0r1" in labels(results)
     assert row.replicates == row.instances < row.look
     assert row.icc > 0.5
-    assert any("instances are the replicates" in flag for flag in row.flags)
+    assert any("instances are the replicates" in flag for flag in flag_texts(row.flags))
     session = results.run["sessions"][-1]
     assert session["blocks_per_instance"] == 1  # the simulated layer opens at no cost
     assert session["replaced_instances"] > 0
@@ -142,7 +143,10 @@ def test_without_evidence_nothing_is_replaced():
 
 def test_few_instances_are_said_to_be_few(lab):
     row = other(lab.run(lab.text(two(), repetition=blocks(8, instances=2))))
-    assert any(flag.startswith("Measured in 2 instances of each platform") for flag in row.flags)
+    assert any(
+        flag.startswith("Measured in 2 instances of each platform")
+        for flag in flag_texts(row.flags)
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +205,9 @@ def test_instances_that_start_slowly_get_more_warm_ups_later(lab, scripted):
     runner.run(study, short, folder, runner.Silent())
     first = load(folder)
     row = other(first)
-    assert any(flag.startswith("Not steady: after 1 warm-up trial") for flag in row.flags)
+    assert any(
+        flag.startswith("Not steady: after 1 warm-up trial") for flag in flag_texts(row.flags)
+    )
     assert sum(t.kind is Kind.WARMUP for t in first.trials) == 5 * 3
 
     runner.run(study, plan, folder, runner.Silent())

@@ -6,10 +6,12 @@ from importlib import import_module
 import pytest
 
 from tare.compare import compare
-from tare.model import Kind, Status
+from tare.model import Complaint, ComplaintKind, Kind, Status
 from tare.runner.repeats import REPEATED_SHARE
 from tare.store import load
 from tare.store.raw_output import raw_name
+
+FOREIGN = Complaint(ComplaintKind.FOREIGN, {"share": 0.6})
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def disturbed(monkeypatch):
     def measure(*args, **more):
         outcome = really(*args, **more)
         if told and told.pop(0):
-            return replace(outcome, status=Status.SUSPECT, reason="other work took 60 %")
+            return replace(outcome, status=Status.SUSPECT, reason="words", warnings=(FOREIGN,))
         return outcome
 
     monkeypatch.setattr(command, "measure", measure)
@@ -56,6 +58,7 @@ def test_both_are_kept_and_the_good_one_counts(lab, disturbed):
         one.block for one in measured(results) if one.repeat) and t.cell == next(
         one.cell for one in measured(results) if one.repeat))  # fmt: skip
     assert (first.status, second.status) == (Status.SUSPECT, Status.OK)
+    assert (first.complaints, second.complaints) == ((FOREIGN,), ())
     assert (first.repeat, second.repeat) == (0, 1)
     assert (first.slot, first.instance) == (second.slot, second.instance)
     for trial in (first, second):

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tare.model import Status
+from tare.model import Complaint, ComplaintKind, Status
 from tare.report import describe
 from tare.report.figures.trials import point_text
 from tare.report.html import Pages
@@ -109,9 +109,9 @@ def test_a_control_that_differs_is_the_first_threat():
 def test_a_trial_in_the_page_has_what_was_stored_of_it(tmp_path):
     def disturbed(one):
         noise = {"steal": 0.125, "psi_io_some": 0.0, "frequency_hz": 2.5e9, "disk_read_bytes": 4096}
-        return replace(
-            one, noise=noise, status=Status.SUSPECT, reason="stolen", cpuset="1", instance="i #%;?"
-        )
+        warnings = ("a text", Complaint(ComplaintKind.STOLEN, {"share": 0.125}))
+        one = replace(one, noise=noise, status=Status.SUSPECT, reason="stolen", warnings=warnings)
+        return replace(one, cpuset="1", instance="i #%;?")
 
     results = small(tmp_path, disturbed)
     raw = tmp_path / "raw" / raw_name(results.trials[3])
@@ -122,6 +122,7 @@ def test_a_trial_in_the_page_has_what_was_stored_of_it(tmp_path):
     trial = trials[3]
     assert len(trials) == len(results.trials)
     assert (trial["status"], trial["reason"], trial["cpus"]) == ("suspect", "stolen", "1")
+    assert trial["warnings"] == ["a text", "the hypervisor below stole 12 % of the CPU time"]
     assert trial["readings"].pop("waited for a CPU").endswith(" s")
     assert {said: text for said, text in trial["readings"].items() if "CPU" not in said} == {
         "stolen": "12 %",

@@ -10,6 +10,7 @@ from tare.compare import compare
 from tare.compare.course import LEVEL, Series, course, modes
 from tare.compare.outliers import tagged
 from tare.model import HostCost
+from tare.report.flags import flag_texts
 from unit.makers import make_cell, make_plan, make_trial
 
 BLOCKS = 40
@@ -47,7 +48,7 @@ def trials(base, dear, *, first=None, **fields):
 
 def flags(base, dear, *, margin=0.02, **more):
     row = compare(plan(margin=margin), trials(base, dear, **more)).comparisons[0]
-    return tuple(flag for flag in row.flags if not flag.startswith("Decided at"))
+    return tuple(flag for flag in flag_texts(row.flags) if not flag.startswith("Decided at"))
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_short_series_and_such_without_times_are_dealt_with(rng):
     assert flags(RAMP[:9], RAMP[:9]) == ()
     bare = [replace(one, started_at="") for one in trials(RAMP + quiet(rng), RAMP + quiet(rng))]
     row = compare(plan(), bare).comparisons[0]
-    assert row.flags[0].startswith("Drift: the baseline became 1")
+    assert flag_texts(row.flags)[0].startswith("Drift: the baseline became 1")
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 10, 40])
@@ -199,7 +200,7 @@ class TestOutliers:
         return told, next(one for one in told if one.block == 7 and one.cell == DEAR.id)
 
     def said(self, told):
-        return compare(plan(), told).comparisons[0].flags
+        return flag_texts(compare(plan(), told).comparisons[0].flags)
 
     def test_it_is_listed_with_what_the_host_saw_and_kept(self, rng):
         told, one = self.wild(rng, noise={"foreign": 0.02, "steal": 0.0, "major_faults": 3.0})

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tare.complaints import sentence
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import HostCost, Kind, Status, Trial
+from tare.model import Complaint, ComplaintKind, HostCost, Kind, Status, Trial
 from tare.store import Writer, formats, load, raw_output
 from tare.store.raw_output import INDEX, raw_name, raw_of, read_raw
 from tare.store.reader import read_trials
@@ -29,7 +30,8 @@ TRIAL = Trial(
     samples={"events": 1234.5, "latency_mean": 1e-9},
     host=HostCost(cpu_s=1.0, run_delay_s=0.1, all_cpu_s=1.1, coverage=0.9, threads=2),
     phases_s={"command": 1.25},
-    warnings=("the host swapped 3 pages",),
+    warnings=("it took long to settle", Complaint(ComplaintKind.SWAPPED, {"pages": 3.0})),
+    session="abc123",
 )
 DONE = Completed(("env", "sysbench", "größe"), 0, b"\x00\xff out\n", b"err", 1.25)
 
@@ -219,6 +221,69 @@ def test_a_line_that_is_damaged_is_an_error_that_names_it(writer):
 
     with pytest.raises(ResultsError, match=r"trials.jsonl:1: not a trial"):
         read_trials(path)
+
+
+OF_FORMAT_1 = {
+    "the hypervisor below stole 28 % of the CPU time": Complaint(
+        ComplaintKind.STOLEN, {"share": 0.28}
+    ),
+    "other work took 157 % of the trial's CPU time": Complaint(
+        ComplaintKind.FOREIGN, {"share": 1.57}
+    ),
+    "the host was short of memory in 12 % of the time": Complaint(
+        ComplaintKind.MEMORY, {"share": 0.12}
+    ),
+    "the host swapped 8 pages": Complaint(ComplaintKind.SWAPPED, {"pages": 8}),
+    "heat throttled its CPUs 1 times": Complaint(ComplaintKind.HEAT, {"times": 1}),
+    "its CPUs ran at 89 % of their base frequency": Complaint(
+        ComplaintKind.SLOW_CLOCK, {"ratio": 0.89}
+    ),
+    "the machine outside was busy for 95 % of the time: it may be the bottleneck, and not what is "
+    "measured": Complaint(ComplaintKind.OUTSIDE_BUSY, {"share": 0.95}),
+    "the machine outside shares the trial's CPUs, for this host has no others": Complaint(
+        ComplaintKind.OUTSIDE_SHARED
+    ),
+}
+
+
+def as_format_1(writer, trial):
+    writer.trial(replace(trial, warnings=()), None)
+    path = writer.folder / "trials.jsonl"
+    line = {**json.loads(path.read_text()), "format": 1, "warnings": trial.warnings}
+    path.write_text(json.dumps(line, separators=(",", ":")) + "\n")
+    (read,) = read_trials(path)
+    return read
+
+
+@pytest.mark.parametrize(("text", "complaint"), OF_FORMAT_1.items())
+def test_the_words_of_a_suspect_trial_of_the_first_format_are_read_as_kinds(
+    writer, text, complaint
+):
+    old = replace(
+        TRIAL,
+        status=Status.SUSPECT,
+        reason=f"{text}; the host swapped 3 pages",
+        warnings=("it took long", text),
+        samples={"events": math.inf},
+    )
+    read = as_format_1(writer, old)
+
+    swapped = Complaint(ComplaintKind.SWAPPED, {"pages": 3})
+    assert read == replace(old, warnings=("it took long", complaint, swapped))
+    assert sentence(complaint) == text
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.OK])
+def test_other_trials_of_the_first_format_keep_their_words(writer, status):
+    old = replace(TRIAL, status=status, reason="suspect", warnings=("the host swapped 8 pages",))
+
+    assert as_format_1(writer, old) == old
+
+
+def test_a_reason_that_nobody_knows_is_left_as_it_was(writer):
+    old = replace(TRIAL, status=Status.SUSPECT, reason="odd", warnings=("odd",))
+
+    assert as_format_1(writer, old) == old
 
 
 @pytest.fixture

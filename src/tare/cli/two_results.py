@@ -44,6 +44,8 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
 
 def between_json(found: Between) -> dict[str, Any]:
     """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
+    from tare.report.flags import flag_texts
+
     return {
         "margin": found.margin,
         "differences": [
@@ -62,7 +64,7 @@ def between_json(found: Between) -> dict[str, Any]:
                 "change": _change_json(row.change),
                 "cost_change": None if row.cost is None else _change_json(row.cost),
                 "refused": list(row.refused),
-                "flags": list(row.flags),
+                "flags": flag_texts(row.flags),
             }
             for row in found.rows
         ],
@@ -99,6 +101,7 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from tare.report.flags import flag_texts
     from tare.report.names import platform_text
     from tare.report.terminal import WIDE
 
@@ -117,7 +120,7 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     console.print(_between_table(found, names, wide=console.width >= WIDE))
     told: dict[str, list[str]] = {}
     for row in found.rows:
-        for why in (*_whys(row), *row.flags):
+        for why in (*_whys(row), *flag_texts(row.flags)):
             told.setdefault(why, []).append(f"{names[row.cell.id]} on {platform_text(row.cell)}")
     alone = [f"{names[cell.id]} on {platform_text(cell)}" for cell in found.only_in_b]
     print_lines(console, "NOT COMPARABLE", _refused_lines(found, names))

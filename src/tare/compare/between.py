@@ -45,6 +45,7 @@ from enum import StrEnum
 import numpy as np
 
 from tare.compare.comparison import Comparison
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.matching import identity, matched, refusals, refusals_of_all, unlike
 from tare.compare.side import Side
 from tare.compare.told_facts import Difference, differences, mapping, named
@@ -111,7 +112,7 @@ class CellChange:
     change: Change = Change()
     cost: Change | None = None
     refused: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
     @property
     def word(self) -> Word:
@@ -333,13 +334,12 @@ def _has_single(plan: Plan) -> bool:
     return plan.repetition.instances_of(*{cell.platform for cell in plan.cells}) == 1
 
 
-def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[str]:
+def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[Flag]:
     for name, side, cell in (("A", a, before), ("B", b, after)):
         row = side.primary.get(cell.id)
-        yield from (
-            f"In {name}: {flag}" for flag in (row.flags if row else ()) if "NOT TRUSTED" in flag
-        )
+        if row is not None and flag(FlagKind.NOT_TRUSTED) in row.flags:
+            yield flag(FlagKind.SIDE_NOT_TRUSTED, side=name)
         counted = side.histories[cell.id].counted
         failed = sum(one.status in (Status.FAILED, Status.DNR) for one in counted)
         if failed:
-            yield f"In {name}: {failed} of {len(counted)} trials failed."
+            yield flag(FlagKind.SIDE_FAILED, side=name, failed=failed, trials=len(counted))

@@ -7,8 +7,10 @@ a difference that may be why, of which no more is known, is a hint.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from statistics import median
+from typing import Any
 
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
@@ -23,6 +25,53 @@ LESS_WORK = 0.99
 """Part of the baseline's work per trial below which a trial is said to have done less."""
 
 
+class Look(StrEnum):
+    """Where a cause is looked for."""
+
+    CONTROL = "control"
+    CLOCK = "clock"
+    VERSIONS = "versions"
+    CPU_FLAGS = "cpu_flags"
+    PAGE_CACHE = "page_cache"
+    CACHE_MODE = "cache_mode"
+    HUGE_PAGES = "huge_pages"
+    RESOURCES = "resources"
+    MITIGATIONS = "mitigations"
+    FILESYSTEM = "filesystem"
+    WORK = "work"
+
+
+class CauseKind(StrEnum):
+    """What explains a result, or may."""
+
+    CONTROL_DIFFERS = "control_differs"
+    SLOW_CLOCK = "slow_clock"
+    OTHER_FILES = "other_files"
+    MORE_CPU_FLAGS = "more_cpu_flags"
+    CACHED = "cached"
+    NO_O_DIRECT = "no_o_direct"
+    HOST_CACHES_DISK = "host_caches_disk"
+    OTHER_CPUS = "other_cpus"
+    OTHER_QUOTA = "other_quota"
+    OTHER_MITIGATIONS = "other_mitigations"
+    FILES_IN_MEMORY = "files_in_memory"
+    LESS_WORK = "less_work"
+    OTHER_READINGS = "other_readings"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that explains a result, or may, with its numbers and names."""
+
+    kind: CauseKind
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def cause(kind: CauseKind, **values: Any) -> Cause:  # noqa: ANN401 - numbers, names, readings
+    """Make a cause of a kind with its values."""
+    return Cause(kind, values)
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """What became of one look for a cause.
@@ -31,9 +80,9 @@ class Check:
     clean, or, where ``known`` is False, could not be made.
     """
 
-    what: str
-    cause: str = ""
-    hint: str = ""
+    what: Look
+    cause: Cause | None = None
+    hint: Cause | None = None
     known: bool = True
 
 
@@ -58,12 +107,11 @@ class Case:
 
 
 def _control(seen: Case) -> Check:
-    what, control = "A/A control", seen.control
+    what, control = Look.CONTROL, seen.control
     if control is None or control.cost is None:
         return Check(what, known=False)
     if control.verdict in (Verdict.SLOWER, Verdict.FASTER):
-        times = f"{control.cost:.3g} times its cost"
-        return Check(what, cause=f"the baseline differs from itself: its control has {times}")
+        return Check(what, cause=cause(CauseKind.CONTROL_DIFFERS, cost=control.cost))
     return Check(what)
 
 
@@ -73,11 +121,11 @@ def _clock(seen: Case) -> Check:
     In a trial it cannot be more than the part of the time by the host's clock that the tool does
     not account for, beyond what the baseline's does not (start and end of the command).
     """
-    what = "clock inside"
+    what = Look.CLOCK
     low, high = (seen.clock.get(end) for end in ("low", "high"))
     if isinstance(low, float) and isinstance(high, float):
         if -high > ENOUGH * seen.gain:
-            return Check(what, cause=f"its clock runs at least {-100 * high:.2g} % slow")
+            return Check(what, cause=cause(CauseKind.SLOW_CLOCK, by=-high))
         if -low < ENOUGH * seen.gain:
             return Check(what)
     mine, base = _unaccounted(seen.mine), _unaccounted(seen.base)
@@ -96,93 +144,91 @@ def _unaccounted(history: History) -> float | None:
 
 
 def _versions(seen: Case) -> Check:
-    what = "tool and library versions"
+    what = Look.VERSIONS
     names = [name for name in seen.there if name.startswith("sha256.") and name in seen.here]
     other = [name.removeprefix("sha256.") for name in names if seen.here[name] != seen.there[name]]
     if other:
-        return Check(what, cause=f"{', '.join(other)} inside is not the baseline's")
+        return Check(what, cause=cause(CauseKind.OTHER_FILES, names=tuple(other)))
     return Check(what, known=bool(names))
 
 
 def _flags(seen: Case) -> Check:
     here, there = (str(one.get("cpu_flags", "")).split() for one in (seen.here, seen.there))
     if not here or not there:
-        return Check("CPU flags", known=False)
-    more = sorted(set(here) - set(there))
-    return Check("CPU flags", hint=f"CPU flags only here: {', '.join(more)}" if more else "")
+        return Check(Look.CPU_FLAGS, known=False)
+    more = tuple(sorted(set(here) - set(there)))
+    hint = cause(CauseKind.MORE_CPU_FLAGS, names=more) if more else None
+    return Check(Look.CPU_FLAGS, hint=hint)
 
 
 def _page_cache(seen: Case) -> Check:
-    what = "page cache"
+    what = Look.PAGE_CACHE
     mine, base = (moved_share(one, seen.metrics) for one in (seen.mine, seen.base))
     if mine is None or base is None:
         return Check(what, known=not _is_on_files(seen))
     if mine < DIRECT_SHARE * min(base, 1.0):
-        return Check(
-            what,
-            cause=f"the host's disks moved {100 * mine:.0f} % of the bytes claimed, "
-            f"of the baseline's {100 * base:.0f} %",
-        )
+        return Check(what, cause=cause(CauseKind.CACHED, moved=mine, baseline_moved=base))
     return Check(what)
 
 
 def _cache_mode(seen: Case) -> Check:
-    what = "O_DIRECT and cache mode"
+    what = Look.CACHE_MODE
     if not _is_on_files(seen):
         return Check(what)
     if not seen.here:
         return Check(what, known=False)
     if dict(seen.row.cell.params).get("direct") is True and seen.here.get("o_direct") is False:
-        return Check(what, cause="its filesystem refuses O_DIRECT")
+        return Check(what, cause=cause(CauseKind.NO_O_DIRECT))
     if seen.here.get("disk_cache") == DiskCache.WRITEBACK and not seen.there.get("disk_cache"):
-        return Check(what, hint="the host caches its disk (writeback)")
+        return Check(what, hint=cause(CauseKind.HOST_CACHES_DISK))
     return Check(what, known="o_direct" in seen.here)
 
 
 def _huge_pages(seen: Case) -> Check:
-    return _differs(seen, "huge pages", ("thp", "huge_pages"))
+    return _differs(seen, Look.HUGE_PAGES, ("thp", "huge_pages"))
 
 
 def _resources(seen: Case) -> Check:
-    what = "CPUs and limits"
+    what = Look.RESOURCES
     cpus = [one.get("cpus_allowed") for one in (seen.here, seen.there)]
     if not all(isinstance(one, int) for one in cpus):
         return Check(what, known=False)
     if cpus[0] != cpus[1]:
-        return Check(what, cause=f"it may use {cpus[0]} CPUs, the baseline {cpus[1]}")
+        return Check(what, cause=cause(CauseKind.OTHER_CPUS, here=cpus[0], there=cpus[1]))
     if seen.there.get("cpu_quota") != seen.here.get("cpu_quota"):
-        here, there = (one.get("cpu_quota", "none") for one in (seen.here, seen.there))
-        return Check(what, cause=f"its CPU quota is {here}, the baseline's {there}")
+        here, there = (one.get("cpu_quota") for one in (seen.here, seen.there))
+        return Check(what, cause=cause(CauseKind.OTHER_QUOTA, here=here, there=there))
     return _differs(seen, what, ("governor", "turbo", "smt"), known=True)
 
 
 def _mitigations(seen: Case) -> Check:
-    what = "mitigations"
+    what = Look.MITIGATIONS
     if not all("weaknesses_known" in one for one in (seen.here, seen.there)):
         return Check(what, known=False)
     names = {name for one in (seen.here, seen.there) for name in one if "mitigation." in name}
     other = sorted(name for name in names if seen.here.get(name) != seen.there.get(name))
-    listed = ", ".join(name.removeprefix("mitigation.") for name in other)
-    return Check(what, hint=f"other mitigations ({listed})" if other else "")
+    listed = tuple(name.removeprefix("mitigation.") for name in other)
+    hint = cause(CauseKind.OTHER_MITIGATIONS, names=listed) if other else None
+    return Check(what, hint=hint)
 
 
 def _filesystem(seen: Case) -> Check:
-    what = "filesystem"
+    what = Look.FILESYSTEM
     if not _is_on_files(seen):
         return Check(what)
     if seen.here.get("filesystem") == "tmpfs" != seen.there.get("filesystem", "tmpfs"):
-        return Check(what, cause="its files lie in memory (tmpfs)")
+        return Check(what, cause=cause(CauseKind.FILES_IN_MEMORY))
     return _differs(seen, what, ("filesystem",))
 
 
 def _work(seen: Case) -> Check:
     """See whether a trial ended early and did less than the baseline's."""
-    what = "work done"
+    what = Look.WORK
     mine, base = (_done(one, seen.row.metric) for one in (seen.mine, seen.base))
     if mine is None or base is None:
         return Check(what, known=False)
     if mine < LESS_WORK * base:
-        return Check(what, cause=f"its trials did {100 * mine / base:.0f} % of the baseline's work")
+        return Check(what, cause=cause(CauseKind.LESS_WORK, share=mine / base))
     return Check(what)
 
 
@@ -209,8 +255,12 @@ def _is_on_files(seen: Case) -> bool:
     return "direct" in dict(seen.row.cell.params)
 
 
-def _differs(seen: Case, what: str, names: Sequence[str], *, known: bool | None = None) -> Check:
+def _differs(seen: Case, what: Look, names: Sequence[str], *, known: bool | None = None) -> Check:
     both = [name for name in names if name in seen.here and name in seen.there]
-    other = [name for name in both if seen.here[name] != seen.there[name]]
-    said = ", ".join(f"{one} {seen.here[one]} ({seen.there[one]} there)" for one in other)
-    return Check(what, hint=said.replace("_", " "), known=bool(both) if known is None else known)
+    other = tuple(
+        (name, seen.here[name], seen.there[name])
+        for name in both
+        if seen.here[name] != seen.there[name]
+    )
+    hint = cause(CauseKind.OTHER_READINGS, readings=other) if other else None
+    return Check(what, hint=hint, known=bool(both) if known is None else known)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.compare.evidence import DECIDED, evidence
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pair_flags import accounting_flags, pair_flags
 from tare.compare.pairing import History, Pairs, aligned, pair
@@ -21,12 +22,6 @@ from tare.stats.ratio import ratio, ratios
 from tare.stats.schedule import FIRST_LOOK
 from tare.stats.sequential import Judgement, LookKind, Rule, Stop, Verdict, has_size
 from tare.stats.signed_rank import Array, Interval, estimate, estimate_and_interval
-
-DECIDED_EARLY = (
-    "Decided early, by few pairs: the direction is sure, the size may be off by a factor; the "
-    "interval says by how much."
-)
-"""The flag of a comparison that was decided before ranks could, and has no later interval yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +92,7 @@ class Comparison:
     instances: int | None = None
     replicates: int | None = None
     icc: float | None = None
-    flags: tuple[str, ...] = ()
+    flags: tuple[Flag | str, ...] = ()
 
     @property
     def is_control(self) -> bool:
@@ -166,7 +161,7 @@ def measured(
     row = replace(row, flags=row.flags + told) if told else row
     row = _without_refuted(row, repetition.margin)
     if row.verdict in DECIDED and row.interval_by is LookKind.EARLY:
-        row = replace(row, flags=(*row.flags, DECIDED_EARLY))
+        row = replace(row, flags=(*row.flags, flag(FlagKind.DECIDED_EARLY)))
     weighed = _evidence(row, pairs, judgement, repetition)
     return row if weighed is None else replace(row, evidence=weighed)
 
@@ -202,10 +197,12 @@ def _without_refuted(row: Comparison, margin: float) -> Comparison:
     }
     if not refuted.get(row.verdict, False):
         return row
-    chance = ", or so few pairs were chance" if row.decided_by is LookKind.EARLY else ""
-    told = (
-        f"Called {row.verdict.value} at {row.decided_at} pairs, which the interval of {row.look} "
-        f"pairs refutes: the cost changed in between{chance}."
+    told = flag(
+        FlagKind.REFUTED,
+        verdict=row.verdict.value,
+        decided_at=row.decided_at,
+        look=row.look,
+        early=row.decided_by is LookKind.EARLY,
     )
     return replace(row, verdict=Verdict.UNDECIDED, flags=(*row.flags, told))
 
@@ -296,7 +293,7 @@ def _with_numbers(
     # An early look is of the first pairs, which may be the lucky ones of those that failed later.
     sized = has_size(pairs.log_ratios if is_early else used)
     if not sized:
-        row = replace(row, flags=(*row.flags, f"No cost is given: {row.why_no_cost}."))
+        row = replace(row, flags=(*row.flags, flag(FlagKind.NO_COST, why=row.why_no_cost)))
     finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]
     noise = spread(finite) if sized and len(finite) > 1 else None
     if is_early:

@@ -12,6 +12,7 @@ from statistics import median
 
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History
 from tare.model import Metric, Plan, Trial, Unit
 
@@ -93,21 +94,17 @@ def is_direct(row: Comparison) -> bool:
 
 def _flags(
     row: Comparison, plan: Plan, histories: Mapping[str, History], facts: Facts
-) -> Iterator[str]:
+) -> Iterator[Flag]:
     reference = row.baseline.platform if row.baseline is not None else row.cell.platform
     if row.cell.platform != reference:
         found = unlike(facts, row.cell.platform, row.cell.workload)
         if found:
-            yield f"Unlike its baseline: {'; '.join(found)}."
+            yield flag(FlagKind.UNLIKE_BASELINE, said=tuple(found))
         if of_base := unlike(facts, reference, row.cell.workload):
-            yield f"The baseline: {'; '.join(of_base)}."
+            yield flag(FlagKind.BASELINE_UNLIKE, said=tuple(of_base))
     if not is_direct(row):
         return
-    sides = [("", row.cell), ("The baseline's ", row.baseline)]
-    for whose, cell in sides:
+    for of_baseline, cell in ((False, row.cell), (True, row.baseline)):
         share = moved_share(histories[cell.id], plan.metrics[cell.workload]) if cell else None
         if share is not None and share < DIRECT_SHARE:
-            yield (
-                f"{whose}O_DIRECT was not direct: the host's disks moved {100 * share:.0f} % of "
-                "the bytes that the tool claims (median of the trials)."
-            )
+            yield flag(FlagKind.NOT_DIRECT, share=share, of_baseline=of_baseline)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tare.compare.comparison import Comparison
 from tare.compare.evidence import DECIDED, within_family
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import Group, group
 from tare.model import Variant
 from tare.stats.holm import holm
@@ -33,10 +34,8 @@ def with_queueing(rows: Sequence[Comparison]) -> list[Comparison]:
         wall, corrected = by
         differ = wall and corrected and wall.verdict is not corrected.verdict
         if row.primary and differ and wall and corrected and _apart(wall, corrected):
-            told = (
-                f"The platform causes queueing: {wall.verdict.value} by wall time, "
-                f"{corrected.verdict.value} less foreign delay; beside the same other work it "
-                "waits for a CPU in another way than its baseline."
+            told = flag(
+                FlagKind.QUEUEING, wall=wall.verdict.value, corrected=corrected.verdict.value
             )
             row = replace(row, flags=(*row.flags, told))
         flagged.append(row)
@@ -86,19 +85,13 @@ def _noise_floor(control: Comparison | None) -> float | None:
     return floor if math.isfinite(floor) else None
 
 
-def _flags(row: Comparison, control: Comparison | None, floor: float) -> Iterator[str]:
+def _flags(row: Comparison, control: Comparison | None, floor: float) -> Iterator[Flag]:
     if control is not None and control.verdict in (Verdict.SLOWER, Verdict.FASTER):
-        yield (
-            "NOT TRUSTED: the A/A control, the same platform measured twice, "
-            "differs from its baseline."
-        )
+        yield flag(FlagKind.NOT_TRUSTED)
     claimed = row.verdict in (Verdict.SLOWER, Verdict.FASTER)
     if claimed and row.low is not None and row.high is not None:
         if row.low <= 1 <= row.high:
-            yield (
-                f"Decided at {row.decided_at} pairs; the interval of {row.look} pairs "
-                "holds 1 again."
-            )
+            yield flag(FlagKind.HOLDS_ONE_AGAIN, decided_at=row.decided_at, look=row.look)
         is_small = row.cost is not None and max(row.cost, 1 / row.cost) - 1 <= floor
         if is_small and not row.is_control:
-            yield f"Below the noise floor of {100 * floor:.2g} %."
+            yield flag(FlagKind.BELOW_FLOOR, floor=floor)

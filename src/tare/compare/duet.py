@@ -19,8 +19,8 @@ import numpy as np
 from tare.compare import contention
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History, pair
-from tare.compare.told import chance, percent, size
 from tare.model import Design, Plan, Trial
 from tare.stats.effect import hodges_lehmann_shift
 from tare.stats.series import kendall_trend
@@ -34,8 +34,6 @@ TOGETHER = 0.9
 """Share of the longer half's time below which the halves did not run at the same moment."""
 COMMON = 0.05
 """Level at which the two halves must vary together for a duet to be of use."""
-
-_SWAPPED = "it is swapped between blocks, so this widens the interval and moves nothing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def beside_halves(
     ]
 
 
-def _flags(row: Comparison, histories: Mapping[str, History], least: float) -> Iterator[str]:
+def _flags(row: Comparison, histories: Mapping[str, History], least: float) -> Iterator[Flag]:
     assert row.baseline is not None  # noqa: S101 - else there are no pairs
     duet = _pairs(row, histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id))
     yield from _of_cores(duet, least)
@@ -84,68 +82,60 @@ def _pairs(row: Comparison, mine: History, theirs: History) -> _Duet:
     )
 
 
-def _of_cores(duet: _Duet, least: float) -> Iterator[str]:
+def _of_cores(duet: _Duet, least: float) -> Iterator[Flag]:
     sides = _by_cores(duet)
     if len(sides) == 2:
         (first, ones), (second, others) = sides
-        said = _effect(ones, others, least)
-        if said:
-            yield f"Cores differ: CPUs {first} against CPUs {second} cost {said}; {_SWAPPED}"
+        effect = _effect(ones, others, least)
+        if effect:
+            yield flag(FlagKind.CORES_DIFFER, first=first, second=second, effect=effect)
 
 
-def _of_order(duet: _Duet, least: float) -> Iterator[str]:
+def _of_order(duet: _Duet, least: float) -> Iterator[Flag]:
     is_first = np.array([m.slot < t.slot for m, t in zip(duet.mine, duet.theirs, strict=True)])
     if len(is_first):
-        said = _effect(duet.log_ratios[is_first], duet.log_ratios[~is_first], least)
-        if said:
-            yield f"Start order matters: what is started first costs {said}; {_SWAPPED}"
+        effect = _effect(duet.log_ratios[is_first], duet.log_ratios[~is_first], least)
+        if effect:
+            yield flag(FlagKind.START_ORDER_MATTERS, effect=effect)
 
 
-def _effect(ones: Array, others: Array, least: float) -> str:
-    """Say how two ways of measuring a pair differ; half of that is the effect on each half."""
+def _effect(ones: Array, others: Array, least: float) -> Mapping[str, float]:
+    """Return how two ways of measuring a pair differ, if they do, and from how many pairs.
+
+    Half of the difference is the effect on each half: that is ``shift``, a log.
+    """
     tested, shift = mann_whitney(ones, others), hodges_lehmann_shift(ones, others)
     if tested is None or shift is None or tested.p >= LEVEL or abs(shift.value) / 2 < least:
-        return ""
-    more = "more" if shift.value > 0 else "less"
-    counts = f"{len(ones)} and {len(others)} pairs"
-    return f"{size(shift.value / 2)} {more} ({chance(tested.p)}, {counts})"
+        return {}
+    return {"shift": shift.value / 2, "p": tested.p, "ones": len(ones), "others": len(others)}
 
 
-def _of_control(duet: _Duet, least: float) -> Iterator[str]:
+def _of_control(duet: _Duet, least: float) -> Iterator[Flag]:
     """Calibrate each assignment of cores on its own: the A/A control must be 1 in both."""
     sides = _by_cores(duet)
     found = [(name, estimate(side), p_value(side)) for name, side in sides]
     if any(p < LEVEL and abs(log) >= least for _, log, p in found):
-        said = " and ".join(
-            f"{percent(log)} on CPUs {name} ({chance(p)})" for name, log, p in found
-        )
-        yield f"By cores, the A/A control is not its baseline: {said}."
+        yield flag(FlagKind.CONTROL_BY_CORES, sides=tuple(found))
 
 
-def _of_overlap(duet: _Duet) -> Iterator[str]:
+def _of_overlap(duet: _Duet) -> Iterator[Flag]:
     shares = [
         share
         for mine, theirs in zip(duet.mine, duet.theirs, strict=True)
         if (share := _overlap(mine, theirs)) is not None
     ]
     if shares and (middle := float(np.median(shares))) < TOGETHER:
-        yield (
-            f"The halves ran together for only {100 * middle:.0f} % of the longer one's time: "
-            "noise of the rest is not common to both."
-        )
+        yield flag(FlagKind.NOT_TOGETHER, share=middle)
 
 
-def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[str]:
+def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[Flag]:
     mine, theirs = ([_log(trial, row) for trial in side] for side in (duet.mine, duet.theirs))
     if len(mine) < FEWEST:
         return
     trend = kendall_trend(theirs, mine)
     if trend is None or trend.tau <= 0 or trend.p >= COMMON:
-        told = "they do not vary" if trend is None else f"tau {trend.tau:.2f}, {chance(trend.p)}"
-        yield (
-            f"Noise that is common to both halves is not shown ({told}): without it a duet is no "
-            "more exact than interleaving."
-        )
+        tau, p = (None, None) if trend is None else (trend.tau, trend.p)
+        yield flag(FlagKind.NO_COMMON_NOISE, tau=tau, p=p)
 
 
 def _log(trial: Trial, row: Comparison) -> float:

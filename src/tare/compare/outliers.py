@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History, Pairs
-from tare.compare.told import percent
 from tare.model import Trial
 from tare.stats.description import spread
 from tare.stats.ratio import ratio
@@ -20,19 +21,9 @@ MAX_LISTED = 3
 SHIFT = 0.1
 """Part of the interval by which the tagged pairs must move the cost for that to be said."""
 
-SHARES = {
-    "steal": "stolen CPU time",
-    "foreign": "other work on its CPUs",
-    "run_delay": "waiting for a CPU",
-    "throttled": "throttled by its quota",
-    "psi_memory_some": "memory pressure",
-    "psi_io_some": "I/O pressure",
-}
-COUNTS = {
-    "swapped_pages": "swapped pages",
-    "major_faults": "major faults",
-    "heat_throttles": "heat throttlings",
-}
+SHARES = ("steal", "foreign", "run_delay", "throttled", "psi_memory_some", "psi_io_some")
+COUNTS = ("swapped_pages", "major_faults", "heat_throttles")
+"""What the host saw, by the names of ``noise_of``, that may be why a trial lies far out."""
 LEAST_SHARE, LEAST_COUNT = 0.05, 10.0
 """What is below explains no outlier, however unusual it was."""
 
@@ -54,8 +45,8 @@ def tagged(log_ratios: np.ndarray) -> np.ndarray:
 
 def flags(
     pairs: Pairs, look: int | None, ends: Interval | None, mine: History, theirs: History
-) -> Iterator[str]:
-    """Say which of the pairs that the cost rests on are outliers, and what hangs on them.
+) -> Iterator[Flag]:
+    """Yield which of the pairs that the cost rests on are outliers, and what hangs on them.
 
     ``ends`` is the interval of the cost, in ratios.
     """
@@ -65,20 +56,14 @@ def flags(
         return
     from_cost = np.nan_to_num(np.abs(used[far] - estimate(used)), nan=np.inf)
     farthest = far[np.argsort(-from_cost, kind="stable")][:MAX_LISTED]
-    listed = [
-        f"block {pairs.blocks[at]}, {percent(float(used[at]))} "
-        f"({_evidence(pairs.blocks[at], mine, theirs)})"
-        for at in farthest
-    ]
-    more = f"; and {len(far) - len(listed)} more" if len(far) > len(listed) else ""
-    yield (
-        f"{len(far)} of {len(used)} pairs are outliers, more than {FAR:g} deviations from the "
-        f"cost, and are kept: {'; '.join(listed)}{more}."
+    listed = tuple(
+        {"change": float(used[at]), **_evidence(pairs.blocks[at], mine, theirs)} for at in farthest
     )
+    yield flag(FlagKind.OUTLIERS, outliers=len(far), pairs=len(used), far=FAR, listed=listed)
     yield from _sensitivity(used, far, ends)
 
 
-def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval | None) -> Iterator[str]:
+def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval | None) -> Iterator[Flag]:
     rest = np.delete(used, far)
     if ends is None or not ends.low or math.isinf(ends.high) or not np.isfinite(rest).any():
         return
@@ -86,17 +71,20 @@ def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval | None) -> It
     if not (math.isfinite(whole) and math.isfinite(without)):
         return
     if abs(whole - without) > SHIFT * math.log(ends.high / ends.low):
-        yield f"Without them the cost is {ratio(without):.4g} instead of {ratio(whole):.4g}."
+        yield flag(FlagKind.WITHOUT_OUTLIERS, without=ratio(without), cost=ratio(whole))
 
 
-def _evidence(block: int, mine: History, theirs: History) -> str:
-    """Say what the host saw during either trial that stands out among the cell's others."""
-    own = _unusual(block, mine)
-    base = [f"baseline: {one}" for one in _unusual(block, theirs)]
-    if own or base:
-        return ", ".join([*own, *base])
-    seen = any(noise_of(history.trials[block]) for history in (mine, theirs))
-    return "the host shows no cause" if seen else "nothing was read on the host"
+def _evidence(block: int, mine: History, theirs: History) -> dict[str, Any]:
+    """Return what the host saw during either trial that stands out among the cell's others.
+
+    ``read`` is whether it was asked at all.
+    """
+    return {
+        "block": block,
+        "own": _unusual(block, mine),
+        "baseline": _unusual(block, theirs),
+        "read": any(noise_of(history.trials[block]) for history in (mine, theirs)),
+    }
 
 
 def noise_of(trial: Trial) -> Noise:
@@ -109,19 +97,15 @@ def noise_of(trial: Trial) -> Noise:
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def _unusual(block: int, history: History) -> list[str]:
+def _unusual(block: int, history: History) -> dict[str, float]:
+    """Return what was seen in one block of a cell and not in most of its others, by name."""
     seen = noise_of(history.trials[block])
-    shares = [
-        f"{words} {100 * seen[name]:.0f} %"
-        for name, words in SHARES.items()
-        if seen.get(name, 0.0) >= LEAST_SHARE and _stands_out(name, seen[name], history)
-    ]
-    counts = [
-        f"{seen[name]:.0f} {words}"
-        for name, words in COUNTS.items()
-        if seen.get(name, 0.0) >= LEAST_COUNT and _stands_out(name, seen[name], history)
-    ]
-    return shares + counts
+    least = dict.fromkeys(SHARES, LEAST_SHARE) | dict.fromkeys(COUNTS, LEAST_COUNT)
+    return {
+        name: seen[name]
+        for name, enough in least.items()
+        if seen.get(name, 0.0) >= enough and _stands_out(name, seen[name], history)
+    }
 
 
 def _stands_out(name: str, value: float, history: History) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from tare.compare.causes import CHECKS, Case, Check
 from tare.compare.comparison import Comparison
 from tare.compare.conditions import Facts, about
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History, group
 from tare.model import Plan
 from tare.stats.sequential import Verdict
@@ -40,9 +41,8 @@ def beside_causes(
             _part(facts, row.baseline.platform, "preconditions"),
             _part(facts, row.cell.platform, "clock"),
         )
-        flag = "IMPLAUSIBLE: faster than its baseline, and by more than the noise floor. "
-        flag += _conclusion([check(case) for check in CHECKS])
-        judged.append(replace(row, flags=(*row.flags, flag)))
+        told = _flag([check(case) for check in CHECKS])
+        judged.append(replace(row, flags=(*row.flags, told)))
     return judged
 
 
@@ -55,20 +55,14 @@ def is_implausible(row: Comparison) -> bool:
     return row.cell.stack.count("/") >= row.baseline.stack.count("/")
 
 
-def _conclusion(checks: Sequence[Check]) -> str:
-    causes = [one.cause for one in checks if one.cause]
-    if causes:
-        return f"EXPLAINED ({'; '.join(causes)})."
-    hints = [one.hint for one in checks if one.hint]
-    clean = [one.what for one in checks if one.known and not one.hint]
-    unknown = [one.what for one in checks if not one.known]
-    parts = [
-        ("differs and may be why", "; ".join(hints)),
-        ("checked", ", ".join(clean)),
-        ("not known here", ", ".join(unknown)),
-    ]
-    told = "; ".join(f"{title}: {text}" for title, text in parts if text)
-    return f"UNEXPLAINED ({told})."
+def _flag(checks: Sequence[Check]) -> Flag:
+    return flag(
+        FlagKind.IMPLAUSIBLE,
+        causes=tuple(one.cause for one in checks if one.cause),
+        hints=tuple(one.hint for one in checks if one.hint),
+        clean=tuple(one.what for one in checks if one.known and not one.hint),
+        unknown=tuple(one.what for one in checks if not one.known),
+    )
 
 
 def _part(facts: Facts, platform: str, name: str) -> Mapping[str, object]:

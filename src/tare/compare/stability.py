@@ -1,4 +1,4 @@
-"""Whether what was compared was steady: drift, regimes, modes, order, outliers, in sentences.
+"""Whether what was compared was steady: drift, regimes, modes, order, outliers, by kind.
 
 Random order protects the test from all of these (METHOD.md 2.6), so nothing is corrected and
 nothing left out. They say how far the number carries: that it is a middle of things that differ.
@@ -17,12 +17,10 @@ from tare.compare import outliers
 from tare.compare.columns import Columns, Flags
 from tare.compare.comparison import Comparison
 from tare.compare.course import FEWEST, Modes, Series, alike, course, modes, place_effect
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import Group, History, group, pair
-from tare.compare.told import chance, percent, size
 from tare.model import Better, Cell, Design, Metric, Plan, Variant
 from tare.stats.signed_rank import Array, Interval
-
-_STEADY = "pairs are of one block and in random order, so the cost does not follow it"
 
 
 def beside_series(
@@ -33,7 +31,7 @@ def beside_series(
     groups: dict[Group, list[Cell]] = {}
     for cell in plan.cells:
         groups.setdefault(group(cell), []).append(cell)
-    shared: dict[Group, tuple[str, ...]] = {}
+    shared: dict[Group, tuple[Flag, ...]] = {}
     found = []
     for row in rows:
         if not row.primary or row.baseline is None or row.cost is None:
@@ -53,7 +51,7 @@ def beside_series(
     return found
 
 
-def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> Iterator[str]:
+def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> Iterator[Flag]:
     pairs = pair(mine, theirs, row.metric, row.variant)
     ends = None if row.low is None or row.high is None else Interval(row.low, row.high)
     yield from outliers.flags(pairs, row.look, ends, mine, theirs)
@@ -65,64 +63,54 @@ def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> It
     costs = _series(columns, paired, pairs.log_ratios[finite])
     drift, levels = course(costs, least)
     if drift is not None:
-        yield (
-            f"Drift: the cost itself {'rose' if drift.change > 0 else 'fell'} by "
-            f"{size(drift.change)} from the first third of the pairs to the last "
-            f"(tau {drift.tau:.2f}, {chance(drift.p)}); what is given is a middle of that."
-        )
+        yield flag(FlagKind.COST_DRIFT, change=drift.change, tau=drift.tau, p=drift.p)
     if levels:
-        said = ", ".join(f"{percent(level)} from block {at}" for at, level in levels)
-        yield f"The cost differs by regime: {said}."
+        yield flag(FlagKind.COST_REGIMES, levels=tuple(levels))
     if drift is not None or levels:  # both make neighbours alike, and give more than one level
         return
     neighbours = alike(costs.values)
     if neighbours is not None:
-        yield (
-            f"Neighbouring pairs are not independent (lag-1 autocorrelation "
-            f"{neighbours.statistic:.2f}, {chance(neighbours.p)}): another session may differ by "
-            "more than the interval says."
-        )
-    yield from _of_modes(modes(costs.values, least), "the pairs")
+        yield flag(FlagKind.NEIGHBOURS_ALIKE, correlation=neighbours.statistic, p=neighbours.p)
+    yield from _of_modes(modes(costs.values, least), of_baseline=False)
 
 
-def _of_baseline(base: Series, least: float) -> Iterator[str]:
+def _of_baseline(base: Series, least: float) -> Iterator[Flag]:
     """Say what concerns all rows of a group."""
     if len(base.blocks) < FEWEST:
         return
     drift, levels = course(base, least)
     if drift is not None:
-        yield (
-            f"Drift: the baseline became {size(drift.change)} "
-            f"{'worse' if drift.change > 0 else 'better'} from the first third of the session to "
-            f"the last (tau {drift.tau:.2f}, {chance(drift.p)}); {_STEADY}."
-        )
+        yield flag(FlagKind.BASELINE_DRIFT, change=drift.change, tau=drift.tau, p=drift.p)
     if levels:
         first = levels[0][1]
-        said = ", ".join(f"{percent(level - first)} from block {at}" for at, level in levels[1:])
-        yield (
-            f"Measured across {len(levels)} regimes of the host: against its beginning, the "
-            f"baseline cost {said}; {_STEADY}."
-        )
+        against = tuple((at, level - first) for at, level in levels[1:])
+        yield flag(FlagKind.BASELINE_REGIMES, levels=against)
     if drift is None and not levels:
-        yield from _of_modes(modes(base.values, least), "the baseline's values")
+        yield from _of_modes(modes(base.values, least), of_baseline=True)
 
 
-def _of_modes(found: Modes | None, what: str) -> Iterator[str]:
+def _of_modes(found: Modes | None, *, of_baseline: bool) -> Iterator[Flag]:
     if found is not None:
-        yield (
-            f"Two modes: {what} lie around two levels, {size(found.gap)} apart, {found.lower} at "
-            f"the lower and {found.upper} at the upper (dip test, {chance(found.p)})."
+        yield flag(
+            FlagKind.TWO_MODES,
+            gap=found.gap,
+            lower=found.lower,
+            upper=found.upper,
+            p=found.p,
+            of_baseline=of_baseline,
         )
 
 
-def _of_order(series: Sequence[Series], least: float) -> Iterator[str]:
+def _of_order(series: Sequence[Series], least: float) -> Iterator[Flag]:
+    """Yield whether trials cost more in one place of their block, counted from 0, than another."""
     found = place_effect(series, least)
     if found is not None:
-        yield (
-            f"Order matters: what is measured in place {found.worst + 1} of its block costs "
-            f"{size(found.gap)} more than in place {found.best + 1} (permutation test, "
-            f"{chance(found.p)}); the order is random, so this widens the interval and "
-            "moves nothing."
+        yield flag(
+            FlagKind.ORDER_MATTERS,
+            worst=found.worst,
+            best=found.best,
+            gap=found.gap,
+            p=found.p,
         )
 
 

@@ -5,46 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntFlag
 
-from tare.model import Status, Trial
+from tare.compare.flag import Flag, FlagKind, flag
+from tare.model import ComplaintKind, Status, Trial
 
 
 class Why(IntFlag):
-    """What a suspect trial's reason says; a trial may have several."""
+    """What a suspect trial's complaints are of; a trial may have several."""
 
     NONE = 0
     DISTURBED = 1
-    """The host was: whatever the reason says that is not of the machine outside."""
+    """The host was: whatever is not of the machine outside, and where nothing is known."""
     LIMITED = 2
     """The machine outside was busy, so that the number may be its own."""
     SHARED = 4
     """The machine outside had the trial's CPUs."""
 
 
-_BEGINNINGS = {
-    "the machine outside was busy": Why.LIMITED,
-    "the machine outside shares": Why.SHARED,
+_OF_OUTSIDE = {
+    ComplaintKind.OUTSIDE_BUSY: Why.LIMITED,
+    ComplaintKind.OUTSIDE_SHARED: Why.SHARED,
 }
-"""How reasons begin that are not of the host's; those of ``tare.trial.ends``."""
+_FLAGS = {
+    Why.DISTURBED: FlagKind.DISTURBED,
+    Why.LIMITED: FlagKind.LIMITED_OUTSIDE,
+    Why.SHARED: FlagKind.SHARED_WITH_OUTSIDE,
+}
 
 
 def why_suspect(trial: Trial) -> Why:
-    """Tell the reasons of a suspect trial apart; of another trial there are none."""
+    """Return all that a suspect trial's complaints are of; of another trial there is nothing."""
     found = Why.NONE
     if trial.status is Status.SUSPECT:
-        for part in trial.reason.split("; "):
-            of_outside = (why for start, why in _BEGINNINGS.items() if part.startswith(start))
-            found |= next(of_outside, Why.DISTURBED)
+        for complaint in trial.complaints:
+            found |= _OF_OUTSIDE.get(complaint.kind, Why.DISTURBED)
+        found = found or Why.DISTURBED
     return found
 
 
-def suspect_flags(counts: Mapping[Why, int], pairs: int) -> Iterator[str]:
-    """Say how many pairs have a suspect trial, for each reason."""
-    if n := counts[Why.DISTURBED]:
-        yield f"Suspect in {n} of {pairs} pairs: the host was disturbed."
-    if n := counts[Why.LIMITED]:
-        yield (
-            f"Limited by the machine outside in {n} of {pairs} pairs: it was busy, and what is "
-            "compared may be its own number on both sides."
-        )
-    if n := counts[Why.SHARED]:
-        yield f"The machine outside shared the trial's CPUs in {n} of {pairs} pairs."
+def suspect_flags(counts: Mapping[Why, int], pairs: int) -> Iterator[Flag]:
+    """Yield how many pairs have a suspect trial, for each thing that complaints are of."""
+    for why, kind in _FLAGS.items():
+        if suspect := counts[why]:
+            yield flag(kind, suspect=suspect, pairs=pairs)

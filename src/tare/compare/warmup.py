@@ -11,6 +11,7 @@ import numpy as np
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.contention import value
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import Group, group
 from tare.model import Better, Cell, Kind, Plan, Trial
 from tare.stats.signed_rank import Array
@@ -89,16 +90,15 @@ def beside_warmup(
     ]
 
 
-def _flag(found: Unsteady, plan: Plan) -> str:
-    trials = "trial" if found.declared == 1 else "trials"
-    became = "faster" if found.speedup > 0 else "slower"
-    later = ""
-    if plan.repetition.warmup == "auto":
-        later = f" Later instances have {found.warmups} warm-ups."
-    return (
-        f"Not steady: after {found.declared} warm-up {trials} they still became "
-        f"{100 * abs(found.speedup):.2g} % {became} ({found.cut} more in each instance, "
-        f"p {found.p:.2g}); they are all counted.{later}"
+def _flag(found: Unsteady, plan: Plan) -> Flag:
+    """Say how far from level they were; ``later`` is how many warm-ups later instances have."""
+    return flag(
+        FlagKind.NOT_STEADY,
+        declared=found.declared,
+        cut=found.cut,
+        speedup=found.speedup,
+        p=found.p,
+        later=found.warmups if plan.repetition.warmup == "auto" else None,
     )
 
 

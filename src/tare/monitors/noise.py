@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from tare.model import HostCost
+from tare.model import Complaint, ComplaintKind, HostCost
 from tare.monitors.files import KeptFiles
 
 STEAL_LIMIT = 0.05
@@ -155,10 +155,10 @@ def between(  # noqa: PLR0913 - two readings, and what is known of the trial bet
     return found
 
 
-def complaints(
+def disturbances(
     seen: Mapping[str, float], duration_s: float, cpus: int, *, foreign_counts: bool = True
-) -> list[str]:
-    """Say in sentences what makes a trial suspect, from what ``between`` gave.
+) -> list[Complaint]:
+    """Return what makes a trial suspect, from what ``between`` gave.
 
     Ticks are 10 ms, so short trials get slack.
 
@@ -168,20 +168,20 @@ def complaints(
     slack = 3 * _TICK_S / max(duration_s, 1e-9)
     found = []
     if seen["steal"] - slack / cpus > STEAL_LIMIT:
-        found.append(f"the hypervisor below stole {100 * seen['steal']:.0f} % of the CPU time")
+        found.append(Complaint(ComplaintKind.STOLEN, {"share": seen["steal"]}))
     foreign = seen.get("foreign", 0.0)
     if foreign_counts and foreign - slack / cpus > FOREIGN_LIMIT:
-        found.append(f"other work took {100 * foreign:.0f} % of the trial's CPU time")
+        found.append(Complaint(ComplaintKind.FOREIGN, {"share": foreign}))
     waited = seen.get("psi_memory_some", 0.0)
     if waited - slack > MEMORY_LIMIT:
-        found.append(f"the host was short of memory in {100 * waited:.0f} % of the time")
+        found.append(Complaint(ComplaintKind.MEMORY, {"share": waited}))
     if seen["swapped_pages"] > 0:
-        found.append(f"the host swapped {seen['swapped_pages']:.0f} pages")
+        found.append(Complaint(ComplaintKind.SWAPPED, {"pages": seen["swapped_pages"]}))
     if seen.get("heat_throttles", 0) > 0:
-        found.append(f"heat throttled its CPUs {seen['heat_throttles']:.0f} times")
+        found.append(Complaint(ComplaintKind.HEAT, {"times": seen["heat_throttles"]}))
     ratio = seen.get("frequency_ratio", 1.0)
     if ratio < FREQUENCY_LIMIT:
-        found.append(f"its CPUs ran at {100 * ratio:.0f} % of their base frequency")
+        found.append(Complaint(ComplaintKind.SLOW_CLOCK, {"ratio": ratio}))
     return found
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tare.model import Kind, Status, Trial
+from tare.complaints import sentence
+from tare.model import Complaint, ComplaintKind, Kind, Status, Trial
 from tare.report.numbers import NONE, plain, share_text
 from tare.stats.signed_rank import Array
 
@@ -66,7 +67,7 @@ def disturbances(found: Findings) -> Disturbances | None:
             counted = (f"{len(own):,}", share_text(bad / len(own)), f"{again:,}")
             spread = [_spread(name, found.noise[name][places]) for name in told]
             rows.append((platform, *counted, *spread))
-    reasons = merged(why for one in suspect for why in one.reason.split("; "))
+    reasons = merged(why for one in suspect for why in one.complaints or [one.reason])
     return Disturbances(
         columns=[COLUMNS[name] for name in told],
         rows=rows,
@@ -75,21 +76,29 @@ def disturbances(found: Findings) -> Disturbances | None:
     )
 
 
-def merged(sentences: Iterable[str]) -> dict[str, int]:
-    """Count sentences, taking those for one that differ only in numbers; the most frequent first.
+def merged(warnings: Iterable[str | Complaint]) -> dict[str, int]:
+    """Count warnings by their sentence, the most frequent first.
 
-    Where a number differs, the one sentence has its range: ``other work took 11 to 54 %``.
+    Complaints of one kind are one, and so are texts of tools that differ only in numbers. Where a
+    number differs, the one sentence has its range: ``other work took 11 to 54 %``.
     """
-    alike: dict[tuple[str, ...], list[list[str]]] = {}
-    for sentence in sentences:
-        form = tuple(_NUMBER.split(sentence))
-        alike.setdefault(form, []).append(_NUMBER.findall(sentence))
+    alike: dict[ComplaintKind | tuple[str, ...], list[str | Complaint]] = {}
+    for one in warnings:
+        form = one.kind if isinstance(one, Complaint) else tuple(_NUMBER.split(one))
+        alike.setdefault(form, []).append(one)
     counts: Counter[str] = Counter()
-    for parts, numbers in alike.items():
-        ranges = [_range(column) for column in zip(*numbers, strict=True)]
-        filled = "".join(f"{part}{told}" for part, told in zip(parts, [*ranges, ""], strict=True))
-        counts[filled] += len(numbers)
+    for some in alike.values():
+        complaints = [one for one in some if isinstance(one, Complaint)]
+        text = sentence(*complaints) if complaints else _as_one([str(one) for one in some])
+        counts[text] += len(some)
     return dict(counts.most_common())
+
+
+def _as_one(texts: Sequence[str]) -> str:
+    """Write texts that differ in numbers only as one, with the ranges of these."""
+    columns = zip(*map(_NUMBER.findall, texts), strict=True)
+    parts, ranges = _NUMBER.split(texts[0]), map(_range, columns)
+    return "".join(f"{part}{told}" for part, told in zip(parts, [*ranges, ""], strict=True))
 
 
 def _range(numbers: Sequence[str]) -> str:

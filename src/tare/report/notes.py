@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tare.report.facts import platform_warnings
 from tare.report.findings import Findings
+from tare.report.flags import flag_texts
 from tare.report.names import platform_text
 from tare.report.words import stop_text
 
@@ -19,6 +20,6 @@ def notes(found: Findings) -> Mapping[str, Sequence[str]]:
     for row in found.headline:
         where = f"{found.group_names[row.cell.id]} on {platform_text(row.cell)}"
         unmeasured = [stop_text(row)] if row.cost is None else []
-        for note in (*row.flags, *found.notes[row.cell.id], *unmeasured):
+        for note in (*flag_texts(row.flags), *found.notes[row.cell.id], *unmeasured):
             concerned.setdefault(note, {})[where] = None
     return {note: list(places) for note, places in concerned.items() if note}

@@ -14,6 +14,7 @@ from tare.model import Cell, Status, Trial
 from tare.report.explanations import explanation_rows
 from tare.report.finding import finding
 from tare.report.findings import Findings
+from tare.report.flags import flag_texts
 from tare.report.ladders import ladder_rows
 from tare.report.words import summary
 
@@ -175,7 +176,7 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "instances": row.instances,
         "replicates": row.replicates,
         "icc": row.icc,
-        "flags": row.flags,
+        "flags": flag_texts(row.flags),
     }
 
 

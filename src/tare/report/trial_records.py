@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
+from tare.complaints import texts
 from tare.model import Cell, HostCost, Metric, Trial, Unit
 from tare.report import numbers
 from tare.report.disturbances import COLUMNS
@@ -142,6 +143,7 @@ class _Records:
             "started": read["started_at"],
             "duration": numbers.plains(read["duration_s"], _DIGITS),
             "cpus": read["cpuset"],
+            "warnings": [some and texts(some) for some in read["warnings"]],
             "raw": [
                 quote(name, safe="", errors="replace") if files else ""
                 for name, (files, _) in zip(names, stored, strict=True)

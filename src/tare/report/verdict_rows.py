@@ -11,6 +11,7 @@ from tare.model import Cell
 from tare.report import numbers, words
 from tare.report.figures.marks import MARKS
 from tare.report.findings import Findings, Group
+from tare.report.flags import flag_texts
 from tare.report.host_use import Usage
 from tare.report.names import platform_text
 from tare.report.numbers import NONE
@@ -130,7 +131,7 @@ def _notes(found: Findings, cell: Cell, row: Comparison | None) -> list[str]:
     """Gather what concerns one number: its flags, its trials' warnings, why it is not there."""
     lost = words.lost_text(found, cell)
     notes = [f"{lost[:1].upper()}{lost[1:]}, on average over its trials."] if lost else []
-    notes += row.flags if row else []
+    notes += flag_texts(row.flags) if row else []
     notes += found.notes[cell.id]
     usage = found.usage.get(cell.id)
     if usage and usage.coverage < 0.9:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tare.complaints import texts
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.layer import Instance, Layer, Site
 from tare.limits import readback
 from tare.machine import Completed, Host, Machine, check
-from tare.model import Status
+from tare.model import Complaint, Status
 from tare.monitors import noise
 from tare.monitors.timeline import Timeline
 from tare.scenarios.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
@@ -208,13 +209,13 @@ def measure(
     if status is Status.OK:
         trial.add_up()
     seen = noise.between(before, noise.read(how.cpus), took_s, count, None)
-    complaints = noise.complaints(seen, took_s, count)
+    complaints = noise.disturbances(seen, took_s, count)
     if status is Status.OK and complaints:
-        status, reason = Status.SUSPECT, "; ".join(complaints)
+        status, reason = Status.SUSPECT, "; ".join(texts(complaints))
     said = {life.site.name: life.log for life in lives}
     raw = Completed(("lifecycle",), 0, json.dumps(said, indent=1).encode(), b"", took_s)
     samples = trial.samples if status in (Status.OK, Status.SUSPECT) else {}
-    warnings = (*trial.warnings, *complaints)
+    warnings: tuple[str | Complaint, ...] = (*trial.warnings, *complaints)
     phases = {"phases": took_s}
     return Outcome(status, reason, raw, started_at, samples, None, warnings, phases, seen, timeline)
 

@@ -12,24 +12,47 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json
 
 from tare.errors import ResultsError
-from tare.model import INJECTED, ContrastKind, Replicates
+from tare.model import INJECTED, ComplaintKind, ContrastKind, Replicates, Status
 
 PLAN = 2
 """1: the first; 2: cells have their id, contrasts say what with what; slots have parts."""
 TRIALS = 2
-"""1: the first; 2: a trial names its session, and may have parts."""
+"""1: the first; 2: a trial names its session, complaints are kinds; it may have parts."""
 FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
 Fields = dict[str, Any]
 _TODAYS_PLAN = f'{{"format": {PLAN}, '.encode()
-_TODAYS_TRIAL = f'{{"format":{TRIALS},'.encode()
+_FIRST_TRIAL, _TODAYS_TRIAL = (f'{{"format":{format_},'.encode() for format_ in (1, TRIALS))
+_SUSPECT = f'"{Status.SUSPECT}"'.encode()
+
+_FIRST_COMPLAINTS = (
+    (ComplaintKind.STOLEN, "share", r"the hypervisor below stole (\d+) % of the CPU time"),
+    (ComplaintKind.FOREIGN, "share", r"other work took (\d+) % of the trial's CPU time"),
+    (ComplaintKind.MEMORY, "share", r"the host was short of memory in (\d+) % of the time"),
+    (ComplaintKind.SWAPPED, "pages", r"the host swapped (\d+) pages"),
+    (ComplaintKind.HEAT, "times", r"heat throttled its CPUs (\d+) times"),
+    (ComplaintKind.SLOW_CLOCK, "ratio", r"its CPUs ran at (\d+) % of their base frequency"),
+    (
+        *(ComplaintKind.OUTSIDE_BUSY, "share"),
+        r"the machine outside was busy for (\d+) % of the time: it may be the bottleneck, and not "
+        "what is measured",
+    ),
+    (
+        *(ComplaintKind.OUTSIDE_SHARED, ""),
+        "the machine outside shares the trial's CPUs, for this host has no others",
+    ),
+)
+"""The words of the first format's complaints, and the name of the number in each."""
+_SCALES = {"share": 100, "ratio": 100}
+"""What a number in these words is to be divided by."""
 
 
 def refuse_newer(content: Mapping[str, Any], format_: int, where: object) -> None:
@@ -54,13 +77,40 @@ def todays_trial(line: bytes, where: object) -> bytes:
     try:
         trial = from_json(line)
     except ValueError:
-        return line
+        return line  # what is wrong with it is said where it is read
     if not isinstance(trial, dict):
         return line
     refuse_newer(trial, TRIALS, where)
-    if trial.get("format", 1) == 1 and isinstance(trial.get("instance"), str):
-        trial = {**trial, "session": trial["instance"].partition("-")[0]}
-    return json.dumps(trial).encode()
+    if trial.get("format", 1) != 1:
+        return line
+    try:
+        return json.dumps(_second_trial(trial)).encode()
+    except (AttributeError, KeyError, TypeError):
+        return line
+
+
+def _second_trial(trial: Fields) -> Fields:
+    """Turn a trial of the first format into one of the second.
+
+    There its session began the name of its instance. The complaints were sentences, those of the
+    reason of a suspect one, and among the warnings once more.
+    """
+    trial = {**trial, "session": trial["instance"].partition("-")[0]}
+    if trial.get("status") != Status.SUSPECT:
+        return trial
+    found = {part: _first_complaint(part) for part in trial["reason"].split("; ")}
+    known = {part: complaint for part, complaint in found.items() if complaint}
+    warnings = trial.get("warnings", [])
+    more = [complaint for part, complaint in known.items() if part not in warnings]
+    return {**trial, "warnings": [*(known.get(one, one) for one in warnings), *more]}
+
+
+def _first_complaint(text: str) -> Fields | None:
+    for kind, name, words in _FIRST_COMPLAINTS:
+        if found := re.fullmatch(words, text):
+            numbers = [int(number) / _SCALES.get(name, 1) for number in found.groups()]
+            return {"kind": kind.value, "values": dict(zip([name], numbers, strict=False))}
+    return None
 
 
 def todays_plan(content: bytes, where: object) -> bytes:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
-from tare.model import Plan, Trial
+from tare.model import Complaint, Plan, Trial
 from tare.store import formats
 from tare.visible import visible
 
@@ -68,8 +68,9 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
+            todays = formats.todays_trial(line, f"{path}:{number}")
             try:
-                trial = read(formats.todays_trial(line, f"{path}:{number}"))
+                trial = read(todays)
             except ValidationError as error:
                 raise ResultsError(
                     f"{path}:{number}: not a trial: {first_of(error)}; restore the file from a "
@@ -77,7 +78,9 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
                 ) from error
             # Few have texts, and few of these an escaped character: most are spared the copy.
             if (trial.reason or trial.warnings) and (b"\\" in line or not line.isascii()):
-                warnings = tuple(map(visible, trial.warnings))
+                warnings = tuple(
+                    one if isinstance(one, Complaint) else visible(one) for one in trial.warnings
+                )
                 trial = replace(trial, reason=visible(trial.reason), warnings=warnings)
             trials.append(trial)
     return tuple(trials)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tare.layer import Instance, Threads
 from tare.machine import NOT_FOUND, Machine
-from tare.model import HostCost
+from tare.model import Complaint, ComplaintKind, HostCost
 from tare.stack import Stack
 from tare.trial.service import Endpoint, Server, free_ports, serving
 from tare.workload import Service, Workload
@@ -55,19 +55,16 @@ class Outside:
             "outside_thread": busiest_s / duration_s,
         }
 
-    def complaints(self, used: Mapping[str, float], *, spins: bool = False) -> Iterator[str]:
-        """Say in sentences why a trial's number may be the outside's and not the stack's.
+    def complaints(self, used: Mapping[str, float], *, spins: bool = False) -> Iterator[Complaint]:
+        """Return why a trial's number may be the outside's and not the stack's.
 
         What ``spins`` uses its CPU for waiting too, so that this shows nothing.
         """
         most = max(used["outside_cpu"], used["outside_thread"])
         if most > BUSY_LIMIT and not spins:
-            yield (
-                f"the machine outside was busy for {100 * min(most, 1):.0f} % of the time: it may "
-                "be the bottleneck, and not what is measured"
-            )
+            yield Complaint(ComplaintKind.OUTSIDE_BUSY, {"share": min(most, 1.0)})
         if not self.is_apart:
-            yield "the machine outside shares the trial's CPUs, for this host has no others"
+            yield Complaint(ComplaintKind.OUTSIDE_SHARED)
 
 
 @dataclass(frozen=True, slots=True)

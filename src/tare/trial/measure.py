@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from sys import intern
 
 from tare.compare.conditions import LEAST_BYTES, claim
+from tare.complaints import texts
 from tare.errors import LayerTimedOut, OutputNotUnderstood, TareError, Unavailable
 from tare.machine import Completed
-from tare.model import DiskCache, HostCost, Status
+from tare.model import Complaint, DiskCache, HostCost, Status
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
@@ -50,7 +51,7 @@ class Outcome:
     started_at: str
     samples: dict[str, float]
     host: HostCost | None
-    warnings: tuple[str, ...]
+    warnings: tuple[str | Complaint, ...]
     phases_s: dict[str, float]
     noise: dict[str, float] = field(default_factory=dict)
     timeline: Timeline | None = None
@@ -133,7 +134,7 @@ class Run:
         if status is Status.OK and too_fast:
             status, reason = Status.FAILED, too_fast
         if status is Status.OK and seen.complaints:
-            status, reason = Status.SUSPECT, "; ".join(seen.complaints)
+            status, reason = Status.SUSPECT, "; ".join(texts(seen.complaints))
         phases_s = {
             "setup": max(0.0, self._end - self._begin - done.duration_s),
             "command": done.duration_s,

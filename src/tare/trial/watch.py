@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tare.home import home
 from tare.machine import Completed
-from tare.model import HostCost
+from tare.model import Complaint, HostCost
 from tare.monitors import disk, noise
 from tare.monitors.inside import AnyReader
 from tare.monitors.instruments import Instruments, shared
@@ -46,7 +46,7 @@ class Seen:
 
     cost: HostCost | None
     noise: dict[str, float]
-    complaints: list[str]
+    complaints: list[Complaint]
 
 
 class Watch:
@@ -106,7 +106,7 @@ class Watch:
         ``others_s`` is the CPU time that other parts of the same trial took on the same CPUs: it is
         the trial's own, neither suspect nor taken off.
         """
-        cost, said, complaints = None, dict[str, float](), list[str]()
+        cost, said, complaints = None, dict[str, float](), list[Complaint]()
         count = len(self._how.cpus)
         if self.timeline is not None and self._sampler is not None:
             add_counts(self.timeline, self._sampler, self._counters)
@@ -114,7 +114,7 @@ class Watch:
             cost = self._sampler.beside(busy_s, count, samples.get("tool_duration"))
             said = noise.between(self._before, self._after, done.duration_s, count, cost, others_s)
             counts = self._how.foreign_counts
-            complaints = noise.complaints(said, done.duration_s, count, foreign_counts=counts)
+            complaints = noise.disturbances(said, done.duration_s, count, foreign_counts=counts)
             said |= disk.between(self._disk_before, self._disk_after)
         if self._outside is not None and self._apart is not None and self._apart.cost is not None:
             # A tool's start is no load, and would make a busy machine look half idle.
