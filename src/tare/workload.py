@@ -12,10 +12,13 @@ from typing import ClassVar, Literal
 
 from tare import workloads
 from tare.errors import ConfigError, OutputNotUnderstood
-from tare.model import Metric, Sample, Scalar
+from tare.model import Better, Metric, MetricRole, Sample, Scalar, Unit
 
 SERVER, PORT, DATA_PORT = "{server}", "{port}", "{data_port}"
 """What stands in words for the address of the machine that serves, and for its two free ports."""
+
+TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER, MetricRole.TOOL_DURATION)
+"""How long the tool worked, by its own account; for the workloads whose tools say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,9 @@ class Workload(ABC):
     """
 
     metrics: ClassVar[tuple[Metric, ...]]
-    """What it measures; the first one is the primary metric, on which verdicts rest."""
+    """What it measures; the first one is the primary metric, on which verdicts rest.
+
+    What else their numbers are used for is said by a metric's role, never by its name."""
 
     packages: ClassVar[tuple[str, ...]]
     """The Debian packages that the machine inside must have; of another component than main with

@@ -10,9 +10,11 @@ from tare.compare.pairing import histories
 from tare.model import Better, Metric, Unit
 from tare.monitors import disk
 from tare.monitors.disk import Moved
+from tare.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
+METRICS = (THROUGHPUT, TOOL_DURATION)
 MIB = 2**20
 DISKSTATS = """\
  254       0 vda 10 0 100 5 20 0 300 7 0 1 12 0 0 0 0 0 0
@@ -27,7 +29,7 @@ def cell(platform, direct=True):
 
 
 def plan(*cells):
-    return make_plan(*cells, metrics=(THROUGHPUT,), baseline="host")
+    return make_plan(*cells, metrics=METRICS, baseline="host")
 
 
 def trial(of, block, moved=None, rate=100.0 * MIB, **samples):
@@ -88,10 +90,10 @@ def test_a_claim_is_rate_times_the_tools_own_duration():
     samples = {"throughput": 100.0, "tool_duration": 2.0}
     noise = {"disk_read_bytes": 150.0, "disk_written_bytes": 3.0}
 
-    assert claim(samples, noise, 2.5, (THROUGHPUT,)) == (200.0, 153.0)
-    assert claim({"throughput": 100.0}, noise, 2.5, (THROUGHPUT,)) == (250.0, 153.0)
-    assert claim(samples, {}, 2.5, (THROUGHPUT,)) is None
-    assert claim({}, noise, 2.5, (THROUGHPUT,)) is None
+    assert claim(samples, noise, 2.5, METRICS) == (200.0, 153.0)
+    assert claim({"throughput": 100.0}, noise, 2.5, METRICS) == (250.0, 153.0)
+    assert claim(samples, {}, 2.5, METRICS) is None
+    assert claim({}, noise, 2.5, METRICS) is None
     assert claim(samples, noise, 2.5, ()) is None
 
 

@@ -87,10 +87,13 @@ def _clock(seen: Case) -> Check:
 
 
 def _unaccounted(history: History) -> float | None:
+    metric = history.tool_duration
+    if metric is None:
+        return None
     shares = [
-        1 - trial.samples["tool_duration"] / trial.duration_s
+        1 - trial.samples[metric.name] / trial.duration_s
         for trial in history.trials.values()
-        if has_numbers(trial) and "tool_duration" in trial.samples and trial.duration_s > 0
+        if has_numbers(trial) and metric.name in trial.samples and trial.duration_s > 0
     ]
     return median(shares) if shares else None
 
@@ -191,7 +194,7 @@ def _done(history: History, metric: Metric) -> float | None:
     if metric.better is not Better.HIGHER:
         return None
     done = [
-        trial.samples[metric.name] * trial.samples.get("tool_duration", trial.duration_s)
+        trial.samples[metric.name] * trial.lasted_s(history.tool_duration)
         for trial in history.trials.values()
         if has_numbers(trial) and metric.name in trial.samples
     ]

@@ -12,7 +12,7 @@ from sys import intern
 from tare.compare.conditions import LEAST_BYTES, claim
 from tare.errors import OutputNotUnderstood
 from tare.machine import NOT_FOUND, Completed
-from tare.model import DiskCache, HostCost, Status
+from tare.model import DiskCache, HostCost, Status, tool_duration_s
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.runner.outside import Command
@@ -142,8 +142,8 @@ def _understand(
     impossible = [name for name, value in samples.items() if not math.isfinite(value) or value < 0]
     if impossible:
         return Status.FAILED, f"impossible values of {', '.join(impossible)}", samples
-    claimed_s = samples.get("tool_duration", 0.0)
-    if claimed_s > CLOCK_RATIO * done.duration_s + CLOCK_SLACK_S:
+    claimed_s = tool_duration_s(samples, workload.metrics)
+    if claimed_s is not None and claimed_s > CLOCK_RATIO * done.duration_s + CLOCK_SLACK_S:
         reason = (
             f"the tool says that it ran for {claimed_s:.3f} s, but by the host's clock the whole "
             f"command took {done.duration_s:.3f} s: the clock inside is wrong, and so is every "

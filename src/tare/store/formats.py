@@ -18,10 +18,11 @@ from typing import Any
 from pydantic_core import from_json
 
 from tare.errors import ResultsError
-from tare.model import INJECTED, ContrastKind
+from tare.model import INJECTED, ContrastKind, MetricRole, Unit
 
 PLAN = 2
-"""1: the first; 2: cells have their id, contrasts say what is compared with what."""
+"""1: the first; 2: cells have their id, contrasts say what is compared with what, metrics have a
+role."""
 TRIALS = FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
@@ -79,7 +80,8 @@ def _second_plan(plan: Fields) -> Fields:
     """Turn a plan of the first format into the second.
 
     There a cell's id was the hash of all of its fields, the A/A control was marked in its cell, and
-    all cells were compared with the one of the plan's baseline that had their work and limits.
+    all cells were compared with the one of the plan's baseline that had their work and limits. A
+    metric was used by its name for what its role says now.
     """
     cells = [_second_cell(cell) for cell in plan["cells"]]
     groups: dict[str, list[tuple[Fields, Fields]]] = {}
@@ -92,7 +94,22 @@ def _second_plan(plan: Fields) -> Fields:
         for group in groups.values()
         for contrast in _contrasts(group, plan["baseline"], plan.get("ladders", ()))
     ]
-    return {**plan, "cells": cells, "contrasts": contrasts}
+    metrics = {
+        workload: [{**metric, "role": _role(metric)} for metric in some]
+        for workload, some in plan["metrics"].items()
+    }
+    return {**plan, "cells": cells, "contrasts": contrasts, "metrics": metrics}
+
+
+def _role(metric: Fields) -> MetricRole:
+    """Return what a metric of the first format was used for by its name, and loss by its unit."""
+    roles = {
+        ("tool_duration", Unit.SECOND): MetricRole.TOOL_DURATION,
+        ("loss", Unit.RATIO): MetricRole.LOSS,
+        ("failed", Unit.RATIO): MetricRole.FAILED,
+        ("capacity", Unit.PER_SECOND): MetricRole.SEARCHED,
+    }
+    return roles.get((metric["name"], metric["unit"]), MetricRole.PLAIN)
 
 
 def _second_cell(cell: Fields) -> Fields:

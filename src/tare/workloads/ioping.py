@@ -14,7 +14,7 @@ from statistics import mean, median, quantiles
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course
+from tare.workload import TOOL_DURATION, Course
 from tare.workloads import at_least
 
 MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
@@ -22,7 +22,6 @@ P50 = Metric("latency_p50", Unit.SECOND, Better.LOWER)
 P99 = Metric("latency_p99", Unit.SECOND, Better.LOWER)
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 
