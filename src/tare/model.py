@@ -106,6 +106,17 @@ class DiskCache(StrEnum):
     WRITEBACK = "writeback"
 
 
+class FileAccess(StrEnum):
+    """How the file I/O that a workload measures reaches the disks."""
+
+    NONE = "none"
+    """It measures no file I/O."""
+    CACHED = "cached"
+    """Through the kernel's page cache, which may serve it."""
+    DIRECT = "direct"
+    """By O_DIRECT, which bypasses the page cache of the kernel that it runs on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What every stack must give the workload, so that stacks stay comparable.
@@ -127,7 +138,7 @@ class Cell:
     ``platform`` is the name people read; ``stack`` and ``settings`` are what it stands for, with
     settings named ``<layer>.<key>``. ``replica`` says on which set of the platform's instances it
     is measured: 0 is that of all its cells, another is one that repeats a measurement, as the A/A
-    control does.
+    control does. ``file_access`` is what the workload says of itself with these parameters.
     """
 
     id: str
@@ -138,6 +149,7 @@ class Cell:
     params: Params
     limits: Limits
     replica: int = 0
+    file_access: FileAccess = FileAccess.NONE
 
 
 class ContrastKind(StrEnum):

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from tare import workloads
 from tare.errors import ConfigError, OutputNotUnderstood
-from tare.model import Better, Metric, MetricRole, Sample, Scalar, Unit
+from tare.model import Better, FileAccess, Metric, MetricRole, Sample, Scalar, Unit
 
 SERVER, PORT, DATA_PORT = "{server}", "{port}", "{data_port}"
 """What stands in words for the address of the machine that serves, and for its two free ports."""
@@ -125,6 +125,13 @@ class Workload(ABC):
     def expected_s(self) -> float:
         """Say how long one trial takes on a machine of today, for plans and deadlines."""
         return 1.0
+
+    def file_access(self) -> FileAccess:
+        """Return how the file I/O that it measures reaches the disks: by default it measures none.
+
+        What bypasses the page cache is held against the bytes that the host's disks moved.
+        """
+        return FileAccess.NONE
 
     def disk_bytes(self) -> int:
         """Say how much disk the files take that are prepared, or written in the run."""

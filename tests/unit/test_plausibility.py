@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tare.compare import compare
-from tare.model import Better, DiskCache, HostCost, Limits, Metric, Unit, Variant
+from tare.model import Better, DiskCache, FileAccess, HostCost, Limits, Metric, Unit, Variant
 from tare.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial
 
@@ -20,9 +20,9 @@ ALIKE = {
 GOOD_CLOCK = {"low": -1e-5, "high": 1e-5, "over_s": 3.0}
 
 
-def cell(platform, *, replica=0, params=(("direct", True),), cache=DiskCache.NONE):
+def cell(platform, *, replica=0, access=FileAccess.DIRECT, cache=DiskCache.NONE):
     limits = Limits(cpus=1, memory_bytes=2**30, disk_cache=cache)
-    return make_cell(platform, workload="fio", params=params, limits=limits, replica=replica)
+    return make_cell(platform, workload="fio", limits=limits, replica=replica, file_access=access)
 
 
 HOST, CONTROL, VM = cell("host"), cell("host", replica=1), cell("host/qemu")
@@ -174,7 +174,7 @@ def test_a_trial_that_ended_early_explains():
 
 
 def test_work_that_is_not_on_files_needs_no_disk():
-    host, vm = (cell(name, params=(("threads", 1),)) for name in ("host", "host/qemu"))
+    host, vm = (cell(name, access=FileAccess.NONE) for name in ("host", "host/qemu"))
     said = verdict(trials(vm, 1.3, moved=None), facts(), trials(host, moved=None), [], (host, vm))
 
     assert "not known here: A/A control)" in said

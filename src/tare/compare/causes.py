@@ -12,9 +12,9 @@ from statistics import median
 
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
-from tare.compare.conditions import DIRECT_SHARE, moved_share
+from tare.compare.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.compare.pairing import History
-from tare.model import Better, DiskCache, Metric
+from tare.model import Better, DiskCache, FileAccess, Metric
 from tare.stats.sequential import Verdict
 
 ENOUGH = 0.5
@@ -135,7 +135,7 @@ def _cache_mode(seen: Case) -> Check:
         return Check(what)
     if not seen.here:
         return Check(what, known=False)
-    if dict(seen.row.cell.params).get("direct") is True and seen.here.get("o_direct") is False:
+    if is_direct(seen.row) and seen.here.get("o_direct") is False:
         return Check(what, cause="its filesystem refuses O_DIRECT")
     if seen.here.get("disk_cache") == DiskCache.WRITEBACK and not seen.there.get("disk_cache"):
         return Check(what, hint="the host caches its disk (writeback)")
@@ -209,7 +209,7 @@ CHECKS: tuple[Callable[[Case], Check], ...] = (
 
 
 def _is_on_files(seen: Case) -> bool:
-    return "direct" in dict(seen.row.cell.params)
+    return seen.row.cell.file_access is not FileAccess.NONE
 
 
 def _differs(seen: Case, what: str, names: Sequence[str], *, known: bool | None = None) -> Check:

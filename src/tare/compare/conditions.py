@@ -13,7 +13,7 @@ from statistics import median
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.pairing import History
-from tare.model import Metric, Plan, Trial, Unit, tool_duration_s
+from tare.model import FileAccess, Metric, Plan, Trial, Unit, tool_duration_s
 
 Facts = Mapping[str, object]
 
@@ -90,7 +90,7 @@ def _claim(trial: Trial, metrics: Sequence[Metric]) -> tuple[float, float] | Non
 
 def is_direct(row: Comparison) -> bool:
     """Whether a row's workload asks for O_DIRECT."""
-    return dict(row.cell.params).get("direct") is True
+    return row.cell.file_access is FileAccess.DIRECT
 
 
 def _flags(

@@ -12,7 +12,7 @@ from sys import intern
 from tare.compare.conditions import LEAST_BYTES, claim
 from tare.errors import OutputNotUnderstood
 from tare.machine import NOT_FOUND, Completed
-from tare.model import DiskCache, HostCost, Status, tool_duration_s
+from tare.model import DiskCache, FileAccess, HostCost, Status, tool_duration_s
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.runner.outside import Command
@@ -188,8 +188,7 @@ def _too_fast(
 ) -> str:
     """Say why O_DIRECT I/O cannot have happened at the rate that a tool claims; mostly nothing."""
     known = claim(samples, seen, done.duration_s, workload.metrics)
-    # Not every workload has such a parameter.
-    if getattr(workload, "direct", False) is not True or known is None:
+    if workload.file_access() is not FileAccess.DIRECT or known is None:
         return ""
     claimed, moved = known
     if claimed < LEAST_BYTES or moved >= MOVED_SHARE * claimed:

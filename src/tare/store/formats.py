@@ -18,11 +18,11 @@ from typing import Any
 from pydantic_core import from_json
 
 from tare.errors import ResultsError
-from tare.model import INJECTED, ContrastKind, MetricRole, Unit
+from tare.model import INJECTED, ContrastKind, FileAccess, MetricRole, Unit
 
 PLAN = 2
 """1: the first; 2: cells have their id, contrasts say what is compared with what, metrics have a
-role."""
+role, cells the workload's access to files."""
 TRIALS = FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
@@ -81,7 +81,8 @@ def _second_plan(plan: Fields) -> Fields:
 
     There a cell's id was the hash of all of its fields, the A/A control was marked in its cell, and
     all cells were compared with the one of the plan's baseline that had their work and limits. A
-    metric was used by its name for what its role says now.
+    metric was used by its name for what its role says now, and a workload on files was known by its
+    parameter ``direct``.
     """
     cells = [_second_cell(cell) for cell in plan["cells"]]
     groups: dict[str, list[tuple[Fields, Fields]]] = {}
@@ -115,7 +116,11 @@ def _role(metric: Fields) -> MetricRole:
 def _second_cell(cell: Fields) -> Fields:
     text = json.dumps(cell, sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:10]
-    return {**cell, "id": name, "replica": int(cell.get("control", False))}
+    replica, access = int(cell.get("control", False)), FileAccess.NONE
+    params = dict(cell["params"])
+    if "direct" in params:
+        access = FileAccess.DIRECT if params["direct"] is True else FileAccess.CACHED
+    return {**cell, "id": name, "replica": replica, "file_access": access}
 
 
 def _contrasts(

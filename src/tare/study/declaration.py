@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tare.model import Ladder, Limits, Params, Repetition
+from tare.model import FileAccess, Ladder, Limits, Params, Repetition
 from tare.study.lifecycle import Lifecycle
 from tare.study.scale import Scale
 from tare.workload import Workload
@@ -45,6 +45,13 @@ class FixedWorkload:
     name: str
     params: Params
     made: Workload | Lifecycle
+
+    @property
+    def file_access(self) -> FileAccess:
+        """How the file I/O that it measures reaches the disks; a lifecycle measures none."""
+        if isinstance(self.made, Lifecycle):
+            return FileAccess.NONE
+        return self.made.file_access()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

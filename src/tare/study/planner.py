@@ -104,6 +104,7 @@ def _groups(study: Study) -> list[list[Cell]]:
                     workload=chosen.name,
                     params=chosen.params,
                     limits=limits,
+                    file_access=chosen.file_access,
                 )
                 for platform in study.platforms
             ]

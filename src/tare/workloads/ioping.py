@@ -13,7 +13,7 @@ from statistics import mean, median, quantiles
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
+from tare.model import Better, FileAccess, Metric, Sample, Unit
 from tare.workload import TOOL_DURATION, Course
 from tare.workloads import at_least
 
@@ -134,6 +134,10 @@ class Workload(workload.Workload):
         """See Workload.expected_s."""
         slow_request_s = 0.001
         return 1.0 + self.requests * (self.interval_s + slow_request_s)
+
+    def file_access(self) -> FileAccess:
+        """See Workload.file_access."""
+        return FileAccess.DIRECT if self.direct else FileAccess.CACHED
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""
