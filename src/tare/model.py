@@ -151,6 +151,11 @@ class Cell:
     replica: int = 0
     file_access: FileAccess = FileAccess.NONE
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The stack's words from the outside in: the place that it starts from, and its layers."""
+        return tuple(self.stack.split("/"))
+
 
 class ContrastKind(StrEnum):
     """What a contrast asks."""
