@@ -17,7 +17,7 @@ from tare.compare.explanation import Explanation
 from tare.model import Better, Metric, Unit
 from tare.monitors.series import PER_WORK
 from tare.report import as_json, describe, show
-from tare.report.counter_words import WORDS, amounts_text, counter_text, unit_of
+from tare.report.counter_words import COUNTERS, amounts_text, counter_text, unit_of
 from tare.report.explanations import sentences, write_explanations
 from tare.report.exports import latex, markdown
 from tare.report.html import Pages
@@ -93,7 +93,7 @@ def printed(made):
 
 
 def test_every_counter_of_the_monitors_has_words():
-    assert {name.partition("_")[2] for name in PER_WORK} <= set(WORDS)
+    assert {name.partition("_")[2] for name in PER_WORK} <= set(COUNTERS)
 
 
 @pytest.mark.parametrize(
