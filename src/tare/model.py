@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -36,13 +36,59 @@ class Better(StrEnum):
     LOWER = "lower"
 
 
+class MetricRole(StrEnum):
+    """What the numbers of a metric are used for, beside being compared."""
+
+    PLAIN = "plain"
+    """Nothing else."""
+    TOOL_DURATION = "tool_duration"
+    """How long the tool worked, by its own account and without its start and end; in seconds."""
+    LOSS = "loss"
+    """The share of what was sent that did not arrive."""
+    FAILED = "failed"
+    """The share of requests that failed."""
+    SEARCHED = "searched"
+    """The highest rate that a trial found by working at others: no account of the work it did."""
+
+
+UNITS_OF_ROLES = {
+    MetricRole.TOOL_DURATION: (Unit.SECOND,),
+    MetricRole.LOSS: (Unit.RATIO,),
+    MetricRole.FAILED: (Unit.RATIO,),
+    MetricRole.SEARCHED: (Unit.PER_SECOND, Unit.BYTE_PER_SECOND),
+}
+"""The units that a metric of a role may have; any, where a role is not named."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a number means."""
+    """What a number means. Raises ValueError if its unit is none of its role."""
 
     name: str
     unit: Unit
     better: Better
+    role: MetricRole = MetricRole.PLAIN
+
+    def __post_init__(self) -> None:
+        """Check the unit."""
+        units = UNITS_OF_ROLES.get(self.role, tuple(Unit))
+        if self.unit not in units:
+            expected = " or ".join(units)
+            raise ValueError(
+                f"metric {self.name}: its unit is {self.unit}; expected {expected}, because its "
+                f"role is {self.role}"
+            )
+
+
+def metric_of(metrics: Iterable[Metric], role: MetricRole) -> Metric | None:
+    """Return the first of a workload's metrics that has a role, or None."""
+    return next((metric for metric in metrics if metric.role is role), None)
+
+
+def tool_duration_s(samples: Mapping[str, float], metrics: Iterable[Metric]) -> float | None:
+    """Return how long a workload's tool took by its own account, or None if it did not say."""
+    metric = metric_of(metrics, MetricRole.TOOL_DURATION)
+    return None if metric is None else samples.get(metric.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +104,17 @@ class DiskCache(StrEnum):
 
     NONE = "none"
     WRITEBACK = "writeback"
+
+
+class FileAccess(StrEnum):
+    """How the file I/O that a workload measures reaches the disks."""
+
+    NONE = "none"
+    """It measures no file I/O."""
+    CACHED = "cached"
+    """Through the kernel's page cache, which may serve it."""
+    DIRECT = "direct"
+    """By O_DIRECT, which bypasses the page cache of the kernel that it runs on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +138,7 @@ class Cell:
     ``platform`` is the name people read; ``stack`` and ``settings`` are what it stands for, with
     settings named ``<layer>.<key>``. ``replica`` says on which set of the platform's instances it
     is measured: 0 is that of all its cells, another is one that repeats a measurement, as the A/A
-    control does.
+    control does. ``file_access`` is what the workload says of itself with these parameters.
     """
 
     id: str
@@ -92,6 +149,12 @@ class Cell:
     params: Params
     limits: Limits
     replica: int = 0
+    file_access: FileAccess = FileAccess.NONE
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The stack's words from the outside in: the place that it starts from, and its layers."""
+        return tuple(self.stack.split("/"))
 
 
 class ContrastKind(StrEnum):
@@ -288,6 +351,14 @@ class Trial:
     def complaints(self) -> tuple[Complaint, ...]:
         """What makes its number suspect; a trial that failed may have some as well."""
         return tuple(one for one in self.warnings if isinstance(one, Complaint))
+
+    def lasted_s(self, tool_duration: Metric | None) -> float:
+        """Return how long the tool took by its own account, or else how long the command took.
+
+        ``tool_duration`` is that metric of the trial's workload, if it has one.
+        """
+        told_s = None if tool_duration is None else self.samples.get(tool_duration.name)
+        return self.duration_s if told_s is None else told_s
 
 
 class Evidence(StrEnum):

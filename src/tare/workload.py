@@ -12,10 +12,13 @@ from typing import ClassVar, Literal
 
 from tare import workloads
 from tare.errors import ConfigError, OutputNotUnderstood
-from tare.model import Metric, Sample, Scalar
+from tare.model import Better, FileAccess, Metric, MetricRole, Sample, Scalar, Unit
 
 SERVER, PORT, DATA_PORT = "{server}", "{port}", "{data_port}"
 """What stands in words for the address of the machine that serves, and for its two free ports."""
+
+TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER, MetricRole.TOOL_DURATION)
+"""How long the tool worked, by its own account; for the workloads whose tools say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,9 @@ class Measured(ABC):
     """What a scenario measures, with its parameters fixed: the fields of a frozen dataclass."""
 
     metrics: ClassVar[tuple[Metric, ...]]
-    """What it measures; the first one is the primary metric, on which verdicts rest."""
+    """What it measures; the first one is the primary metric, on which verdicts rest.
+
+    What else their numbers are used for is said by a metric's role, never by its name."""
 
     packages: ClassVar[tuple[str, ...]] = ()
     """The Debian packages that the machine inside must have; of another component than main with
@@ -87,6 +92,13 @@ class Measured(ABC):
     def expected_s(self) -> float:
         """Say how long one trial takes on a machine of today, for plans and deadlines."""
         return 1.0
+
+    def file_access(self) -> FileAccess:
+        """Return how the file I/O that it measures reaches the disks: by default it measures none.
+
+        What bypasses the page cache is held against the bytes that the host's disks moved.
+        """
+        return FileAccess.NONE
 
     def disk_bytes(self) -> int:
         """Say how much disk the files take that are prepared, or written in the run."""

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tare.compare import compare, decided
 from tare.compare.contention import share_of_wall, value
+from tare.compare.pairing import histories
 from tare.errors import ConfigError
 from tare.model import Better, HostCost, Metric, Repetition, Status, Unit, Variant
 from tare.report import describe, show, write_report
@@ -19,6 +20,7 @@ from tare.report.flags import flag_texts
 from tare.stats.sequential import Verdict
 from tare.store import Results
 from tare.study import read_study
+from tare.workload import TOOL_DURATION
 from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 
 OTHER = Metric("other", Unit.SECOND, Better.LOWER)
@@ -64,7 +66,7 @@ def test_each_variant_is_the_time_of_a_unit_less_what_it_does_not_count(metric, 
     one = trial(account=host(0.5, foreign_delay_s=0.4), **samples)
 
     def unit_s(variant):
-        found = value(one, metric, variant)
+        found = value(one, metric, variant, TOOL_DURATION)
         return found if metric is TIME else 1 / found
 
     assert unit_s(Variant.WALL) == 4.0
@@ -75,21 +77,32 @@ def test_each_variant_is_the_time_of_a_unit_less_what_it_does_not_count(metric, 
 def test_without_the_tools_own_time_that_of_the_command_counts():
     one = trial(account=host(0.5, foreign_delay_s=0.4), duration_s=2.0, time=2.0)
 
-    assert value(one, TIME, Variant.CORRECTED) == pytest.approx(1.6)
-    assert value(one, TIME, Variant.HOST_CPU) == pytest.approx(0.5)
+    for tool_duration in (TOOL_DURATION, None):
+        assert value(one, TIME, Variant.CORRECTED, tool_duration) == pytest.approx(1.6)
+        assert value(one, TIME, Variant.HOST_CPU, tool_duration) == pytest.approx(0.5)
+
+
+def test_the_tools_own_time_is_known_by_its_role_whatever_it_is_called():
+    took = replace(TOOL_DURATION, name="took")
+    account = host(0.5, foreign_delay_s=0.4)
+    trials = [trial(of, account=account, duration_s=2.0, time=1.0, took=1.0) for of in (HOST, DEAR)]
+
+    known = histories(plan(metrics=(TIME, took)), trials)[DEAR.id]
+
+    assert known.columns(TIME, Variant.CORRECTED).values.tolist() == [pytest.approx(0.6)]
 
 
 def test_virtual_cpus_waited_over_the_whole_command_and_the_tool_gets_its_share():
     account = host(1.0, foreign_delay_s=1.0, lasting=True)
     one = trial(account=account, duration_s=2.0, tool_duration=1.6, time=1.6)
 
-    assert value(one, TIME, Variant.CORRECTED) == pytest.approx(0.8)
+    assert value(one, TIME, Variant.CORRECTED, TOOL_DURATION) == pytest.approx(0.8)
 
 
 def test_several_cpus_at_once_cost_more_than_the_wall_time():
     one = trial(account=host(6.0, workers=4), duration_s=2.0, time=2.0)
 
-    assert value(one, TIME, Variant.HOST_CPU) == pytest.approx(6.0)
+    assert value(one, TIME, Variant.HOST_CPU, TOOL_DURATION) == pytest.approx(6.0)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +120,15 @@ def test_several_cpus_at_once_cost_more_than_the_wall_time():
 def test_a_variant_that_is_not_known_says_why(account, variant, why):
     one = trial(account=account, time=2.0)
 
-    assert why in share_of_wall(one, variant)
-    assert value(one, TIME, variant) is None
-    assert value(one, TIME, Variant.WALL) == 2.0
+    assert why in share_of_wall(one, variant, TOOL_DURATION)
+    assert value(one, TIME, variant, TOOL_DURATION) is None
+    assert value(one, TIME, Variant.WALL, TOOL_DURATION) == 2.0
 
 
 def test_a_trial_of_no_length_has_no_share_of_it():
-    assert "not known" in share_of_wall(trial(account=host(), duration_s=0.0), Variant.HOST_CPU)
+    one = trial(account=host(), duration_s=0.0)
+
+    assert "not known" in share_of_wall(one, Variant.HOST_CPU, TOOL_DURATION)
 
 
 def test_the_primary_metric_has_three_rows_and_the_plan_says_which_decides():

@@ -10,7 +10,7 @@ import pytest
 from tare.compare.side import Side
 from tare.errors import OutputNotUnderstood
 from tare.machine import Completed
-from tare.model import Better, Kind, Metric, Status, Unit
+from tare.model import Better, Kind, Metric, MetricRole, Status, Unit
 from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.courses import MAX_OTHERS, chosen, gather
@@ -34,7 +34,7 @@ RATE = Metric("throughput", Unit.PER_SECOND, Better.HIGHER)
 P50 = Metric("latency_p50", Unit.SECOND, Better.LOWER)
 P99 = Metric("latency_p99", Unit.SECOND, Better.LOWER)
 JITTER = Metric("jitter", Unit.SECOND, Better.LOWER)
-FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
+FAILED = Metric("failed", Unit.RATIO, Better.LOWER, MetricRole.FAILED)
 METRICS = (RATE, P50, P99, JITTER, FAILED)
 
 

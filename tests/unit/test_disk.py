@@ -1,19 +1,27 @@
 """The bytes that disks moved, and the claims that are held against them."""
 
+import json
 import os
+from dataclasses import asdict
 
 import pytest
 
+from tare import workload
 from tare.compare import compare
 from tare.compare.conditions import claim, moved_share, unlike
 from tare.compare.pairing import histories
-from tare.model import Better, Metric, Unit
+from tare.model import Better, FileAccess, Metric, Unit
 from tare.monitors import disk
 from tare.monitors.disk import Moved
 from tare.report.flags import flag_texts
+from tare.store.reader import plan_of
+from tare.study import make_plan as planned
+from tare.study import read_study
+from tare.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
+METRICS = (THROUGHPUT, TOOL_DURATION)
 MIB = 2**20
 DISKSTATS = """\
  254       0 vda 10 0 100 5 20 0 300 7 0 1 12 0 0 0 0 0 0
@@ -24,11 +32,12 @@ DISKSTATS = """\
 
 
 def cell(platform, direct=True):
-    return make_cell(platform, workload="fio", params=(("direct", direct),))
+    access = FileAccess.DIRECT if direct else FileAccess.CACHED
+    return make_cell(platform, workload="fio", file_access=access)
 
 
 def plan(*cells):
-    return make_plan(*cells, metrics=(THROUGHPUT,), baseline="host")
+    return make_plan(*cells, metrics=METRICS, baseline="host")
 
 
 def trial(of, block, moved=None, rate=100.0 * MIB, **samples):
@@ -89,10 +98,10 @@ def test_a_claim_is_rate_times_the_tools_own_duration():
     samples = {"throughput": 100.0, "tool_duration": 2.0}
     noise = {"disk_read_bytes": 150.0, "disk_written_bytes": 3.0}
 
-    assert claim(samples, noise, 2.5, (THROUGHPUT,)) == (200.0, 153.0)
-    assert claim({"throughput": 100.0}, noise, 2.5, (THROUGHPUT,)) == (250.0, 153.0)
-    assert claim(samples, {}, 2.5, (THROUGHPUT,)) is None
-    assert claim({}, noise, 2.5, (THROUGHPUT,)) is None
+    assert claim(samples, noise, 2.5, METRICS) == (200.0, 153.0)
+    assert claim({"throughput": 100.0}, noise, 2.5, METRICS) == (250.0, 153.0)
+    assert claim(samples, {}, 2.5, METRICS) is None
+    assert claim({}, noise, 2.5, METRICS) is None
     assert claim(samples, noise, 2.5, ()) is None
 
 
@@ -165,3 +174,42 @@ def test_mismatches_stand_beside_the_numbers_that_they_touch():
 )
 def test_facts_of_any_shape_are_not_known(facts):
     assert unlike(facts, "vm", "fio") == []
+
+
+@pytest.mark.parametrize("name", ["dd_disk", "fio", "ioping", "sysbench_fileio"])
+def test_a_workload_on_files_says_whether_it_bypasses_the_page_cache(name):
+    assert workload.load(name, direct=True).file_access() is FileAccess.DIRECT
+    assert workload.load(name, direct=False).file_access() is FileAccess.CACHED
+
+
+def test_a_cell_says_how_its_workload_reaches_files():
+    text = """
+        {name: files, platforms: [host], limits: {cpus: 1, memory: 1GiB}, workloads: [
+        {ioping: {direct: true}}, {fio: {direct: false}}, sysbench_cpu]}
+    """
+    cells = planned(read_study(text, "files.yaml"), seed=1).cells
+
+    assert {cell.workload: cell.file_access for cell in cells} == {
+        "ioping": FileAccess.DIRECT,
+        "fio": FileAccess.CACHED,
+        "sysbench_cpu": FileAccess.NONE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("params", "access"),
+    [
+        ([["direct", True]], FileAccess.DIRECT),
+        ([["direct", False]], FileAccess.CACHED),
+        ([["threads", 1]], FileAccess.NONE),
+    ],
+)
+def test_a_workload_of_the_first_format_was_on_files_if_it_could_be_direct(params, access):
+    stored = asdict(plan(cell("host"))) | {"format": 1, "baseline": "host"}
+    stored["cells"] = [{**one, "params": params} for one in stored["cells"]]
+    for one in stored["cells"]:
+        del one["file_access"]
+
+    (read,) = plan_of(json.dumps(stored).encode(), "plan.json").cells
+
+    assert read.file_access is access

@@ -9,8 +9,9 @@ import pytest
 from tare.compare import compare, explanations
 from tare.compare.counters import Pace, is_total, work_of
 from tare.compare.explanation import MAX_NAMED
-from tare.model import Better, Design, Kind, Metric, Status, Unit
+from tare.model import Better, Design, Kind, Metric, MetricRole, Status, Unit
 from tare.stats.sequential import Verdict
+from tare.workload import TOOL_DURATION
 from unit.makers import RATE, TIME, again, make_cell, make_plan, make_trial
 
 HOST, DOCKER = make_cell("host"), make_cell("host/docker")
@@ -267,8 +268,8 @@ def test_without_trials_or_counters_it_says_so():
     assert explain(study({})).reason == "no trial has stored counters"
 
 
-RATIO = Metric("loss", Unit.RATIO, Better.LOWER)
-CAPACITY = Metric("capacity", Unit.PER_SECOND, Better.HIGHER)
+RATIO = Metric("loss", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
+CAPACITY = Metric("most", Unit.PER_SECOND, Better.HIGHER, MetricRole.SEARCHED)
 BYTES = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 RETRANSMITS = Metric("retransmits", Unit.PER_SECOND, Better.LOWER)
 
@@ -296,11 +297,13 @@ def test_what_does_not_say_how_much_was_done_explains_nothing(metrics):
 
 def test_a_rate_is_counted_over_the_time_of_the_tool():
     trial = make_trial(HOST, samples={"rate": 50.0, "tool_duration": 4.0}, duration_s=5.0)
-    assert work_of((RATE,)).of(trial) == 200
-    assert work_of((RATE,)).of(replace(trial, samples={"rate": 50.0})) == 250
-    assert work_of((RATE,)).of(replace(trial, samples={"rate": 0.0})) is None
-    assert work_of((RATE,)).of(replace(trial, samples={})) is None
-    assert work_of((RATE,)).of(replace(trial, status=Status.DNR)) is None
+    work = work_of((RATE, TOOL_DURATION))
+    assert work.of(trial) == 200
+    assert work_of((RATE,)).of(trial) == 250
+    assert work.of(replace(trial, samples={"rate": 50.0})) == 250
+    assert work.of(replace(trial, samples={"rate": 0.0})) is None
+    assert work.of(replace(trial, samples={})) is None
+    assert work.of(replace(trial, status=Status.DNR)) is None
 
 
 def test_of_a_trial_of_fixed_time_counters_are_taken_per_unit_of_work():
@@ -309,7 +312,9 @@ def test_of_a_trial_of_fixed_time_counters_are_taken_per_unit_of_work():
     def timed(one):
         return replace(one, samples={"rate": 100 / one.samples["time"], "tool_duration": 1.0})
 
-    found = explain(study({"layer_page_faults": (400.0, 1.0)}, change=timed), metrics=(RATE,))
+    found = explain(
+        study({"layer_page_faults": (400.0, 1.0)}, change=timed), metrics=(RATE, TOOL_DURATION)
+    )
     assert found.is_slower
     assert found.typical == pytest.approx(100, rel=0.02)
     one = found.movements[0]

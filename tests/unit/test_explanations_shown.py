@@ -17,11 +17,12 @@ from tare.compare.explanation import Explanation
 from tare.model import Better, Metric, Unit
 from tare.monitors.series import PER_WORK
 from tare.report import as_json, describe, show
-from tare.report.counter_words import WORDS, amounts_text, counter_text, unit_of
+from tare.report.counter_words import COUNTERS, amounts_text, counter_text, unit_of
 from tare.report.explanations import sentences, write_explanations
 from tare.report.exports import latex, markdown
 from tare.report.html import Pages
 from tare.store import Results
+from tare.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
@@ -62,7 +63,7 @@ def results(change=lambda one: one, cells=(HOST, GUEST, DOCKER), blocks=20, fold
         for block in range(blocks)
         for cell in cells
     ]
-    plan = make_plan(*cells, metrics=(EVENTS,), max_blocks=blocks)
+    plan = make_plan(*cells, metrics=(EVENTS, TOOL_DURATION), max_blocks=blocks)
     return Results(folder, "name: made\n", plan, {}, {"stop": "all blocks were run"}, tuple(
         change(one) for one in trials
     ))  # fmt: skip
@@ -92,7 +93,7 @@ def printed(made):
 
 
 def test_every_counter_of_the_monitors_has_words():
-    assert {name.partition("_")[2] for name in PER_WORK} <= set(WORDS)
+    assert {name.partition("_")[2] for name in PER_WORK} <= set(COUNTERS)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from tare import plugins, workload, workloads
 from tare.cli import main
 from tare.errors import OutputNotUnderstood
+from tare.model import MetricRole
 from tare.study import make_plan, read_study
 from tare.workload import Output
 
@@ -58,6 +59,7 @@ def test_the_skeleton_is_a_plugin_that_plans_and_reads_its_own_recordings(tmp_pa
 
     plan = make_plan(read_study(STUDY.format(name="my_tool"), "own.yaml"), seed=1)
     assert [metric.name for metric in plan.metrics["my_tool"]] == ["throughput", "tool_duration"]
+    assert plan.metrics["my_tool"][1].role is MetricRole.TOOL_DURATION
     whole = recorded(tmp_path, "my_tool", "whole")
     assert samples("my_tool", *whole) == pytest.approx(whole[0]["samples"])
     cut = recorded(tmp_path, "my_tool", "interrupted")

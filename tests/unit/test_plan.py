@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from tare.model import Better, Limits, Metric, Repetition, Unit
+from tare.model import Better, FileAccess, Limits, Metric, Repetition, Unit
 from tare.study import Deadlines, FixedWorkload, Platform, Study, estimate, make_plan
 from tare.study.variant import params_of
 
@@ -22,6 +22,9 @@ class Spin:
 
     def expected_s(self):
         return 2.0
+
+    def file_access(self):
+        return FileAccess.CACHED
 
     def disk_bytes(self):
         return 1000 * self.threads

@@ -22,6 +22,7 @@ from tare.model import (
     HostCost,
     Kind,
     Metric,
+    MetricRole,
     Placement,
     Plan,
     Repetition,
@@ -435,11 +436,11 @@ def test_how_busy_the_hosts_disk_was_stands_with_work_on_files(tmp_path):
 
 def test_what_was_lost_stands_beside_the_number(tmp_path):
     def traffic(lost):
-        loss = Metric("loss", Unit.RATIO, Better.LOWER)
+        loss = Metric("lost", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
         plan = make_plan(platforms=("host", "host/docker"), workloads=("fio",))
         plan = replace(plan, metrics={"fio": (BANDWIDTH, loss)})
         trials = [
-            replace(one, samples={**one.samples, "loss": lost[plan.cells_by_id[one.cell].platform]})
+            replace(one, samples={**one.samples, "lost": lost[plan.cells_by_id[one.cell].platform]})
             if one.samples
             else one
             for one in make_trials(plan)

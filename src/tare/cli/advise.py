@@ -185,7 +185,7 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
 
 
 def _first(found: Advice) -> Iterator[str]:
-    from tare.compare.constraints import word_of
+    from tare.parameter import word_of
 
     ranked = [place for place in found.places if place.rank is not None]
     if not ranked:
@@ -244,7 +244,7 @@ def _beside(found: Advice, names: Names) -> Table:
 def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
     from rich.text import Text
 
-    from tare.compare.constraints import word_of
+    from tare.parameter import word_of
 
     most = [f"{word_of(name)}, at most {_amount(name, limit)}" for name, limit in limited.items()]
     table = drawn(("platform", *most), ())
@@ -269,17 +269,15 @@ def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported 
 
 
 def _amount(name: str, value: float) -> str:
-    from tare.model import Unit
+    from tare.parameter import unit_of
     from tare.report.numbers import scale_for, share_text
 
-    if name == "isolation_loss":
-        return share_text(value)
-    unit = Unit.BYTE if name.endswith("_bytes") else Unit.SECOND
-    return scale_for(unit, [value]).full(value)
+    unit = unit_of(name)
+    return share_text(value) if unit is None else scale_for(unit, [value]).full(value)
 
 
 def _changes(found: Advice, names: Names) -> Iterator[str]:
-    from tare.compare.constraints import word_of
+    from tare.parameter import word_of
 
     yield from _of_weights(found, names)
     for place in found.places:

@@ -29,11 +29,10 @@ from typing import ClassVar
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import TOOL_DURATION, number
 from tare.workloads import at_least
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 

@@ -137,11 +137,12 @@ def rows_of(results: Results) -> list[Row]:
 
 
 def _row(trial: Trial, plan: Plan, in_pairs: set[int]) -> Row | None:
-    from tare.model import Better
+    from tare.model import Better, MetricRole, metric_of
     from tare.simulation.trace import PAIRS, RUNS, Row
 
     cell = plan.cells_by_id[trial.cell]
-    metric = plan.metrics[cell.workload][0]
+    metrics = plan.metrics[cell.workload]
+    metric = metrics[0]
     value, cost = trial.samples.get(metric.name, 0.0), trial.host
     if value <= 0 or cost is None:
         return None
@@ -154,7 +155,7 @@ def _row(trial: Trial, plan: Plan, in_pairs: set[int]) -> Row | None:
         slot=trial.slot,
         wall_s=trial.duration_s,
         unit_s=1 / value if metric.better is Better.HIGHER else value,
-        tool_s=trial.samples.get("tool_duration", trial.duration_s),
+        tool_s=trial.lasted_s(metric_of(metrics, MetricRole.TOOL_DURATION)),
         cpu_s=cost.cpu_s,
         all_cpu_s=cost.all_cpu_s,
         run_delay_s=cost.run_delay_s,

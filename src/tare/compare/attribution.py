@@ -31,32 +31,40 @@ class Attribution:
     reason: str = ""
 
 
-_ByStack = Mapping[tuple[Group, str, str], list[Comparison]]
+_Path = tuple[str, ...]
+_ByPath = Mapping[tuple[Group, str, _Path], list[Comparison]]
 
 
 def attributions(rows: Sequence[Comparison]) -> Iterator[Attribution]:
     """Explain every stack that has two or more layers more than its baseline."""
-    by_stack: dict[tuple[Group, str, str], list[Comparison]] = {}
+    by_path: dict[tuple[Group, str, _Path], list[Comparison]] = {}
     for row in rows:
-        by_stack.setdefault((group(row.cell), row.metric.name, row.cell.stack), []).append(row)
+        by_path.setdefault((group(row.cell), row.metric.name, row.cell.path), []).append(row)
     for row in rows:
-        if row.baseline is None or row.is_control or row.cell.stack.count("/") < 2:
+        if row.baseline is None or row.is_control or len(row.cell.path) <= 2:
             continue
-        # The layer host is no layer to stand on: what is beside it is on the same machine.
-        root = row.baseline.stack.removesuffix("/host")
-        if not row.cell.stack.startswith(f"{root}/"):
-            yield Attribution(stack=row, reason=f"it does not stand on the baseline, {root}")
+        root, path = _root(row.baseline), row.cell.path
+        if len(path) <= len(root) or path[: len(root)] != root:
+            name = "/".join(root)
+            yield Attribution(stack=row, reason=f"it does not stand on the baseline, {name}")
             continue
-        names = row.cell.stack.removeprefix(f"{root}/").split("/")
-        if len(names) > 1:
-            alone = [(f"{root}/{name}", _alone(row, root, name, by_stack)) for name in names]
+        layers = path[len(root) :]
+        if len(layers) > 1:
+            apart = [(*root, layer) for layer in layers]
+            alone = [("/".join(path), _alone(row, path, by_path)) for path in apart]
             yield _attribution(row, alone)
 
 
-def _alone(row: Comparison, root: str, layer: str, by_stack: _ByStack) -> Comparison | None:
+def _root(baseline: Cell) -> _Path:
+    """Return what a stack must stand on: the layer host is on the machine that it starts from."""
+    path = baseline.path
+    return path[:-1] if len(path) > 1 and path[-1] == "host" else path
+
+
+def _alone(row: Comparison, path: _Path, by_path: _ByPath) -> Comparison | None:
     """Find one layer of a stack on its own, with the same settings."""
-    shared = {*root.split("/"), layer}
-    candidates = by_stack.get((group(row.cell), row.metric.name, f"{root}/{layer}"), [])
+    shared = set(path)
+    candidates = by_path.get((group(row.cell), row.metric.name, path), [])
     wanted = _settings(row.cell, shared)
     return next((one for one in candidates if _settings(one.cell, shared) == wanted), None)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
-from tare.compare.conditions import DIRECT_SHARE, moved_share
+from tare.compare.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.compare.pairing import History
-from tare.model import Better, DiskCache, Metric
+from tare.model import Better, DiskCache, FileAccess, Metric
 from tare.stats.sequential import Verdict
 
 ENOUGH = 0.5
@@ -135,10 +135,13 @@ def _clock(seen: Case) -> Check:
 
 
 def _unaccounted(history: History) -> float | None:
+    metric = history.tool_duration
+    if metric is None:
+        return None
     shares = [
-        1 - trial.samples["tool_duration"] / trial.duration_s
+        1 - trial.samples[metric.name] / trial.duration_s
         for trial in history.trials.values()
-        if has_numbers(trial) and "tool_duration" in trial.samples and trial.duration_s > 0
+        if has_numbers(trial) and metric.name in trial.samples and trial.duration_s > 0
     ]
     return median(shares) if shares else None
 
@@ -177,7 +180,7 @@ def _cache_mode(seen: Case) -> Check:
         return Check(what)
     if not seen.here:
         return Check(what, known=False)
-    if dict(seen.row.cell.params).get("direct") is True and seen.here.get("o_direct") is False:
+    if is_direct(seen.row) and seen.here.get("o_direct") is False:
         return Check(what, cause=cause(CauseKind.NO_O_DIRECT))
     if seen.here.get("disk_cache") == DiskCache.WRITEBACK and not seen.there.get("disk_cache"):
         return Check(what, hint=cause(CauseKind.HOST_CACHES_DISK))
@@ -237,7 +240,7 @@ def _done(history: History, metric: Metric) -> float | None:
     if metric.better is not Better.HIGHER:
         return None
     done = [
-        trial.samples[metric.name] * trial.samples.get("tool_duration", trial.duration_s)
+        trial.samples[metric.name] * trial.lasted_s(history.tool_duration)
         for trial in history.trials.values()
         if has_numbers(trial) and metric.name in trial.samples
     ]
@@ -252,7 +255,7 @@ CHECKS: tuple[Callable[[Case], Check], ...] = (
 
 
 def _is_on_files(seen: Case) -> bool:
-    return "direct" in dict(seen.row.cell.params)
+    return seen.row.cell.file_access is not FileAccess.NONE
 
 
 def _differs(seen: Case, what: Look, names: Sequence[str], *, known: bool | None = None) -> Check:

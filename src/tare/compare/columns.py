@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tare.compare.contention import share_of_wall
 from tare.compare.suspects import why_suspect
-from tare.model import Better, Entry, Metric, Status, Trial, Unit, Variant
+from tare.model import Better, Entry, Metric, MetricRole, Status, Trial, Unit, Variant, metric_of
 from tare.stats.signed_rank import Array
 
 Flags = NDArray[np.bool_]
@@ -49,9 +49,13 @@ def has_numbers(trial: Trial) -> bool:
 
 
 class Readings:
-    """What trials say, by block; each column is made once, and shared by those that need it."""
+    """What trials say, by block; each column is made once, and shared by those that need it.
 
-    def __init__(self, trials: Mapping[int, Trial]) -> None:
+    ``metrics`` are those of the trials' workload.
+    """
+
+    def __init__(self, trials: Mapping[int, Trial], metrics: Sequence[Metric]) -> None:
+        self._tool_duration = metric_of(metrics, MetricRole.TOOL_DURATION)
         self._trials = tuple(trials.values())
         self._blocks = np.array(list(trials), dtype=np.int64)
         self._samples: dict[str, tuple[Array, Flags]] = {}
@@ -117,7 +121,7 @@ class Readings:
         if variant is Variant.WALL:
             return np.ones(len(self._trials)), ()
         if variant not in self._shares:
-            found = [share_of_wall(trial, variant) for trial in self._trials]
+            found = [share_of_wall(one, variant, self._tool_duration) for one in self._trials]
             reasons = [one if isinstance(one, str) else "" for one in found]
             if any(reasons):
                 numbers = [math.nan if isinstance(one, str) else one for one in found]

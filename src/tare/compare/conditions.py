@@ -14,7 +14,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History
-from tare.model import Metric, Plan, Trial, Unit
+from tare.model import FileAccess, Metric, Plan, Trial, Unit, tool_duration_s
 
 Facts = Mapping[str, object]
 
@@ -79,7 +79,9 @@ def claim(
     read, written = (noise.get(f"disk_{how}_bytes") for how in ("read", "written"))
     if not names or names[0] not in samples or read is None or written is None:
         return None
-    return samples[names[0]] * samples.get("tool_duration", duration_s), read + written
+    tool_s = tool_duration_s(samples, metrics)
+    lasted_s = duration_s if tool_s is None else tool_s
+    return samples[names[0]] * lasted_s, read + written
 
 
 def _claim(trial: Trial, metrics: Sequence[Metric]) -> tuple[float, float] | None:
@@ -89,7 +91,7 @@ def _claim(trial: Trial, metrics: Sequence[Metric]) -> tuple[float, float] | Non
 
 def is_direct(row: Comparison) -> bool:
     """Whether a row's workload asks for O_DIRECT."""
-    return dict(row.cell.params).get("direct") is True
+    return row.cell.file_access is FileAccess.DIRECT
 
 
 def _flags(

@@ -31,11 +31,6 @@ class Constraints:
     isolation_loss: float | None = None
 
 
-def word_of(name: str) -> str:
-    """Name a constraint as a mix file does."""
-    return name.removesuffix("_s").removesuffix("_bytes")
-
-
 class Keeps(StrEnum):
     """Whether a platform keeps a constraint."""
 

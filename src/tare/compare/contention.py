@@ -14,26 +14,27 @@ from __future__ import annotations
 
 from tare.model import Better, HostCost, Metric, Trial, Variant
 
-TOOL_DURATION = "tool_duration"
-"""The sample that says how long a tool took by its own account, where it tells."""
 LEAST_COVERAGE = 0.9
 
 
-def value(trial: Trial, metric: Metric, variant: Variant) -> float | None:
+def value(
+    trial: Trial, metric: Metric, variant: Variant, tool_duration: Metric | None
+) -> float | None:
     """Give a trial's value in the metric's unit as if only the variant's time had passed.
 
-    None if the trial does not have the metric, or the variant is not known for it.
+    ``tool_duration`` is the workload's metric of that role. None if the trial does not have the
+    metric, or the variant is not known for it.
     """
     found = trial.samples.get(metric.name)
     if found is None or variant is Variant.WALL:
         return found
-    share = share_of_wall(trial, variant)
+    share = share_of_wall(trial, variant, tool_duration)
     if isinstance(share, str):
         return None
     return found / share if metric.better is Better.HIGHER else found * share
 
 
-def share_of_wall(trial: Trial, variant: Variant) -> float | str:
+def share_of_wall(trial: Trial, variant: Variant, tool_duration: Metric | None) -> float | str:
     """Give the part of the wall time that a variant counts, above 0, or say why it is not known.
 
     It is above 1 where a platform ran on several CPUs at once, and host CPU time is counted.
@@ -43,12 +44,12 @@ def share_of_wall(trial: Trial, variant: Variant) -> float | str:
     if trial.host is None:
         return "its threads were not read on this host"
     if variant is Variant.HOST_CPU:
-        lasted_s = trial.samples.get(TOOL_DURATION, trial.duration_s)
+        lasted_s = trial.lasted_s(tool_duration)
         counted_s = trial.host.all_cpu_s
     else:
         if trial.host.foreign_delay_s is None:
             return _without_delay(trial.host)
-        lasted_s = _window_s(trial, trial.host)
+        lasted_s = _window_s(trial, trial.host, tool_duration)
         counted_s = lasted_s - trial.host.foreign_delay_s
     if not lasted_s > 0:
         return "how long it took is not known"
@@ -57,15 +58,13 @@ def share_of_wall(trial: Trial, variant: Variant) -> float | str:
     return counted_s / lasted_s
 
 
-def _window_s(trial: Trial, host: HostCost) -> float:
+def _window_s(trial: Trial, host: HostCost, tool_duration: Metric | None) -> float:
     """Give the time in which the delay was counted.
 
     A tool's threads live as long as the tool works. Virtual CPUs also wait while its command is
     brought to the guest, so that only the share of the whole command says what the tool lost.
     """
-    if host.lasting:
-        return trial.duration_s
-    return trial.samples.get(TOOL_DURATION, trial.duration_s)
+    return trial.duration_s if host.lasting else trial.lasted_s(tool_duration)
 
 
 def _without_delay(host: HostCost) -> str:

@@ -12,8 +12,7 @@ import numpy as np
 
 from tare.compare.by_name import by_name
 from tare.compare.columns import Flags, has_numbers
-from tare.compare.contention import TOOL_DURATION
-from tare.model import Better, Metric, Trial, Unit
+from tare.model import Better, Metric, MetricRole, Trial, Unit, metric_of
 from tare.stats.description import middle
 from tare.stats.effect import hodges_lehmann_shift
 from tare.stats.hierarchy import (
@@ -38,9 +37,6 @@ LEVEL = 0.05
 LEVELS = ("_mean", "_most", "_peak_bytes", "_pss_bytes")
 """How the names of resources end that are levels, which have no meaning per unit of work."""
 
-SOUGHT = "capacity"
-"""A rate that a trial looks for, at other rates: no account of what it did."""
-
 _NO_RATIO = "one side has 0 too often for a ratio"
 
 AMPLIFIED = ("disk_reads", "disk_writes", "disk_read_bytes", "disk_written_bytes")
@@ -56,9 +52,13 @@ class Pace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a unit of work is: one of what a rate counts, or, without one, a whole run."""
+    """What a unit of work is: one of what a rate counts, or, without one, a whole run.
+
+    ``tool_duration`` is the metric that says over which time the rate counts, if there is one.
+    """
 
     rate: Metric | None
+    tool_duration: Metric | None = None
 
     def of(self, trial: Trial) -> float | None:
         """Give how much of it a trial did; None if it did nothing, or nobody knows."""
@@ -66,8 +66,7 @@ class Work:
             return None
         if self.rate is None:
             return 1.0
-        found = trial.samples.get(self.rate.name, math.nan)
-        found *= trial.samples.get(TOOL_DURATION, trial.duration_s)
+        found = trial.samples.get(self.rate.name, math.nan) * trial.lasted_s(self.tool_duration)
         return found if 0 < found < math.inf else None
 
 
@@ -120,14 +119,14 @@ class Amplification:
 
 def work_of(metrics: Sequence[Metric]) -> Work | str:
     """Find what a workload's work is counted in, or say why nobody can."""
-    first = metrics[0]
+    first, tool_duration = metrics[0], metric_of(metrics, MetricRole.TOOL_DURATION)
     rates = [one for one in metrics if one.unit is Unit.PER_SECOND and one.better is Better.HIGHER]
-    if first.name == SOUGHT:
+    if first.role is MetricRole.SEARCHED:
         return "its trials look for a rate, and how much they do meanwhile is not told"
     if first.unit in (Unit.PER_SECOND, Unit.BYTE_PER_SECOND):
-        return Work(first)
+        return Work(first, tool_duration)
     if first.unit is Unit.SECOND:
-        return Work(rates[0] if rates else None)
+        return Work(rates[0] if rates else None, tool_duration)
     return f"its first metric, {first.name}, does not say how much work a trial did"
 
 

@@ -21,7 +21,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History, pair
-from tare.model import Design, Plan, Trial
+from tare.model import Design, Metric, Plan, Trial
 from tare.stats.effect import hodges_lehmann_shift
 from tare.stats.series import kendall_trend
 from tare.stats.signed_rank import Array, estimate, p_value
@@ -38,11 +38,15 @@ COMMON = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Duet:
-    """The pairs of one comparison: log ratio, the cell's trial, the baseline's."""
+    """The pairs of one comparison: log ratio, the cell's trial, the baseline's.
+
+    ``tool_duration`` is the metric of their workload that has this role.
+    """
 
     log_ratios: Array
     mine: Sequence[Trial]
     theirs: Sequence[Trial]
+    tool_duration: Metric | None
 
 
 def beside_halves(
@@ -79,6 +83,7 @@ def _pairs(row: Comparison, mine: History, theirs: History) -> _Duet:
         pairs.log_ratios[finite],
         [mine.trials[block] for block in blocks],
         [theirs.trials[block] for block in blocks],
+        mine.tool_duration,
     )
 
 
@@ -129,7 +134,10 @@ def _of_overlap(duet: _Duet) -> Iterator[Flag]:
 
 
 def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[Flag]:
-    mine, theirs = ([_log(trial, row) for trial in side] for side in (duet.mine, duet.theirs))
+    mine, theirs = (
+        [_log(trial, row, duet.tool_duration) for trial in side]
+        for side in (duet.mine, duet.theirs)
+    )
     if len(mine) < FEWEST:
         return
     trend = kendall_trend(theirs, mine)
@@ -138,8 +146,10 @@ def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[Flag]:
         yield flag(FlagKind.NO_COMMON_NOISE, tau=tau, p=p)
 
 
-def _log(trial: Trial, row: Comparison) -> float:
-    value = contention.value(trial, row.metric, row.variant) if has_numbers(trial) else None
+def _log(trial: Trial, row: Comparison, tool_duration: Metric | None) -> float:
+    if not has_numbers(trial):
+        return 0.0
+    value = contention.value(trial, row.metric, row.variant, tool_duration)
     return math.log(value) if value is not None and 0 < value < math.inf else 0.0
 
 

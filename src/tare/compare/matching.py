@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tare.compare.side import Side
 from tare.compare.told_facts import as_read, differing, mapping, named, reading
 from tare.model import Cell
+from tare.parameter import word_of
 
 
 def matched(
@@ -62,8 +63,7 @@ def unlike(one: Cell, other: Cell) -> Iterator[str]:
         for name in dict.fromkeys((*mine, *theirs)):
             if mine.get(name) != theirs.get(name):
                 told = [as_read(name, one.get(name)) for one in (mine, theirs)]
-                short = name.removesuffix("_bytes").removesuffix("_s")
-                yield f"{kind} {short} {told[0]} in A, {told[1]} in B"
+                yield f"{kind} {word_of(name)} {told[0]} in A, {told[1]} in B"
 
 
 def _limits(cell: Cell) -> dict[str, object]:

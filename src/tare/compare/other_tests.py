@@ -61,7 +61,9 @@ def other_tests(plan: Plan, histories: Mapping[str, History]) -> tuple[OtherTest
 
 
 def _values(history: History, metric: Metric, variant: Variant) -> Array:
-    read = (value(trial, metric, variant) for trial in history.counted if has_numbers(trial))
+    tool_duration = history.tool_duration
+    good = (trial for trial in history.counted if has_numbers(trial))
+    read = (value(trial, metric, variant, tool_duration) for trial in good)
     return np.array([one for one in read if one is not None and math.isfinite(one)])
 
 

@@ -21,12 +21,14 @@ from tare.model import (
     Kind,
     Limits,
     Metric,
+    MetricRole,
     Params,
     Plan,
     Replicates,
     Status,
     Trial,
     Variant,
+    metric_of,
 )
 from tare.stats.signed_rank import Array
 
@@ -55,10 +57,12 @@ class History:
     """A cell's trials: by block, the measured one that counts.
 
     In a duet the baseline has one in each block beside each of the others: ``partners`` has them by
-    the id of that cell, and ``trials`` has the first of each block. ``replicates`` is the plan's.
+    the id of that cell, and ``trials`` has the first of each block. ``metrics`` are those of the
+    cell's workload, ``replicates`` is the plan's.
     """
 
     trials: dict[int, Trial] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
     repeated: int = 0
     impossible: str | None = None
     partners: dict[str, History] = field(default_factory=dict)
@@ -90,12 +94,17 @@ class History:
     @property
     def _read(self) -> Readings:
         if self._readings is None:
-            self._readings = Readings(self.trials)
+            self._readings = Readings(self.trials, self.metrics)
         return self._readings
 
     def beside(self, cell: str) -> History:
         """Give the trials that a cell is compared with: in a duet those at the same moment."""
         return self.partners.get(cell, self)
+
+    @property
+    def tool_duration(self) -> Metric | None:
+        """The metric that says how long the tool took, if the workload has it."""
+        return metric_of(self.metrics, MetricRole.TOOL_DURATION)
 
     @property
     def counted(self) -> list[Trial]:
@@ -122,7 +131,10 @@ def histories(plan: Plan, trials: Iterable[Trial]) -> dict[str, History]:
 
     In a duet the last one counts, whatever it came to: both halves must be of one moment.
     """
-    found = {cell.id: History(replicates=plan.replicates) for cell in plan.cells}
+    found = {
+        cell.id: History(metrics=plan.metrics[cell.workload], replicates=plan.replicates)
+        for cell in plan.cells
+    }
     for trial in trials:
         history = found.get(trial.cell)
         if history is None:
@@ -145,7 +157,8 @@ def histories(plan: Plan, trials: Iterable[Trial]) -> dict[str, History]:
 
 
 def _take_half(history: History, trial: Trial) -> None:
-    apart = history.partners.setdefault(trial.partner, History(replicates=history.replicates))
+    empty = History(metrics=history.metrics, replicates=history.replicates)
+    apart = history.partners.setdefault(trial.partner, empty)
     repeats = trial.block in apart.trials
     history.repeated += repeats
     apart.repeated += repeats

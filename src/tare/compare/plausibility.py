@@ -52,7 +52,7 @@ def is_implausible(row: Comparison) -> bool:
         return False
     if row.high is None or row.high * (1 + (row.noise_floor or 0.0)) >= 1:
         return False
-    return row.cell.stack.count("/") >= row.baseline.stack.count("/")
+    return len(row.cell.path) >= len(row.baseline.path)
 
 
 def _flag(checks: Sequence[Check]) -> Flag:

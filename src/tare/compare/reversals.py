@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tare.compare.constraints import Keeps, word_of
+from tare.compare.constraints import Keeps
 from tare.compare.mix_costs import Costs
 from tare.compare.pairing import Group
 from tare.compare.places import Place, slowdown_of, sum_without
+from tare.parameter import word_of
 from tare.stats.sequential import Verdict
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from tare.compare.conditions import Facts, about
 from tare.compare.side import Side
-from tare.model import Cell
+from tare.model import Cell, Unit
+from tare.parameter import unit_of
 
 MOST = 4
 """As many names, or reasons, are told; others are counted."""
@@ -107,12 +108,12 @@ def as_read(name: str, value: object) -> str:
     """
     if isinstance(value, bool):
         return text(value)
-    if isinstance(value, int) and name.endswith("_bytes"):
+    if isinstance(value, int) and unit_of(name) is Unit.BYTE:
         units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
         fits = ((size, unit) for size, unit in units if value and value % size == 0)
         size, unit = next(fits, (1, "B"))
         return f"{value // size:,} {unit}"
-    is_time = isinstance(value, int | float) and name.endswith("_s")
+    is_time = isinstance(value, int | float) and unit_of(name) is Unit.SECOND
     return f"{value:g} s" if is_time else text(value)
 
 

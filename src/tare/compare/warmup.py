@@ -13,7 +13,7 @@ from tare.compare.comparison import Comparison
 from tare.compare.contention import value
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import Group, group
-from tare.model import Better, Cell, Kind, Plan, Trial
+from tare.model import Better, Cell, Kind, MetricRole, Plan, Trial, metric_of
 from tare.stats.signed_rank import Array
 from tare.stats.warmup import LEAST_SERIES, step
 
@@ -113,14 +113,16 @@ def _by_instance(trials: Iterable[Trial]) -> dict[tuple[str, str, str], list[Tri
 
 def _series(plan: Plan, cell: Cell, trials: Sequence[Trial]) -> Array:
     """Give the log times of an instance's measured trials, up to the first without a number."""
-    metric = plan.metrics[cell.workload][0]
+    metrics, variant = plan.metrics[cell.workload], plan.repetition.variant
+    metric, tool_duration = metrics[0], metric_of(metrics, MetricRole.TOOL_DURATION)
     worse = -1.0 if metric.better is Better.HIGHER else 1.0
 
     def logs() -> Iterator[float]:
         for trial in trials:
             if trial.kind is not Kind.MEASURED:
                 continue
-            number = value(trial, metric, plan.repetition.variant) if has_numbers(trial) else None
+            good = has_numbers(trial)
+            number = value(trial, metric, variant, tool_duration) if good else None
             if number is None or not 0 < number < math.inf:
                 return
             yield worse * math.log(number)

@@ -4,40 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from tare.compare.explanation import Explanation
 from tare.model import Unit
 from tare.report import numbers
 from tare.report.numbers import NONE
 
-WORDS = {
-    "cpu_s": "CPU time",
-    "cpu_user_s": "CPU time in user mode",
-    "cpu_system_s": "CPU time in the kernel",
-    "cpu_steal_s": "stolen CPU time",
-    "memory_byte_seconds": "memory held over time",
-    "energy_j": "energy",
-    "page_faults": "page faults",
-    "major_faults": "page faults that read from disk",
-    "context_switches": "context switches",
-    "timeslices": "turns of its threads on a CPU",
-    "migrations": "moves between CPUs",
-    "system_calls": "system calls",
-    "guest_exits": "guest exits",
-    "instructions": "instructions",
-    "cycles": "CPU cycles",
-    "cache_misses": "cache misses",
-    "disk_reads": "disk reads",
-    "disk_writes": "disk writes",
-    "disk_read_bytes": "bytes read from disk",
-    "disk_written_bytes": "bytes written to disk",
-    "network_bytes": "bytes through the network",
+
+class Quantity(Enum):
+    """What the numbers of a counter are, in base units."""
+
+    COUNT = auto()
+    TIME = auto()
+    SIZE = auto()
+    BYTE_SECONDS = auto()
+    ENERGY = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """What a counter is called, and what its numbers are."""
+
+    words: str
+    quantity: Quantity = Quantity.COUNT
+
+
+COUNTERS = {
+    "cpu_s": Counter("CPU time", Quantity.TIME),
+    "cpu_user_s": Counter("CPU time in user mode", Quantity.TIME),
+    "cpu_system_s": Counter("CPU time in the kernel", Quantity.TIME),
+    "cpu_steal_s": Counter("stolen CPU time", Quantity.TIME),
+    "memory_byte_seconds": Counter("memory held over time", Quantity.BYTE_SECONDS),
+    "memory_peak_bytes": Counter("memory at its peak", Quantity.SIZE),
+    "energy_j": Counter("energy", Quantity.ENERGY),
+    "page_faults": Counter("page faults"),
+    "major_faults": Counter("page faults that read from disk"),
+    "context_switches": Counter("context switches"),
+    "timeslices": Counter("turns of its threads on a CPU"),
+    "migrations": Counter("moves between CPUs"),
+    "system_calls": Counter("system calls"),
+    "guest_exits": Counter("guest exits"),
+    "instructions": Counter("instructions"),
+    "cycles": Counter("CPU cycles"),
+    "cache_misses": Counter("cache misses"),
+    "disk_reads": Counter("disk reads"),
+    "disk_writes": Counter("disk writes"),
+    "disk_read_bytes": Counter("bytes read from disk", Quantity.SIZE),
+    "disk_written_bytes": Counter("bytes written to disk", Quantity.SIZE),
+    "network_bytes": Counter("bytes through the network", Quantity.SIZE),
 }
-"""What counters are called, by what they count; whatever is not here goes by its own name."""
+"""The counters by what they count; whatever is not here is a count and goes by its own name."""
 
 WHERE = {"layer": "", "host": " on the whole host", "machine": " inside the guest"}
 
-UNITS = {"_s": Unit.SECOND, "_bytes": Unit.BYTE}
+UNITS = {Quantity.TIME: Unit.SECOND, Quantity.SIZE: Unit.BYTE}
 
 NOUNS = {"throughput": "request", "sent": "message"}
 """What rates count whose names do not say it."""
@@ -60,8 +81,14 @@ class Amount:
 def counter_text(name: str) -> str:
     """Say what a resource of a trial counts, and where."""
     source, _, kind = name.partition("_")
-    words = WORDS.get(kind, kind.replace("_", " "))
+    words = COUNTERS[kind].words if kind in COUNTERS else kind.replace("_", " ")
     return words + WHERE[source] if source in WHERE else name.replace("_", " ")
+
+
+def quantity_of(name: str) -> Quantity:
+    """Return what the numbers of a resource of a trial are."""
+    counter = COUNTERS.get(name.partition("_")[2])
+    return counter.quantity if counter else Quantity.COUNT
 
 
 def unit_of(one: Explanation) -> Amount:
@@ -98,12 +125,12 @@ def _amount_text(name: str, value: float | None, size: float | None) -> str:
         return NONE
     if value == 0:
         return "0"
-    if name.endswith("_byte_seconds"):
+    quantity = quantity_of(name)
+    if quantity is Quantity.BYTE_SECONDS:
         return f"{numbers.scale_for(Unit.BYTE, [size]).full(value)}·s"
-    if name.endswith("_j"):
+    if quantity is Quantity.ENERGY:
         return f"{numbers.plain(value)} J"
-    if abs(size) >= MILLION and not name.endswith(tuple(UNITS)):
+    if abs(size) >= MILLION and quantity is Quantity.COUNT:
         factor, word = next(some for some in POWERS if abs(size) >= some[0])
         return f"{numbers.plain(value / factor)} {word}"
-    kind = next((kind for end, kind in UNITS.items() if name.endswith(end)), Unit.RATIO)
-    return numbers.scale_for(kind, [size]).full(value)
+    return numbers.scale_for(UNITS.get(quantity, Unit.RATIO), [size]).full(value)

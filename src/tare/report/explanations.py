@@ -16,7 +16,7 @@ from tare.compare.counters import Amplification, Movement, Pace
 from tare.compare.explanation import Explanation
 from tare.model import ContrastKind
 from tare.report import numbers
-from tare.report.counter_words import WORDS, Amount, amounts_text, counter_text, unit_of
+from tare.report.counter_words import COUNTERS, Amount, amounts_text, counter_text, unit_of
 from tare.report.findings import Findings
 from tare.report.names import limits_text, params_text, platform_text
 from tare.report.numbers import NONE, TIMES
@@ -185,8 +185,9 @@ def _ratio(one: Movement | Amplification, *, with_interval: bool = True) -> str:
 
 def _inside(one: Amplification) -> str:
     whose = "the platform's processes" if one.outer.startswith("layer_") else "the whole host"
+    words = COUNTERS[one.outer.partition("_")[2]].words
     return (
-        f"{WORDS[one.outer.partition('_')[2]].capitalize()} by {whose} for each inside the guest: "
+        f"{words.capitalize()} by {whose} for each inside the guest: "
         f"{_ratio(one)} ({one.trials:,} trials)."
     )
 

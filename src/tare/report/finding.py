@@ -11,7 +11,7 @@ from tare.model import Cell, ContrastKind, Kind, Status
 from tare.report.findings import Findings
 from tare.report.names import plain_names
 from tare.report.numbers import share_text
-from tare.report.speed import TIMES_FROM, speed_text
+from tare.report.speed import TIMES_FROM, size_range, speed_text
 from tare.stats.sequential import Verdict
 
 FEW = 3
@@ -134,13 +134,8 @@ def _speed(rows: Sequence[Comparison]) -> str:
     costs = sorted(row.cost for row in rows if row.cost is not None)
     if not costs:
         return f"{word}, by an amount that too many failures hide,"
-    least, most = speed_text(costs[0]), speed_text(costs[-1])
-    if word == "faster":
-        least, most = most, least
-    first, last = least.removesuffix(f" {word}"), most.removesuffix(f" {word}")
-    unit = next((unit for unit in (" times", " %") if last.endswith(unit)), "")
-    first = first.removesuffix(unit)
-    size = last if first == last.removesuffix(unit) else f"{first} to {last}"
+    least, most = costs[0], costs[-1]
+    size = size_range(most, least) if word == "faster" else size_range(least, most)
     unknown = len(rows) - len(costs)
     hidden = f" ({unknown} of {len(rows)} by an unknown amount)" if unknown else ""
     return f"{size} {word}{hidden}"

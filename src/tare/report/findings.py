@@ -25,7 +25,7 @@ from tare.compare import (
 from tare.compare.by_name import by_name
 from tare.compare.columns import has_numbers
 from tare.compare.pairing import group
-from tare.model import Cell, Kind, Limits, Metric, Params, Plan, Status, Trial, Unit
+from tare.model import Cell, Kind, Limits, Metric, MetricRole, Params, Plan, Status, Trial
 from tare.report.disturbances import merged
 from tare.report.host_use import DiskUse, Usage, disk_use, overhead, sampling, usage
 from tare.report.names import limits_text, named_apart, params_text
@@ -37,8 +37,8 @@ from tare.store.raw_output import Stored, read_raw
 if TYPE_CHECKING:
     from tare.report.timelines import Texts, Timelines
 
-LOST = {"loss": "lost", "failed": "failed"}
-"""Metrics that say what part of a workload's traffic did not come to its end, and the word."""
+LOST = {MetricRole.LOSS: "lost", MetricRole.FAILED: "failed"}
+"""The words for what part of a workload's traffic did not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -200,13 +200,13 @@ class Findings:
         for one in self.groups:
             # A first metric has its own table; this stands beside it.
             for metric in one.metrics[1:]:
-                if metric.name not in LOST or metric.unit is not Unit.RATIO:
+                if metric.role not in LOST:
                     continue
                 means = {cell.id: self._mean(cell, metric) for cell in one.cells}
                 if any(means.values()):
                     for cell, share in means.items():
                         if share is not None:
-                            found.setdefault(cell, {})[LOST[metric.name]] = share
+                            found.setdefault(cell, {})[LOST[metric.role]] = share
         return found
 
     def _mean(self, cell: Cell, metric: Metric) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tare.model import INJECTED, Cell, Limits, Params, Plan
+from tare.model import INJECTED, Cell, Limits, Params, Plan, Unit
+from tare.parameter import unit_of, word_of
 from tare.report.numbers import bytes_text, plain
 
 
@@ -38,16 +39,16 @@ def plain_names(plan: Plan) -> Mapping[str, str]:
     A platform that shares its description with another, or has a layer that is not in the list,
     keeps its own name.
     """
-    stacks = {cell.platform: cell.stack for cell in plan.cells}
-    counts = Counter(stacks.values())
+    paths = {cell.platform: cell.path for cell in plan.cells}
+    counts = Counter(paths.values())
     return {
-        platform: (_noun(stack) if counts[stack] == 1 else None) or platform
-        for platform, stack in stacks.items()
+        platform: (_noun(path) if counts[path] == 1 else None) or platform
+        for platform, path in paths.items()
     }
 
 
-def _noun(stack: str) -> str | None:
-    _, *layers = stack.split("/")
+def _noun(path: Sequence[str]) -> str | None:
+    _, *layers = path
     if not layers:
         return "the host itself"
     nouns = [_NOUNS.get(layer) for layer in reversed(layers)]
@@ -56,10 +57,7 @@ def _noun(stack: str) -> str | None:
 
 def params_text(params: Params) -> str:
     """Write parameters as people read them."""
-    return ", ".join(
-        f"{name.removesuffix('_bytes').removesuffix('_s')} {_value(name, value)}"
-        for name, value in params
-    )
+    return ", ".join(f"{word_of(name)} {_value(name, value)}" for name, value in params)
 
 
 def limits_text(limits: Limits) -> str:
@@ -71,11 +69,11 @@ def limits_text(limits: Limits) -> str:
 def _value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name.endswith("_bytes") and isinstance(value, int):
+    if unit_of(name) is Unit.BYTE and isinstance(value, int):
         return bytes_text(value)
     if isinstance(value, int | float):
         written = plain(value) if isinstance(value, int) else f"{value:g}"
-        return written + (" s" if name.endswith("_s") else "")
+        return written + (" s" if unit_of(name) is Unit.SECOND else "")
     return str(value)
 
 

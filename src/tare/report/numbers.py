@@ -197,7 +197,12 @@ def share_text(share: float | None) -> str:
         return NONE
     if not math.isfinite(share):
         return "∞"
-    return f"{100 * share:,.0f} %" if abs(share) >= 1 else f"{100 * share:.2g} %"
+    return f"{percent_number(share)} %"
+
+
+def percent_number(share: float) -> str:
+    """Write a share in per cent, without the sign of per cent: 0.8."""
+    return f"{100 * share:,.0f}" if abs(share) >= 1 else f"{100 * share:.2g}"
 
 
 def p_text(p: float | None) -> str:

@@ -3,23 +3,55 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from tare.compare.allocation import Standing
-from tare.report.numbers import plain, share_text
+from tare.report.numbers import percent_number, plain, share_text
 from tare.stats.sequential import Verdict
 
 TIMES_FROM = 1.5
 """From this cost on times are written instead of per cent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """A cost in words: 15 times slower has the number 15, the unit "times", the word "slower"."""
+
+    number: str
+    unit: str
+    word: str
+
+    @classmethod
+    def of(cls, cost: float) -> Speed:
+        """Write a cost with two digits."""
+        word = "slower" if cost >= 1 else "faster"
+        if cost >= TIMES_FROM:
+            return cls(_factor(cost), "times", word)
+        if 0 < cost <= 1 / TIMES_FROM:
+            return cls(_factor(1 / cost), "times", word)
+        return cls(percent_number(abs(cost - 1)), "%", word)
+
+    @property
+    def size(self) -> str:
+        """Return the number with its unit."""
+        return f"{self.number} {self.unit}"
+
+
 def speed_text(cost: float) -> str:
     """Return a cost with two digits: 15 times slower, 3 % slower, 2.1 times faster."""
-    word = "slower" if cost >= 1 else "faster"
-    if cost >= TIMES_FROM:
-        return f"{_factor(cost)} times {word}"
-    if 0 < cost <= 1 / TIMES_FROM:
-        return f"{_factor(1 / cost)} times {word}"
-    return f"{share_text(abs(cost - 1))} {word}"
+    speed = Speed.of(cost)
+    return f"{speed.size} {speed.word}"
+
+
+def size_range(one: float, other: float) -> str:
+    """Return the sizes of two costs of one word, the least first: 3.1 to 15 times, 2 % to 3 times.
+
+    One size, if they are the same.
+    """
+    first, last = Speed.of(one), Speed.of(other)
+    if first == last:
+        return last.size
+    return f"{first.number if first.unit == last.unit else first.size} to {last.size}"
 
 
 def _factor(times: float) -> str:

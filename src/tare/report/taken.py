@@ -10,7 +10,7 @@ import numpy as np
 from tare.compare.by_name import by_name
 from tare.model import Trial, Unit
 from tare.report import numbers
-from tare.report.counter_words import UNITS, counter_text
+from tare.report.counter_words import UNITS, Quantity, counter_text, quantity_of
 from tare.stats.signed_rank import Array
 
 _COUNTED = (
@@ -25,7 +25,7 @@ SHOWN = {
         *(f"host_{kind}" for kind in _COUNTED),
         *("host_network_bytes", "host_energy_j"),
     )
-} | {"layer_memory_peak_bytes": "memory at its peak"}
+}
 """Names that are shown, and what they are called; all others are in trials.jsonl."""
 
 _DIGITS = 3
@@ -70,9 +70,11 @@ class Taken:
 def _scaled(name: str, column: Array) -> tuple[str, Array]:
     """Choose the unit of a column; round its numbers to few digits, whole ones to whole ones."""
     known = column[np.isfinite(column)]
-    kind = next((unit for end, unit in UNITS.items() if name.endswith(end)), Unit.RATIO)
-    scale = numbers.scale_for(kind, [float(np.median(known))] if len(known) else [])
-    return "J" if name.endswith("_j") else scale.unit, _rounded(column / scale.factor)
+    quantity = quantity_of(name)
+    scale = numbers.scale_for(
+        UNITS.get(quantity, Unit.RATIO), [float(np.median(known))] if len(known) else []
+    )
+    return "J" if quantity is Quantity.ENERGY else scale.unit, _rounded(column / scale.factor)
 
 
 def _rounded(column: Array) -> Array:

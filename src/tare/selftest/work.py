@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
+from tare.model import Sample
+from tare.workload import TOOL_DURATION
 from tare.workloads import _native
 
 NAME = "injected_work"
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 
 @dataclass(frozen=True, kw_only=True)

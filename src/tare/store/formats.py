@@ -19,10 +19,20 @@ from typing import Any
 from pydantic_core import from_json
 
 from tare.errors import ResultsError
-from tare.model import INJECTED, ComplaintKind, ContrastKind, Replicates, Status
+from tare.model import (
+    INJECTED,
+    ComplaintKind,
+    ContrastKind,
+    FileAccess,
+    MetricRole,
+    Replicates,
+    Status,
+    Unit,
+)
 
 PLAN = 2
-"""1: the first; 2: cells have their id, contrasts say what with what; slots have parts."""
+"""1: the first; 2: cells have their id and the workload's access to files, contrasts say what with
+what, slots have parts, metrics a role."""
 TRIALS = 2
 """1: the first; 2: a trial names its session, complaints are kinds; it may have parts."""
 FACTS = RUN = RAW = SAMPLES = 1
@@ -139,7 +149,8 @@ def _second_plan(plan: Fields) -> Fields:
 
     There a cell's id was the hash of all of its fields, the A/A control was marked in its cell, and
     all cells were compared with the one of the plan's baseline that had their work and limits. Of
-    the scenarios lifecycle alone made instances in its trials.
+    the scenarios lifecycle alone made instances in its trials. A metric was used by its name for
+    what its role says now, and a workload on files was known by its parameter ``direct``.
     """
     cells = [_second_cell(cell) for cell in plan["cells"]]
     groups: dict[str, list[tuple[Fields, Fields]]] = {}
@@ -152,10 +163,25 @@ def _second_plan(plan: Fields) -> Fields:
         for group in groups.values()
         for contrast in _contrasts(group, plan["baseline"], plan.get("ladders", ()))
     ]
+    metrics = {
+        workload: [{**metric, "role": _role(metric)} for metric in some]
+        for workload, some in plan["metrics"].items()
+    }
     is_lifecycle = any(cell["workload"] == "lifecycle" for cell in cells)
     replicates = Replicates.TRIALS if is_lifecycle else Replicates.INSTANCES
-    added = {"contrasts": contrasts, "replicates": replicates.value}
+    added = {"contrasts": contrasts, "metrics": metrics, "replicates": replicates.value}
     return {**plan, "cells": cells, "slots": [*map(_second_slot, plan["slots"])], **added}
+
+
+def _role(metric: Fields) -> MetricRole:
+    """Return what a metric of the first format was used for by its name, and loss by its unit."""
+    roles = {
+        ("tool_duration", Unit.SECOND): MetricRole.TOOL_DURATION,
+        ("loss", Unit.RATIO): MetricRole.LOSS,
+        ("failed", Unit.RATIO): MetricRole.FAILED,
+        ("capacity", Unit.PER_SECOND): MetricRole.SEARCHED,
+    }
+    return roles.get((metric["name"], metric["unit"]), MetricRole.PLAIN)
 
 
 def _second_slot(slot: Fields) -> Fields:
@@ -166,7 +192,11 @@ def _second_slot(slot: Fields) -> Fields:
 def _second_cell(cell: Fields) -> Fields:
     text = json.dumps(cell, sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:10]
-    return {**cell, "id": name, "replica": int(cell.get("control", False))}
+    replica, access = int(cell.get("control", False)), FileAccess.NONE
+    params = dict(cell["params"])
+    if "direct" in params:
+        access = FileAccess.DIRECT if params["direct"] is True else FileAccess.CACHED
+    return {**cell, "id": name, "replica": replica, "file_access": access}
 
 
 def _contrasts(

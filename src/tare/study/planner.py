@@ -119,6 +119,7 @@ def _groups(study: Study) -> list[list[Cell]]:
                     workload=chosen.name,
                     params=chosen.params,
                     limits=limits,
+                    file_access=chosen.made.file_access(),
                 )
                 for platform in study.platforms
             ]

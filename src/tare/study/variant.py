@@ -14,7 +14,8 @@ from itertools import product
 from types import NoneType
 from typing import Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from tare.model import NO_KEY, Params
+from tare import parameter
+from tare.model import NO_KEY, Params, Unit
 from tare.study.item import Item, one_of, refuse_unknown
 from tare.study.quantity import PURE, SIZE, TIME, Dimension, parse
 
@@ -93,14 +94,15 @@ def params_of(made: object) -> Params:
 
 def key_of(name: str) -> str:
     """Give the key by which a field is known: its name without the unit that values have."""
-    return name if name.endswith("_per_s") else name.removesuffix("_bytes").removesuffix("_s")
+    return parameter.word_of(name)
+
+
+_DIMENSIONS: Mapping[Unit | None, Dimension] = {Unit.BYTE: SIZE, Unit.SECOND: TIME}
 
 
 def dimension_of(name: str) -> Dimension:
     """Say by a field's name what its numbers are: sizes, times or bare numbers."""
-    if name.endswith("_bytes"):
-        return SIZE
-    return TIME if name.endswith("_s") and not name.endswith("_per_s") else PURE
+    return _DIMENSIONS.get(parameter.unit_of(name), PURE)
 
 
 def _keys(kind: type) -> dict[str, str]:

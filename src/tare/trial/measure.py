@@ -13,7 +13,7 @@ from tare.compare.conditions import LEAST_BYTES, claim
 from tare.complaints import texts
 from tare.errors import LayerTimedOut, OutputNotUnderstood, TareError, Unavailable
 from tare.machine import Completed
-from tare.model import Complaint, DiskCache, HostCost, Status
+from tare.model import Complaint, DiskCache, FileAccess, HostCost, Status, tool_duration_s
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
@@ -199,8 +199,8 @@ def _understand(
     impossible = [name for name, value in samples.items() if not math.isfinite(value) or value < 0]
     if impossible:
         return Status.FAILED, f"impossible values of {', '.join(impossible)}", samples
-    claimed_s = samples.get("tool_duration", 0.0)
-    if claimed_s > CLOCK_RATIO * done.duration_s + CLOCK_SLACK_S:
+    claimed_s = tool_duration_s(samples, workload.metrics)
+    if claimed_s is not None and claimed_s > CLOCK_RATIO * done.duration_s + CLOCK_SLACK_S:
         reason = (
             f"the tool says that it ran for {claimed_s:.3f} s, but by the host's clock the whole "
             f"command took {done.duration_s:.3f} s: the clock inside is wrong, and so is every "
@@ -245,8 +245,7 @@ def _too_fast(
 ) -> str:
     """Say why O_DIRECT I/O cannot have happened at the rate that a tool claims; mostly nothing."""
     known = claim(samples, seen, done.duration_s, workload.metrics)
-    # Not every workload has such a parameter.
-    if getattr(workload, "direct", False) is not True or known is None:
+    if workload.file_access() is not FileAccess.DIRECT or known is None:
         return ""
     claimed, moved = known
     if claimed < LEAST_BYTES or moved >= MOVED_SHARE * claimed:

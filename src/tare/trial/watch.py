@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tare.home import home
 from tare.machine import Completed
-from tare.model import Complaint, HostCost
+from tare.model import Complaint, HostCost, tool_duration_s
 from tare.monitors import disk, noise
 from tare.monitors.inside import AnyReader
 from tare.monitors.instruments import Instruments, shared
@@ -107,18 +107,18 @@ class Watch:
         the trial's own, neither suspect nor taken off.
         """
         cost, said, complaints = None, dict[str, float](), list[Complaint]()
-        count = len(self._how.cpus)
+        count, tool_s = len(self._how.cpus), tool_duration_s(samples, self._workload.metrics)
         if self.timeline is not None and self._sampler is not None:
             add_counts(self.timeline, self._sampler, self._counters)
             busy_s = self._after.busy_s - self._before.busy_s - others_s
-            cost = self._sampler.beside(busy_s, count, samples.get("tool_duration"))
+            cost = self._sampler.beside(busy_s, count, tool_s)
             said = noise.between(self._before, self._after, done.duration_s, count, cost, others_s)
             counts = self._how.foreign_counts
             complaints = noise.disturbances(said, done.duration_s, count, foreign_counts=counts)
             said |= disk.between(self._disk_before, self._disk_after)
         if self._outside is not None and self._apart is not None and self._apart.cost is not None:
             # A tool's start is no load, and would make a busy machine look half idle.
-            lasted_s = samples.get("tool_duration", done.duration_s)
+            lasted_s = done.duration_s if tool_s is None else tool_s
             used = self._outside.use(self._apart.cost, self._apart.busiest_s, lasted_s)
             said |= used
             complaints += self._outside.complaints(used, spins=self._workload.spins)

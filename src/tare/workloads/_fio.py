@@ -14,7 +14,7 @@ from typing import Any
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course
+from tare.workload import TOOL_DURATION, Course
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
@@ -26,7 +26,6 @@ P99 = {
     "read": Metric("read_latency_p99", Unit.SECOND, Better.LOWER),
     "write": Metric("write_latency_p99", Unit.SECOND, Better.LOWER),
 }
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 METRICS = (THROUGHPUT, REQUESTS, *MEAN.values(), *P99.values(), TOOL_DURATION)
 
 REPORT = (

@@ -22,7 +22,6 @@ WHOLE = 0.9
 """The last interval is as short as is left; below this part of a second it is not drawn."""
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,10 @@ from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Unit
 from tare.workload import DATA_PORT, PORT, SERVER, Output, Service
 from tare.workloads import at_least, one_of
 
 Protocol = Literal["tcp", "udp"]
-
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course, number
+from tare.workload import TOOL_DURATION, Course, number
 
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
 LATENCY_P95 = Metric("latency_p95", Unit.SECOND, Better.LOWER)
 LATENCY_MAX = Metric("latency_max", Unit.SECOND, Better.LOWER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 EVERY_SECOND = "--report-interval=1"
 LEAST_S = 2.0
 TOTAL_TIME = r"total time:\s+([\d.]+)s$"

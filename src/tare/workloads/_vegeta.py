@@ -21,7 +21,6 @@ SECOND_NS = 10**9
 QUANTILES = (50, 90, 95, 99)
 LAG_P99 = Metric("lag_p99", Unit.SECOND, Better.LOWER)
 THROUGHPUT = Metric("throughput", Unit.PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 # Its first words are the URL, keep_alive and connections. `attack RATE SECONDS` prints an object of
 # JSON in a line. `latencies` are in seconds and sorted: of what was not answered by 200, or never

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tare import workload
-from tare.model import Better, Metric, Unit
+from tare.model import Better, Metric, MetricRole, Unit
 from tare.workload import PORT, SERVER
 from tare.workloads import at_least, one_of
 
 Server = Literal["apache", "lighttpd", "nginx"]
 
 PAGE = f"{SERVER}:{PORT}/page"
-FAILED = Metric("failed", Unit.RATIO, Better.LOWER)
+FAILED = Metric("failed", Unit.RATIO, Better.LOWER, MetricRole.FAILED)
 QUANTILES = {
     50: Metric("latency_p50", Unit.SECOND, Better.LOWER),
     90: Metric("latency_p90", Unit.SECOND, Better.LOWER),

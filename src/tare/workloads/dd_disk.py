@@ -14,13 +14,13 @@ from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
+from tare.model import Better, FileAccess, Metric, Sample, Unit
+from tare.workload import TOOL_DURATION
 from tare.workloads import at_least, one_of
 
 Oper = Literal["read", "write"]
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 
@@ -104,6 +104,10 @@ class Workload(workload.Workload):
         """See Workload.expected_s."""
         slow_bytes_per_s = 200 * MIB
         return 1.0 + self.size_bytes / slow_bytes_per_s
+
+    def file_access(self) -> FileAccess:
+        """See Workload.file_access."""
+        return FileAccess.DIRECT if self.direct else FileAccess.CACHED
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""

@@ -17,12 +17,12 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.workload import TOOL_DURATION
 from tare.workloads import at_least, one_of
 
 Direction = Literal["read", "write"]
 
 BANDWIDTH = Metric("bandwidth", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tare import workload
-from tare.model import Sample
+from tare.model import FileAccess, Sample
 from tare.workload import Course
 from tare.workloads import at_least, one_of
 from tare.workloads._fio import METRICS, REPORT, about_each_second, courses, samples
@@ -100,6 +100,10 @@ class Workload(workload.Workload):
     def expected_s(self) -> float:
         """See Workload.expected_s."""
         return self.time_s + 2.0
+
+    def file_access(self) -> FileAccess:
+        """See Workload.file_access."""
+        return FileAccess.DIRECT if self.direct else FileAccess.CACHED
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Sample
+from tare.model import FileAccess, Sample
 from tare.workloads import at_least
 from tare.workloads._fio import METRICS, REPORT, samples
 
@@ -114,6 +114,10 @@ class Workload(workload.Workload):
     def expected_s(self) -> float:
         """See Workload.expected_s."""
         return self.time_s + 2.0
+
+    def file_access(self) -> FileAccess:
+        """See Workload.file_access."""
+        return FileAccess.DIRECT if self.direct else FileAccess.CACHED
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import TOOL_DURATION, number
 from tare.workloads import at_least
 
 REAL = Metric("real", Unit.SECOND, Better.LOWER)
 USER = Metric("user", Unit.SECOND, Better.LOWER)
 SYSTEM = Metric("system", Unit.SECOND, Better.LOWER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 # bash, for dash's ``times`` has only hundredths of a second.
 SCRIPT = """

@@ -13,8 +13,8 @@ from statistics import mean, median, quantiles
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course
+from tare.model import Better, FileAccess, Metric, Sample, Unit
+from tare.workload import TOOL_DURATION, Course
 from tare.workloads import at_least
 
 MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
@@ -22,7 +22,6 @@ P50 = Metric("latency_p50", Unit.SECOND, Better.LOWER)
 P99 = Metric("latency_p99", Unit.SECOND, Better.LOWER)
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 
@@ -135,6 +134,10 @@ class Workload(workload.Workload):
         """See Workload.expected_s."""
         slow_request_s = 0.001
         return 1.0 + self.requests * (self.interval_s + slow_request_s)
+
+    def file_access(self) -> FileAccess:
+        """See Workload.file_access."""
+        return FileAccess.DIRECT if self.direct else FileAccess.CACHED
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""

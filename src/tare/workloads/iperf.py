@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course, Output
+from tare.workload import TOOL_DURATION, Course, Output
 from tare.workloads import at_least
-from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, courses, halves, report
+from tare.workloads._iperf import THROUGHPUT, Iperf, courses, halves, report
 
 RETRANSMITS = Metric("retransmits", Unit.PER_SECOND, Better.LOWER)
 

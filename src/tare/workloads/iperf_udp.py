@@ -11,13 +11,13 @@ from math import isclose
 from typing import Any
 
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course, Output
+from tare.model import Better, Metric, MetricRole, Sample, Unit
+from tare.workload import TOOL_DURATION, Course, Output
 from tare.workloads import at_least
-from tare.workloads._iperf import THROUGHPUT, TOOL_DURATION, Iperf, courses, halves, report
+from tare.workloads._iperf import THROUGHPUT, Iperf, courses, halves, report
 
 SENT = Metric("sent", Unit.BYTE_PER_SECOND, Better.HIGHER)
-LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
 JITTER = Metric("jitter", Unit.SECOND, Better.LOWER)
 
 

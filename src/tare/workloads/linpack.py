@@ -14,11 +14,11 @@ from math import isclose
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.workload import TOOL_DURATION
 from tare.workloads import _native, at_least, of_form
 
 FLOPS = Metric("flops", Unit.PER_SECOND, Better.HIGHER)
 RESIDUAL = Metric("residual", Unit.RATIO, Better.LOWER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MOST_RESIDUAL = 16
 """HPL's threshold: above it the system was not solved."""

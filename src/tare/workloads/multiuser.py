@@ -16,11 +16,10 @@ from typing import ClassVar
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import number
+from tare.workload import TOOL_DURATION, number
 from tare.workloads import at_least
 
 JOBS = Metric("jobs", Unit.PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 LEAST_S = 0.5
 """The tool prints its time to 0.01 s, of which half is 1 % of this."""

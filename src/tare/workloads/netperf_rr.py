@@ -12,9 +12,9 @@ from typing import Literal
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Output
+from tare.workload import TOOL_DURATION, Output
 from tare.workloads import at_least, one_of
-from tare.workloads._netperf import TOOL_DURATION, Netperf, agree
+from tare.workloads._netperf import Netperf, agree
 
 Side = Literal["server", "client"]
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Output
+from tare.model import Better, Metric, MetricRole, Sample, Unit
+from tare.workload import TOOL_DURATION, Output
 from tare.workloads import at_least, one_of
-from tare.workloads._netperf import TOOL_DURATION, Netperf, agree
+from tare.workloads._netperf import Netperf, agree
 
 Direction = Literal["send", "receive"]
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 SENT = Metric("sent", Unit.BYTE_PER_SECOND, Better.HIGHER)
-LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
 
 KEYS = (
     *("ELAPSED_TIME", "LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD"),

@@ -15,8 +15,8 @@ from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
-from tare.workload import PORT, SERVER, Course, Output, Service, number
+from tare.model import Better, Metric, MetricRole, Sample, Unit
+from tare.workload import PORT, SERVER, TOOL_DURATION, Course, Output, Service, number
 from tare.workloads import at_least, at_most, one_of
 
 Protocol = Literal["tcp", "udp"]
@@ -30,9 +30,8 @@ PERCENTILES = {
 }
 MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
 SENT = Metric("sent", Unit.PER_SECOND, Better.HIGHER)
-LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
 REORDERED = Metric("reordered", Unit.RATIO, Better.LOWER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 ANSI = re.compile(r"\x1b\[[\d;]*m")
 

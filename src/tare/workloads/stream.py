@@ -14,6 +14,7 @@ from math import isclose
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.workload import TOOL_DURATION
 from tare.workloads import _native, at_least
 
 ARRAYS: Mapping[Metric, int] = {
@@ -22,7 +23,6 @@ ARRAYS: Mapping[Metric, int] = {
 }
 """How many arrays each loop reads and writes."""
 
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 CACHES = 4

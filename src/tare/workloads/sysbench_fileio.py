@@ -12,7 +12,7 @@ from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
+from tare.model import Better, FileAccess, Metric, Sample, Unit
 from tare.workload import Course, number
 from tare.workloads import at_least, one_of
 from tare.workloads._sysbench import EVERY_SECOND, GENERAL, LATENCY_P95, course, general, seconds
@@ -102,6 +102,10 @@ class Workload(workload.Workload):
     def expected_s(self) -> float:
         """See Workload.expected_s."""
         return self.time_s + 2.0
+
+    def file_access(self) -> FileAccess:
+        """See Workload.file_access."""
+        return FileAccess.DIRECT if self.direct else FileAccess.CACHED
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""

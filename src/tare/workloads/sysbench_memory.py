@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course, number
+from tare.workload import TOOL_DURATION, Course, number
 from tare.workloads import at_least, one_of
 from tare.workloads._sysbench import EVERY_SECOND, course, seconds
 
@@ -22,7 +22,6 @@ Oper = Literal["read", "write"]
 Access = Literal["seq", "rnd"]
 
 BANDWIDTH = Metric("bandwidth", Unit.BYTE_PER_SECOND, Better.HIGHER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 MIB = 2**20
 

@@ -14,13 +14,12 @@ from math import isclose
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import Course, number
+from tare.workload import TOOL_DURATION, Course, number
 from tare.workloads import _web, at_least, at_most
 from tare.workloads._web import FAILED, QUANTILES
 
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
-TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER)
 
 # The report has percentiles in whole milliseconds, the file in microseconds. Both files are written
 # after the last answer. Of each request ab tells when it began in whole seconds of the wall clock,

@@ -14,13 +14,14 @@ from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
+from tare.model import Better, Metric, MetricRole, Sample, Unit
+from tare.workload import TOOL_DURATION
 from tare.workloads import _vegeta, at_least, at_most, one_of
-from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, Attack, attacks
+from tare.workloads._vegeta import LAG_P99, THROUGHPUT, Attack, attacks
 
 Quantile = Literal["p50", "p90", "p95", "p99"]
 
-CAPACITY = Metric("capacity", Unit.PER_SECOND, Better.HIGHER)
+CAPACITY = Metric("capacity", Unit.PER_SECOND, Better.HIGHER, MetricRole.SEARCHED)
 LATENCY = Metric("latency", Unit.SECOND, Better.LOWER)
 
 TRIES = 2

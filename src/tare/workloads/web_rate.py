@@ -15,9 +15,9 @@ from operator import gt
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Sample
-from tare.workload import Course
+from tare.workload import TOOL_DURATION, Course
 from tare.workloads import _vegeta, at_least, at_most
-from tare.workloads._vegeta import LAG_P99, THROUGHPUT, TOOL_DURATION, attacks
+from tare.workloads._vegeta import LAG_P99, THROUGHPUT, attacks
 from tare.workloads._web import FAILED, QUANTILES
 
 # A second line, made after the attack: of what was due in each second, how much was answered and

@@ -134,7 +134,7 @@ def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]
     for place, layer in enumerate(one.layers, 1):
         cost = layer.cost or 1.0
         # Numbered, because a layer may stand in a stack twice.
-        name = f"{place} {layer.cell.stack.rpartition('/')[2]}"
+        name = f"{place} {layer.cell.path[-1]}"
         ends, end = (layer.low, layer.high), within(start * cost, log=True)
         yield _step(name, cost, (start, end), colours[layer.cell.platform], ends)
         start = end

@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
-from tare.model import Cell, Metric, Trial, Unit
+from tare.model import Cell, Metric, MetricRole, Trial, Unit
 from tare.report import theme
 from tare.report.courses import MAX_OTHERS, Points, Told, chosen
 from tare.report.figures.figure import (
@@ -38,8 +38,8 @@ MAX_IN_LINE = 120
 """More points in a line would be narrower than one sees: means of neighbours stand for them."""
 FAR = 50
 """A response time has a logarithmic axis where its longest is so many times its shortest."""
-AWAY = {"loss": "was lost", "failed": "failed"}
-"""Metrics that are the share of work that did not come to its end, and what is said of it."""
+AWAY = {MetricRole.LOSS: "was lost", MetricRole.FAILED: "failed"}
+"""What is said of the shares of work that did not come to its end."""
 FIGURE_SPACE = "\N{FIGURE SPACE}"
 GAP = 1.5
 """A line ends where the next value is so many times later than values mostly are."""
@@ -121,7 +121,7 @@ def over_time(
 
     caption = _caption(group, some, columns, metrics[MAX_COLUMNS:], every)
     if failures:
-        words = " or ".join(AWAY[one.name] for one in _lost(group))
+        words = " or ".join(AWAY[one.role] for one in _lost(group))
         caption += f" A cross: some of the work {words} in that second of one of the trials drawn."
     title = f"{group.name}: over the time of a trial"
     yield Figure(f"course-{number:02d}", title, caption, draw)
@@ -145,7 +145,7 @@ def _metrics(group: Group, some: Sequence[_Lane]) -> list[Metric]:
 
 
 def _lost(group: Group) -> list[Metric]:
-    return [one for one in group.metrics if one.name in AWAY and one.unit is Unit.RATIO]
+    return [one for one in group.metrics if one.role in AWAY]
 
 
 def _lines(some: Sequence[_Lane], metrics: Sequence[Metric]) -> list[Points]:

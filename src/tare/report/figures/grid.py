@@ -35,6 +35,7 @@ class Box:
     colour: str
     strength: float
     said: str
+    flawed: bool = False
 
 
 @dataclass(frozen=True)

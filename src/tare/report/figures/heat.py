@@ -36,9 +36,9 @@ def heat_map(found: Findings) -> Figure:
         "logarithm of the cost: sienna is worse, indigo is better, uncoloured is equal. "
         f"{MARKS_TEXT} An empty cell says why there is no number.{explained(words)}"
     )
-    if any(box.mark.endswith("*") for line in lines for box in line.boxes):
+    if any(box.flawed for line in lines for box in line.boxes):
         caption += FLAWED
-    if any(line.name.endswith(_DOUBTED) for line in lines):
+    if any(_is_doubted(found, group) for group in groups):
         caption += " Not trusted: the A/A control differs from the baseline."
     if len(shown) < len(columns):
         caption += f" The first {len(shown)} of {len(columns)} platforms are drawn."
@@ -58,9 +58,13 @@ _DOUBTED = " (not trusted)"
 def _line(found: Findings, group: Group, shown: Sequence[str], end: float) -> Line:
     ids = {cell.id for cell in group.cells}
     rows = {platform_text(row.cell): row for row in found.headline if row.cell.id in ids}
-    doubted = any(row.cell.id in ids for row in found.untrusted)
-    name = f"{group.name}{_DOUBTED}" if doubted else group.name
+    name = f"{group.name}{_DOUBTED if _is_doubted(found, group) else ''}"
     return Line(name, [_box(found, group.name, one, rows.get(one), end) for one in shown])
+
+
+def _is_doubted(found: Findings, group: Group) -> bool:
+    ids = {cell.id for cell in group.cells}
+    return any(row.cell.id in ids for row in found.untrusted)
 
 
 def _box(found: Findings, group: str, platform: str, row: Comparison | None, end: float) -> Box:
@@ -72,13 +76,14 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
         word = gap(found, row)
         has_verdict = row.verdict is not Verdict.NOT_MEASURED
         mark = f"{MARKS[row.verdict]}{flawed}" if has_verdict else ""
-        why = row.reason or row.why_no_cost or word
-        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, f"{where}: {why}")
+        why = f"{where}: {row.reason or row.why_no_cost or word}"
+        is_told = has_verdict and bool(flawed)
+        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, is_told)
     colour, strength = shade(row.cost, end)
     size = f"{cost_text(row.cost, row.low, row.high)} {costs_text(row.low, row.high, row.cost)}"
     said = f"{where}: {size}, {row.verdict.value}"
     mark = f"{MARKS[row.verdict]}{flawed}"
-    return Box((cost_text(row.cost), brief(row.cost)), mark, colour, strength, said)
+    return Box((cost_text(row.cost), brief(row.cost)), mark, colour, strength, said, bool(flawed))
 
 
 def shade(cost: float, end: float) -> tuple[str, float]:

@@ -62,7 +62,7 @@ def matrix(found: Findings, group: Group, number: int) -> Figure:
         "it can be luck. = the same within the margin; ? not told apart, which is not equal."
         f"{explained(words)}"
     )
-    if any(box.mark.endswith("*") for box in every):
+    if any(box.flawed for box in every):
         caption += FLAWED
     if found.plan.repetition.design is Design.DUET:
         caption += (
@@ -87,11 +87,13 @@ def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Bo
         nothing = NO_RATIO if is_told else NOT_KNOWN
         word = own_gap(found, cell) or own_gap(found, other) or nothing
         mark = _mark(row) if is_told else ""
-        why = row.reason or row.why_no_cost or word
-        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, f"{who}: {why}")
+        why = f"{who}: {row.reason or row.why_no_cost or word}"
+        flawed = is_told and is_flawed(row)
+        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, flawed)
     said = f"{who}: {cost_text(row.cost)}, {row.verdict.value}, Holm's p {p_text(row.holm_p)}"
     colour, strength = _colour(row)
-    return Box((cost_text(row.cost), brief(row.cost)), _mark(row), colour, strength, said)
+    number = cost_text(row.cost), brief(row.cost)
+    return Box(number, _mark(row), colour, strength, said, is_flawed(row))
 
 
 def _holds(row: Comparison) -> bool:

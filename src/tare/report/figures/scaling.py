@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.model import Cell, Metric, Status
+from tare.model import Cell, Metric, Status, Unit
+from tare.parameter import unit_of, word_of
 from tare.report import theme
 from tare.report.figures.families import Family
 from tare.report.figures.figure import Figure, Spec, within
@@ -279,13 +280,12 @@ def _caption(found: Findings, family: Family, axis: _Axis, *, bent: bool) -> str
 
 
 def _named(factor: str) -> str:
-    return factor.removesuffix("_bytes").removesuffix("_s").replace("_", " ") + (
-        " (s)" if factor.endswith("_s") else ""
-    )
+    unit = " (s)" if unit_of(factor) is Unit.SECOND else ""
+    return word_of(factor).replace("_", " ") + unit
 
 
 def _labels(family: Family) -> dict[str, str]:
-    is_size = family.factor.endswith("_bytes")
+    is_size = unit_of(family.factor) is Unit.BYTE
     return {
         _key(level): bytes_text(int(level)) if is_size and math.isfinite(level) else _number(level)
         for level in family.groups
