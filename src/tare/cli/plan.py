@@ -48,10 +48,35 @@ def run(options: argparse.Namespace) -> int:
         both[scale] = estimate(make_plan(one, seed), one)
     if options.json:
         told = {"plan": asdict(plan), "estimate": asdict(expected), "scale": study.scale}
+        told |= {"memory": memory(study, plan)}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
+    print(f"  memory     {memory(study, plan)['says']}")
     return 0
+
+
+def memory(study: Study, plan: Plan) -> Mapping[str, object]:
+    """Say whether a plan fits the memory of this host, which need not be the one it is run on."""
+    from tare.errors import Unavailable
+    from tare.runner.admission import Sum, at_once_of, needs
+    from tare.runner.headroom import Headroom
+
+    found, at_once = tuple(needs(study, plan).values()), at_once_of(plan)
+    total = Sum(found, at_once).total_bytes
+    try:
+        headroom = Headroom(found, at_once)
+    except Unavailable as error:
+        return {"needs_bytes": total, "fits": "not", "says": f"does not fit: {error}"}
+    says = f"up to {_bytes(total)}, of {_bytes(headroom.available_bytes)} available here"
+    if headroom.is_by_blocks:
+        says += ": instances are opened by blocks, one of each platform; the time is without that"
+    return {
+        "needs_bytes": total,
+        "available_bytes": headroom.available_bytes,
+        "fits": "by blocks" if headroom.is_by_blocks else "at once",
+        "says": says,
+    }
 
 
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:

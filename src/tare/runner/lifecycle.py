@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.layer import Instance, Layer, Site
@@ -18,6 +17,7 @@ from tare.machine import Completed, Host, Machine, check
 from tare.model import Status
 from tare.monitors import noise
 from tare.runner.fleet import status_of
+from tare.runner.headroom import available_bytes
 from tare.runner.trial import Outcome
 from tare.study.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
 
@@ -77,7 +77,7 @@ class _Trial:
 
     def run(self) -> None:
         """Go through all phases but the removal; an error names the phase it came in."""
-        free = _available_bytes()
+        free = available_bytes()
         self._phase("create", _Life.create)
         self._phase("boot", _Life.boot)
         self._memory(free)
@@ -151,7 +151,7 @@ class _Trial:
             raise first
 
     def _memory(self, before: int) -> None:
-        used = before - _available_bytes()
+        used = before - available_bytes()
         if used > 0:
             self.samples[HOST_MEMORY.name] = float(used)
         else:
@@ -220,10 +220,3 @@ def _busy_s() -> float:
     own = os.times()
     busy_s, _ = noise.cpu_times(range(os.cpu_count() or 1))
     return busy_s - own.user - own.system
-
-
-def _available_bytes() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise LayerError("/proc/meminfo does not tell MemAvailable")
