@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
         one = load_study(options.study, scale)
         both[scale] = estimate(make_plan(one, seed), one)
     if options.json:
-        told = {"plan": asdict(plan), "estimate": asdict(expected), "scale": study.scale}
-        told |= {"memory": memory(study, plan)}
+        told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
+        told |= {"scale": study.scale, "memory": memory(study, plan)}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
@@ -59,24 +59,19 @@ def run(options: argparse.Namespace) -> int:
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:
     """Say whether a plan fits the memory of this host, which need not be the one it is run on."""
     from tare.errors import Unavailable
-    from tare.runner.admission import Sum, at_once_of, needs
-    from tare.runner.headroom import Headroom
+    from tare.facts import available_bytes
+    from tare.study.admission import Sum, admit, at_once_of, needs
 
-    found, at_once = tuple(needs(study, plan).values()), at_once_of(plan)
-    total = Sum(found, at_once).total_bytes
+    found, at_once = needs(study, plan), at_once_of(plan)
+    total, available = Sum(found, at_once).total_bytes, available_bytes()
+    says = f"up to {_bytes(total)}, of {_bytes(available)} available here"
     try:
-        headroom = Headroom(found, at_once)
+        fits = "at once" if admit(found, at_once, available) else "by blocks"
     except Unavailable as error:
-        return {"needs_bytes": total, "fits": "not", "says": f"does not fit: {error}"}
-    says = f"up to {_bytes(total)}, of {_bytes(headroom.available_bytes)} available here"
-    if headroom.is_by_blocks:
+        fits, says = "not", f"does not fit: {error}"
+    if fits == "by blocks":
         says += ": instances are opened by blocks, one of each platform; the time is without that"
-    return {
-        "needs_bytes": total,
-        "available_bytes": headroom.available_bytes,
-        "fits": "by blocks" if headroom.is_by_blocks else "at once",
-        "says": says,
-    }
+    return {"needs_bytes": total, "available_bytes": available, "fits": fits, "says": says}
 
 
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:

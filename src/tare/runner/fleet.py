@@ -10,11 +10,11 @@ from threading import Lock
 from tare import detection, layer
 from tare.errors import LayerError, LayerTimedOut, TareError, Unavailable
 from tare.limits import readback
-from tare.model import Cell, Design, Limits, Plan, Status
+from tare.model import Cell, Limits, Status
 from tare.monitors.inside import AnyReader
 from tare.runner import conditions
 from tare.stack import Stack
-from tare.study import Platform, Study
+from tare.study import Platform
 
 Key = tuple[str, int, Limits, int | None]
 
@@ -25,17 +25,6 @@ def key(cell: Cell, cores: int | None = None) -> Key:
     A duet has one more on each of the two sets of CPUs, ``cores``.
     """
     return cell.platform, cell.replica, cell.limits, cores
-
-
-def wanted(study: Study, plan: Plan) -> dict[Key, Platform]:
-    """Map each set of instances that a plan needs to its platform."""
-    platforms = {platform.name: platform for platform in study.platforms}
-    is_duet = plan.repetition.design is Design.DUET
-    return {
-        key(cell, side): platforms[cell.platform]
-        for side in ((0, 1) if is_duet else (None,))
-        for cell in plan.cells
-    }
 
 
 def takes_userland(platform: Platform) -> bool:

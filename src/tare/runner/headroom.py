@@ -7,21 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from tare.errors import LayerError, Unavailable
+from tare.errors import Unavailable
+from tare.facts import available_bytes
 from tare.layer import Threads
 from tare.model import Limits
-from tare.runner.admission import MEND, RESERVE_BYTES, Need, Sum, admit, by_blocks, refuse, text
+from tare.study.admission import MEND, RESERVE_BYTES, Need, Sum, admit, by_blocks, refuse, text
 
 GROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
-
-
-def available_bytes(proc: Path = PROC) -> int:
-    """Read how much memory this host can give without swapping, or raise LayerError."""
-    for line in (proc / "meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise LayerError(f"{proc}/meminfo does not tell MemAvailable")
 
 
 class Headroom:
@@ -37,6 +30,7 @@ class Headroom:
         self.needs, self.at_once, self._read = list(needs), at_once, read
         self.available_bytes = read()
         self.is_by_blocks = not admit(self.needs, at_once, self.available_bytes)
+        self.measure: Callable[[str, int], int] = overhead_bytes
         self._measured: set[tuple[str, Limits]] = set()
         self._lock = Lock()
 
@@ -65,7 +59,7 @@ class Headroom:
             if threads is None or not is_guest or (platform, limits) in self._measured:
                 return
             self._measured.add((platform, limits))
-            more = overhead_bytes(threads.cgroup, limits.memory_bytes)
+            more = self.measure(threads.cgroup, limits.memory_bytes)
             self.needs = [
                 replace(one, overhead_bytes=more)
                 if (one.platform, one.limits) == (platform, limits)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
+from tare.facts import available_bytes
 from tare.layer import Instance, Layer, Site
 from tare.limits import readback
 from tare.machine import Completed, Host, Machine, check
 from tare.model import Status
 from tare.monitors import noise
 from tare.runner.fleet import status_of
-from tare.runner.headroom import available_bytes
 from tare.runner.trial import Outcome
 from tare.study.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
 

@@ -13,13 +13,13 @@ from tare import compare
 from tare.compare.allocation import Standing
 from tare.compare.pairing import group
 from tare.errors import ResultsError
+from tare.facts import available_bytes
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
-from tare.runner.admission import at_once_of, needs
 from tare.runner.allocation import Allocation, Round
-from tare.runner.fleet import wanted
-from tare.runner.headroom import Headroom, available_bytes
+from tare.runner.fleet import Key, key
+from tare.runner.headroom import Headroom
 from tare.runner.packages import has_services, needs_of, packages_of, programs_of
 from tare.runner.pool import Pool
 from tare.runner.progress import Progress, differs
@@ -30,7 +30,8 @@ from tare.runner.slots import Slots
 from tare.runner.turns import Turns
 from tare.stats import looks
 from tare.store import Writer, read_facts
-from tare.study import Study, lifecycle
+from tare.study import Platform, Study, lifecycle
+from tare.study.admission import at_once_of, needs
 
 
 def run(
@@ -47,7 +48,7 @@ def run(
     which is read before anything is started. Whatever is raised, nothing stays.
     """
     refuse_other_cells(study, plan, folder)
-    headroom = Headroom(needs(study, plan).values(), at_once_of(plan), memory)
+    headroom = Headroom(needs(study, plan), at_once_of(plan), memory)
     packages, nested = packages_of(study)
     try:
         with (
@@ -113,11 +114,18 @@ class _Runner:
         self.begun = True
         self.progress.begins(self.plan, len(self.slots.done))
         self.writer.facts(facts)
+        platforms = {platform.name: platform for platform in self.study.platforms}
+        is_duet = self.plan.repetition.design is Design.DUET
+        wanted: dict[Key, Platform] = {
+            key(cell, side): platforms[cell.platform]
+            for side in ((0, 1) if is_duet else (None,))
+            for cell in self.plan.cells
+        }
         if record.was_entered_anew(self.slots.trials):
             self.session.agents = None
         limits = self.study.limits
         self.session.step_aside(cores.kept_free(self.session, self.plan.repetition, limits))
-        self.pool.open_all(wanted(self.study, self.plan), self.plan.repetition)
+        self.pool.open_all(wanted, self.plan.repetition)
         opened = self._platform_facts()
         if goes_on:
             record.refuse_other_userland(self.folder, known.get("userland"), opened["userland"])

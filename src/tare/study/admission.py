@@ -7,14 +7,13 @@ refused where its CPUs are chosen (``Session.cpus``, ``cores.numbers``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from tare import layer
 from tare.errors import Unavailable
-from tare.layer import Layer
-from tare.model import Cell, Design, Limits, Plan
-from tare.runner.fleet import Key, key, load_layers, wanted
-from tare.study import Study
+from tare.model import Design, Limits, Plan
+from tare.study.declaration import Study
 from tare.study.lifecycle import Lifecycle
 from tare.workload import Workload
 
@@ -31,7 +30,7 @@ MEND_TRIAL = "a smaller `memory` in the limits, fewer platforms, or a smaller `c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What the instances of one fleet take of the host's memory.
+    """What the instances of one platform under one set of limits take of the host's memory.
 
     A machine with memory of its own keeps ``kept_bytes`` from its start to its end, however idle;
     the outermost one of a stack holds those inside it. All that have the name ``shared`` are in one
@@ -66,7 +65,7 @@ class Sum:
     needs: Sequence[Need]
     at_once: int = 1
     instances: int | None = None
-    """How many of each fleet are open; None: all."""
+    """How many of each platform's are open; None: all."""
 
     @property
     def kept_bytes(self) -> int:
@@ -102,32 +101,37 @@ class Sum:
         return need.instances if self.instances is None else min(self.instances, need.instances)
 
 
-def needs(study: Study, plan: Plan) -> Mapping[Key, Need]:
-    """List what each fleet of a plan takes, by its key."""
+def needs(study: Study, plan: Plan) -> list[Need]:
+    """List what each set of instances of a plan takes; a duet has two, one on each set of CPUs."""
     made = {(one.name, one.params): one.made for one in study.workloads}
-    cells: dict[tuple[str, int, Limits], list[Cell]] = {}
+    platforms = {platform.name: platform for platform in study.platforms}
+    work: dict[tuple[str, int, Limits], list[Workload | Lifecycle]] = {}
     for cell in plan.cells:
-        cells.setdefault(key(cell)[:3], []).append(cell)
-    found = {}
-    for which, platform in wanted(study, plan).items():
-        work = [made[cell.workload, cell.params] for cell in cells[which[:3]]]
-        limits, layers = which[2], load_layers(platform)
-        is_lifecycle = any(isinstance(one, Lifecycle) for one in work)
+        which = cell.platform, cell.replica, cell.limits
+        work.setdefault(which, []).append(made[cell.workload, cell.params])
+    found = []
+    for (name, _, limits), run in work.items():
+        layers = [layer.load(of, **dict(settings)) for of, settings in platforms[name].layers]
+        is_lifecycle = any(isinstance(one, Lifecycle) for one in run)
         opened = layers[:-1] if is_lifecycle else layers  # a trial makes the rest itself
         held, shared = _held(opened, limits)
-        found[which] = Need(
-            platform=platform.name,
-            limits=limits,
-            instances=plan.repetition.instances_of(platform.name),
-            kept_bytes=held if held is not None else IDLE_BYTES * bool(opened),
-            passing_bytes=max(_passing(one, held, layers[-1], limits) for one in work),
-            shared=shared,
+        found.append(
+            Need(
+                platform=name,
+                limits=limits,
+                instances=plan.repetition.instances_of(name),
+                kept_bytes=held if held is not None else IDLE_BYTES * bool(opened),
+                passing_bytes=0
+                if held is not None
+                else max(_passing(one, layers[-1], limits) for one in run),
+                shared=shared,
+            )
         )
-    return found
+    return found * at_once_of(plan)
 
 
 def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:
-    """Return whether all fits at once; if not, cells of each limits do, an instance of each fleet.
+    """Return whether all fits at once; if not, one instance of each platform under one limit does.
 
     Raises Unavailable with the sum where that does not fit either.
     """
@@ -139,7 +143,7 @@ def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:
 
 
 def by_blocks(found: Collection[Need], at_once: int) -> Iterator[Sum]:
-    """List what has to be open at once at least: what is compared, one instance of each fleet."""
+    """List the least that is open at once: one instance of each platform that is compared."""
     for limits in dict.fromkeys(one.limits for one in found):
         yield Sum(tuple(one for one in found if one.limits == limits), at_once, 1)
 
@@ -164,7 +168,7 @@ def text(count: float) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
-def _held(layers: Sequence[Layer], limits: Limits) -> tuple[int | None, str]:
+def _held(layers: Sequence[layer.Layer], limits: Limits) -> tuple[int | None, str]:
     """Find what the outermost machine with memory of its own keeps, None where there is none."""
     for made in layers:
         if (kept := made.commits(limits)) is not None:
@@ -172,11 +176,12 @@ def _held(layers: Sequence[Layer], limits: Limits) -> tuple[int | None, str]:
     return None, ""
 
 
-def _passing(what: Workload | Lifecycle, held: int | None, inner: Layer, limits: Limits) -> int:
-    """Return what one trial takes beside what its instance keeps."""
-    if isinstance(what, Lifecycle):
-        own = inner.commits(limits)
-        return 0 if held is not None else what.count * (IDLE_BYTES if own is None else own)
-    # The other half of a workload runs on the host, under the same limit.
-    halves = (held is None) + (what.service() is not None)
-    return halves * limits.memory_bytes
+def _passing(what: Workload | Lifecycle, inner: layer.Layer, limits: Limits) -> int:
+    """Return what one trial takes on the host itself.
+
+    The other half of a network workload is not counted: it makes load and keeps little.
+    """
+    if not isinstance(what, Lifecycle):
+        return limits.memory_bytes
+    own = inner.commits(limits)
+    return what.count * (IDLE_BYTES if own is None else own)
