@@ -65,6 +65,14 @@ def test_the_outermost_guest_holds_what_is_inside_it_and_is_counted_once():
         assert (one(found, name).kept_bytes, one(found, name).passing_bytes) == (GIB, 0)
 
 
+@pytest.mark.parametrize("setting", ["storage: tmpfs", "runtime: kata"])
+def test_a_container_that_keeps_files_or_a_machine_in_memory_is_counted_as_a_guest(setting):
+    platform = f"{{stack: host/docker, name: keeps, docker: {{{setting}}}}}"
+    found, _ = declared(["host", platform], "host")
+
+    assert (one(found, "keeps").kept_bytes, one(found, "keeps").passing_bytes) == (GIB, 0)
+
+
 def test_the_control_has_instances_of_its_own():
     found, at_once = declared(["host/kvm"], "host/kvm", repetition={"instances": 3})
 
@@ -88,11 +96,12 @@ def test_what_is_on_another_machine_or_set_apart_before_takes_nothing():
             "host",
             "{stack: host/ssh, ssh: {address: there}}",
             "{stack: host/kvm, name: huge, kvm: {hugepages: true}}",
+            "host/xen",
         ],
         "host",
     )
 
-    for name in ("host/ssh", "huge"):
+    for name in ("host/ssh", "huge", "host/xen"):
         assert (one(found, name).kept_bytes, one(found, name).passing_bytes) == (0, 0)
 
 
