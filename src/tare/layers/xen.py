@@ -55,7 +55,7 @@ class Layer(layer.Layer):
         return {"xen.version": version.stdout.decode().strip(), "xen.type": self.type}
 
     def commits(self, limits: Limits) -> int:
-        """See Layer.commits: it is Xen's and not this Linux's, and Xen refuses what does not fit."""
+        """See Layer.commits: it is Xen's, which refuses what does not fit."""
         del limits
         return 0
 
