@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tare import detection
+from tare.errors import LayerError
 from tare.machine import Machine, check
 from tare.model import Scalar
 
+PROC = Path("/proc")
 LOAD_LIMIT = 0.25
 STEAL_LIMIT = 0.01
 
@@ -188,3 +191,11 @@ def _steal(stat: str) -> float | None:
     """Give the stolen part of the time since boot; what guests took is in ``user`` already."""
     ticks = [int(word) for word in stat.split()[1:9]]
     return round(ticks[7] / sum(ticks), 6) if len(ticks) == 8 and sum(ticks) > 0 else None
+
+
+def available_bytes(proc: Path = PROC) -> int:
+    """Read how much memory this host can give without swapping, or raise LayerError."""
+    for line in (proc / "meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise LayerError(f"{proc}/meminfo does not tell MemAvailable")

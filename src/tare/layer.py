@@ -220,6 +220,17 @@ class Layer(ABC):
         """Return what it is to give under a study's limits, which its settings may override."""
         return limits
 
+    shared: ClassVar[bool] = False
+    """Whether all instances of a session are in one machine, whose memory is committed once."""
+
+    def commits(self, limits: Limits) -> int | None:
+        """Return the bytes of this host's memory that an instance may keep until it is closed.
+
+        None: the memory limit is only a cap on what runs at the moment. 0: its memory is another
+        machine's, or was set apart before.
+        """
+        return limits.memory_bytes if self.boots_guest else None
+
     def own_system(self) -> str:
         """Say what it runs instead of the shared userland; empty where it runs that."""
         return ""

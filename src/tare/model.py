@@ -462,7 +462,7 @@ class Slot:
 
     @property
     def instance(self) -> int:
-        """The instance of the first part."""
+        """The instance of its first part."""
         return self.placements[0].instance
 
     @property
@@ -527,6 +527,11 @@ class Plan:
     def cells_by_id(self) -> Mapping[str, Cell]:
         """The cells by their ids."""
         return {cell.id: cell for cell in self.cells}
+
+    @cached_property
+    def most_parts(self) -> int:
+        """The most parts of any trial: so many instances of a platform are one set of them."""
+        return max((len(slot.placements) for slot in self.slots), default=1)
 
     @cached_property
     def decided_by(self) -> Mapping[str, Contrast]:

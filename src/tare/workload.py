@@ -93,6 +93,10 @@ class Measured(ABC):
         """Say how long one trial takes on a machine of today, for plans and deadlines."""
         return 1.0
 
+    def makes(self) -> int:
+        """Say how many instances of a stack's innermost layer a trial makes itself: none."""
+        return 0
+
     def file_access(self) -> FileAccess:
         """Return how the file I/O that it measures reaches the disks: by default it measures none.
 

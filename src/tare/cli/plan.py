@@ -47,11 +47,31 @@ def run(options: argparse.Namespace) -> int:
         one = load_study(options.study, scale)
         both[scale] = estimate(make_plan(one, seed), one)
     if options.json:
-        told = {"plan": asdict(plan), "estimate": asdict(expected), "scale": study.scale}
+        told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
+        told |= {"scale": study.scale, "memory": memory(study, plan)}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
+    print(f"  memory     {memory(study, plan)['says']}")
     return 0
+
+
+def memory(study: Study, plan: Plan) -> Mapping[str, object]:
+    """Say whether a plan fits the memory of this host, which need not be the one it is run on."""
+    from tare.errors import Unavailable
+    from tare.facts import available_bytes
+    from tare.study.admission import Sum, admit, at_once_of, needs
+
+    found, at_once = needs(study, plan), at_once_of(plan)
+    total, available = Sum(found, at_once).total_bytes, available_bytes()
+    says = f"up to {_bytes(total)}, of {_bytes(available)} available here"
+    try:
+        fits = "at once" if admit(found, at_once, available) else "by blocks"
+    except Unavailable as error:
+        fits, says = "not", f"does not fit: {error}"
+    if fits == "by blocks":
+        says += ": instances are opened by blocks, one of each platform; the time is without that"
+    return {"needs_bytes": total, "available_bytes": available, "fits": fits, "says": says}
 
 
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:

@@ -16,6 +16,7 @@ from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_a
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
+from tare.model import Limits
 
 if TYPE_CHECKING:
     from tare.userland import Userland
@@ -89,6 +90,11 @@ class Layer(layer.Layer):
     def own_system(self) -> str:
         """See Layer.own_system."""
         return f"the image {self.image}" if self.image else ""
+
+    def commits(self, limits: Limits) -> int | None:
+        """See Layer.commits: files on a tmpfs stay, and an unknown runtime may boot a machine."""
+        keeps = self.storage == "tmpfs" or self.runtime not in oci.KNOWN
+        return limits.memory_bytes if keeps else None
 
     def detected_as(self) -> tuple[str, ...]:
         """See Layer.detected_as; another runtime may be a kernel of its own (gVisor, Kata)."""

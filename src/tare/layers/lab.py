@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from tare import layer
 from tare.engines.lab import find, serving
-from tare.engines.lab_boot import BINARY, LINUX_CPUS
+from tare.engines.lab_boot import BINARY, LINUX_CPUS, NEEDS_MIB
 from tare.engines.lab_machine import Hypervisor, Lab
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
 from tare.machine import Host, Machine, check
-from tare.model import DiskCache
+from tare.model import DiskCache, Limits
 from tare.userland import lab
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Layer(layer.Layer):
     packages = tuple(TOOLS.values())
     runs_userland = False
     own_kernel = True
+    shared = True
     nominal_start_s = 60.0
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
@@ -63,6 +64,12 @@ class Layer(layer.Layer):
             "lab.hypervisor": self.hypervisor,
             "lab.machine": "up" if up is not None and up.lives() else "booted for the session",
         }
+
+    def commits(self, limits: Limits) -> int:
+        """See Layer.commits; one that is up took its memory when it was booted."""
+        del limits
+        up = find(self.hypervisor)
+        return 0 if up is not None and up.lives() else NEEDS_MIB * 2**20
 
     def own_system(self) -> str:
         """See Layer.own_system."""

@@ -11,6 +11,7 @@ from tare.engines import libvirt, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._libvirt_domain import Container, Domain, Guest
 from tare.machine import Machine
+from tare.model import Limits
 from tare.userland import kvm
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ class Layer(layer.Layer):
                 raise Unavailable(*found)
             kind = "qemu" if found else "kvm"
         return facts | {"libvirt.type": kind}
+
+    def commits(self, limits: Limits) -> int | None:
+        """See Layer.commits: Xen's memory is not this Linux's."""
+        return 0 if self.driver == "xen" else super().commits(limits)
 
     def create(self, outer: Machine, site: layer.Site) -> Domain:
         """See Layer.create."""

@@ -14,6 +14,7 @@ from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_a
 from tare.errors import CommandFailed, LayerError
 from tare.limits.cgroup import Group
 from tare.machine import Inner, Machine, check
+from tare.model import Limits
 
 if TYPE_CHECKING:
     from tare.userland import Userland
@@ -62,6 +63,10 @@ class Layer(layer.Layer):
     def needs(self) -> tuple[str, ...]:
         """See Layer.needs."""
         return (*self.packages, self.runtime)
+
+    def commits(self, limits: Limits) -> int | None:
+        """See Layer.commits: files on a tmpfs stay."""
+        return limits.memory_bytes if self.storage == "tmpfs" else None
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""

@@ -101,6 +101,10 @@ class Layer(layer.Layer, qemu.Hardware):
         """See Layer.held_to."""
         return replace(limits, disk_cache=DiskCache(self.cache)) if self.cache else limits
 
+    def commits(self, limits: Limits) -> int:
+        """See Layer.commits; huge pages are reserved before, and asked for when it is made."""
+        return 0 if self.hugepages else limits.memory_bytes
+
     def own_system(self) -> str:
         """See Layer.own_system."""
         if self.image:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tare import layer
 from tare.limits.readback import Inside
 from tare.machine import Machine
+from tare.model import Limits
 from tare.simulation.trace import Variant, read
 from tare.simulation.world import Replay, SimulatedMachine, World
 
@@ -57,6 +58,11 @@ class Layer(layer.Layer):
         """See Layer.probe."""
         del outer, userland
         return {"sim.is": "simulated: no program is run and no time passes"}
+
+    def commits(self, limits: Limits) -> int:
+        """See Layer.commits: no program is run."""
+        del limits
+        return 0
 
     def detected_as(self) -> tuple[str, ...]:
         """See Layer.detected_as; there is nothing inside."""

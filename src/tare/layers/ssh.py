@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tare import layer
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.machine import Inner, Machine, check, text
+from tare.model import Limits
 from tare.ssh import Connection
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Layer(layer.Layer):
         if version.returncode != 0:
             raise Unavailable(f"no ssh client on {outer.name}", "apt-get install openssh-client")
         return {"ssh.client": version.stderr.decode().strip(), "ssh.address": self.address}
+
+    def commits(self, limits: Limits) -> int:
+        """See Layer.commits: none of this host's."""
+        del limits
+        return 0
 
     def own_system(self) -> str:
         """See Layer.own_system."""

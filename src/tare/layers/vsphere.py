@@ -12,6 +12,7 @@ from tare.engines.vsphere_api import OFF
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.layers.ssh import last_cpus
 from tare.machine import Inner, Machine, await_true, check, text
+from tare.model import Limits
 from tare.ssh import Connection
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Layer(Server, layer.Layer):
         if outer.run(["ssh", "-V"]).returncode != 0:
             raise Unavailable(f"no ssh client on {outer.name}", "apt-get install openssh-client")
         return usable(self, outer, clones=bool(self.template))
+
+    def commits(self, limits: Limits) -> int:
+        """See Layer.commits: none of this host's."""
+        del limits
+        return 0
 
     def own_system(self) -> str:
         """See Layer.own_system."""

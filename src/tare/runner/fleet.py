@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -79,6 +79,10 @@ class Fleet:
     """Which of a duet's two sets of CPUs it is held to."""
     number: int = 0
     """The number of these CPUs in Session.cpus."""
+    places: int = 1
+    """How many sets of instances it has, as declared: open at once, or one after another."""
+    parts: int = 1
+    """How many instances are a set: what a trial has at once."""
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, member: Member) -> None:
@@ -88,6 +92,12 @@ class Fleet:
                 self.members.append(member)
                 return
         self.remove(member)
+
+    def sets(self, places: Iterable[int]) -> list[Member]:
+        """List the instances of some sets, each once; places are counted on over the last set."""
+        count = len(self.members) // self.parts
+        chosen = sorted({place % count for place in places})
+        return [self.members[one * self.parts + n] for one in chosen for n in range(self.parts)]
 
     def close(self, status: Status, reason: str) -> None:
         """Give the platform up, for the first reason there is; whatever still runs is removed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -26,6 +26,7 @@ from tare.runner.fleet import (
     runs_userland,
     takes_userland,
 )
+from tare.runner.headroom import Headroom
 from tare.runner.progress import Progress
 from tare.runner.session import Session
 from tare.stack import open_stack
@@ -48,6 +49,8 @@ class Pool:
 
     needs: Mapping[tuple[str, Params], Collection[str]] = MappingProxyType({})
     """What the userland has to have for a workload with its parameters."""
+    headroom: Headroom | None = None
+    """What watches the host's memory; None: nothing does."""
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class Pool:
         self.session, self.deadline_s, self.progress = session, deadline_s, progress
         self.whole, self.tools = whole, tools
         self.fleets: dict[Key, Fleet] = {}
+        self._last: dict[tuple[str, int], int] = {}
 
     def of(self, cell: Cell) -> list[Fleet]:
         """List the fleets a cell is run on: one, or a duet's two.
@@ -84,32 +88,83 @@ class Pool:
             for fleet in fleets
         ]
 
-    def open_all(self, wanted: Mapping[Key, Platform], repetition: Repetition) -> None:
-        """Open every instance of every platform, some at a time; failures close their fleet."""
+    def open_all(
+        self,
+        wanted: Mapping[Key, Platform],
+        repetition: Repetition,
+        parts: int = 1,
+    ) -> None:
+        """Open every instance of every platform, some at a time; failures close their fleet.
+
+        ``parts`` is how many instances a trial has at once, at the most.
+        """
         for number, (which, platform) in enumerate(wanted.items()):
             self.fleets[which] = Fleet(platform, which[2], f"p{number}", cores=which[3])
+            self.fleets[which].parts = parts
+            self.fleets[which].places = repetition.instances_of(platform.name)
             self._probe(self.fleets[which])
         self._build()
-        names = {platform.name for platform in wanted.values()}
+        if self.headroom is not None and self.headroom.is_by_blocks:
+            self.progress.says("not all instances fit the memory at once: opening them by blocks")
+            for limits in dict.fromkeys(fleet.limits for fleet in self.fleets.values()):
+                fleets = [fleet for fleet in self.fleets.values() if fleet.limits == limits]
+                self._close_instances()
+                self._open_some([(fleet, n) for fleet in fleets for n in range(fleet.parts)])
+                self._enter_alike()
+            return
+        most = max((fleet.parts * fleet.places for fleet in self.fleets.values()), default=0)
         jobs = [
             (fleet, index)
-            for index in range(max(map(repetition.instances_of, names), default=0))
+            for index in range(most)
             for fleet in self.fleets.values()
-            if fleet.status is Status.OK and index < repetition.instances_of(fleet.platform.name)
+            if fleet.status is Status.OK and index < fleet.parts * fleet.places
         ]
+        self._open_some(jobs)
+        for fleet in self.fleets.values():
+            fleet.members.sort(key=lambda member: int(member.label))
+        self._enter_alike()
+
+    def _open_some(self, jobs: Iterable[tuple[Fleet, int]], *, again: bool = False) -> None:
+        """Open instances by their numbers, some at a time; ``again``: they take a closed one's."""
         # The slowest first, so that none of them is waited for alone at the end.
-        jobs.sort(key=lambda job: _slowness(job[0].platform), reverse=True)
+        jobs = sorted(jobs, key=lambda job: _slowness(job[0].platform), reverse=True)
         at_once = AT_ONCE * len(self.session.everything)
         with ThreadPoolExecutor(max_workers=at_once) as workers:
             try:
-                list(workers.map(lambda job: self._open_one(*job), jobs))
+                open_one = self._open_again if again else self._open_one
+                list(workers.map(lambda job: open_one(*job), jobs))
             except BaseException:
                 workers.shutdown(wait=False, cancel_futures=True)
                 self.session.host.cancel()
                 raise
+
+    def open_only(self, fleets: Iterable[Fleet], number: int) -> None:
+        """Close all instances and open fresh ones, those of one place, of each of some fleets."""
+        self._close_instances()
+        fleets = tuple(fleets)
+        self._open_some(
+            [
+                (fleet, number % fleet.places * fleet.parts + part)
+                for fleet in fleets
+                for part in range(fleet.parts)
+            ],
+            again=True,
+        )
+        for fleet in fleets:
+            fleet.members.sort(key=_number)
+
+    def _close_instances(self) -> None:
+        """Close what is open of all platforms; their names are not given again."""
         for fleet in self.fleets.values():
-            fleet.members.sort(key=lambda member: int(member.label))
-        self._enter_alike()
+            for member in fleet.members:
+                self._last[fleet.name, _number(member)] = member.reopened
+                fleet.remove(member)
+            fleet.members.clear()
+
+    def _open_again(self, fleet: Fleet, index: int) -> None:
+        if fleet.status is not Status.OK:
+            return
+        self._renew(fleet, 0, index, self._last.get((fleet.name, index), 0) + 1)
 
     @property
     def entry(self) -> Entry:
@@ -140,8 +195,12 @@ class Pool:
         """Replace an instance that no longer answers; on failure the fleet is closed."""
         place = fleet.members.index(member)
         fleet.remove(fleet.members.pop(place))
+        self._renew(fleet, place, _number(member), member.reopened + 1)
+
+    def _renew(self, fleet: Fleet, place: int, number: int, reopened: int) -> None:
+        """Open the next instance of a number; it enters its machine as all others do."""
         try:
-            fresh = self._open(fleet, f"{member.label.split('r')[0]}r{member.reopened + 1}")
+            fresh = self._open(fleet, f"{number}r{reopened}")
         except TareError as error:
             fleet.close(status_of(error), f"an instance was lost and not replaced: {error}")
             return
@@ -150,7 +209,7 @@ class Pool:
             why = f"an instance was replaced by one without an agent: {fresh.stack.no_agent}"
             fleet.close(Status.FAILED, why)
             return
-        fresh.reopened = member.reopened + 1
+        fresh.reopened = reopened
         fleet.members.insert(place, fresh)
 
     def _probe(self, fleet: Fleet) -> None:
@@ -203,18 +262,21 @@ class Pool:
 
     def _open(self, fleet: Fleet, label: str) -> Member:
         """Start an instance, read its limits back and pause it; on failure nothing stays."""
+        if self.headroom is not None:
+            self.headroom.before(fleet.platform.name, fleet.limits)
         start = time.monotonic()
         layers = load_layers(fleet.platform)
-        site = self.session.site(
-            f"{fleet.name}-{label}", fleet.limits, self.deadline_s, fleet.number
-        )
+        number = fleet.number + int(label.partition("r")[0]) % fleet.parts
+        site = self.session.site(f"{fleet.name}-{label}", fleet.limits, self.deadline_s, number)
         if not self.whole:  # the lifecycle that is measured is that of the layers' own clients
             layers, site = layers[:-1], replace(site, agents=None)
         stack = open_stack(self.session.host, layers, site)
         took_s = time.monotonic() - start
-        reader = reader_of(layers, stack.instances)
-        member = Member(label, stack, start_s=took_s, number=fleet.number, reader=reader)
+        reader = reader_of(layers, stack.instances) if self.whole else None
+        member = Member(label, stack, start_s=took_s, number=number, reader=reader)
         try:
+            if self.headroom is not None:
+                self.headroom.opened(fleet.platform.name, fleet.limits, stack.threads())
             if self.whole:
                 self._check(fleet, member)
                 self._read_conditions(fleet, member)
@@ -289,6 +351,11 @@ class Pool:
     def outside(self) -> Sequence[detection.Detected]:
         """What the host itself runs in."""
         return detection.detect(self.session.host)
+
+
+def _number(member: Member) -> int:
+    """Read which of its platform's instances one is, or takes the place of."""
+    return int(member.label.partition("r")[0])
 
 
 def _slowness(platform: Platform) -> tuple[bool, int]:

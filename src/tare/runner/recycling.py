@@ -100,7 +100,7 @@ class Recycling:
 
     def _replace(self, places: Sequence[int], closed: set[str]) -> None:
         jobs: list[tuple[Fleet, list[Member]]] = [
-            (fleet, [fleet.members[at] for at in sorted({n % len(fleet.members) for n in places})])
+            (fleet, fleet.sets(places))
             for fleet in self._fleets({cell.id for cell in self.plan.cells} - closed)
         ]
         count = sum(len(members) for _, members in jobs)

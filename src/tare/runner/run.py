@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
@@ -13,11 +13,13 @@ from tare import compare, scenario
 from tare.compare.allocation import Standing
 from tare.compare.pairing import group
 from tare.errors import ResultsError
+from tare.facts import available_bytes
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
 from tare.runner import conditions, cores, duet, record
 from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
+from tare.runner.headroom import Headroom
 from tare.runner.packages import has_services, needs_of, packages_of, programs_of
 from tare.runner.pool import Pool
 from tare.runner.progress import Progress, differs
@@ -25,18 +27,28 @@ from tare.runner.repeats import repeats
 from tare.runner.same_cells import refuse_other_cells
 from tare.runner.session import Session
 from tare.runner.slots import Slots
+from tare.runner.turns import Turns
 from tare.stats import looks
 from tare.store import Writer, read_facts
 from tare.study import Platform, Study
+from tare.study.admission import at_once_of, needs
 
 
-def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
+def run(
+    study: Study,
+    plan: Plan,
+    folder: Path,
+    progress: Progress,
+    memory: Callable[[], int] = available_bytes,
+) -> str:
     """Run what of the plan has no trial yet; returns the reason for stopping.
 
     Raises ResultsError where results cannot be written, or the host or Tare is not the one that
-    began; Unavailable where this host cannot run anything. Whatever is raised, nothing stays.
+    began; Unavailable where this host cannot run anything, or has too little ``memory`` available,
+    which is read before anything is started. Whatever is raised, nothing stays.
     """
     refuse_other_cells(study, plan, folder)
+    headroom = Headroom(needs(study, plan), at_once_of(plan), memory)
     packages, nested = packages_of(study)
     try:
         with (
@@ -46,6 +58,7 @@ def run(study: Study, plan: Plan, folder: Path, progress: Progress) -> str:
             session.reached = has_services(study)
             session.userland.lacking |= record.lacking(folder)
             runner = _Runner(study, plan, writer, session, progress)
+            runner.pool.headroom = headroom
             try:
                 runner.run()
             except BaseException:
@@ -84,6 +97,7 @@ class _Runner:
         )
         self.pool.needs = needs_of(study)
         self.slots = Slots(study, plan, writer, self.pool)
+        self.turns = Turns(plan, self.pool)
         self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.stop = "the session was ended before the study was"
@@ -110,7 +124,7 @@ class _Runner:
             self.session.agents = None
         limits = self.study.limits
         self.session.step_aside(cores.kept_free(self.session, self.plan.repetition, limits))
-        self.pool.open_all(wanted, self.plan.repetition)
+        self.pool.open_all(wanted, self.plan.repetition, self.plan.most_parts)
         opened = self._platform_facts()
         if goes_on:
             record.refuse_other_userland(self.folder, known.get("userland"), opened["userland"])
@@ -141,6 +155,7 @@ class _Runner:
             "reason": self.stop,
             "repeats": repeats(self.slots.trials),
             **self.slots.recycling.facts(),
+            **self.turns.facts(),
         }
         self.writer.run({"sessions": [*record.sessions(self.folder), session], "stop": self.stop})
 
@@ -179,9 +194,10 @@ class _Runner:
             if chosen.block in at_looks or goes_on:
                 self.slots.recycling.look(self.slots.trials, closed)
                 goes_on = False
-            turn = max(slot.instance for slot in slots[chosen.block])
-            self.slots.recycling.before(turn, closed, chosen.groups)
-            for place in todo:
+            turn = max(slot.instance for slot in slots[chosen.block]) // self.plan.most_parts
+            if not self.turns.are_needed:
+                self.slots.recycling.before(turn, closed, chosen.groups)
+            for place in self.turns.over(todo, turn):
                 duet.together(place, self.slots.run, self.session.host.cancel)
 
     def _places(self, block: Sequence[Slot], chosen: Round) -> list[tuple[Slot, ...]]:

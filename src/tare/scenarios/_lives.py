@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 from tare.complaints import texts
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
+from tare.facts import available_bytes
 from tare.layer import Instance, Layer, Site
 from tare.limits import readback
 from tare.machine import Completed, Host, Machine, check
@@ -79,7 +79,7 @@ class _Trial:
 
     def run(self) -> None:
         """Go through all phases but the removal; an error names the phase it came in."""
-        free = _available_bytes()
+        free = available_bytes()
         self._phase("create", _Life.create)
         self._phase("boot", _Life.boot)
         self._memory(free)
@@ -153,7 +153,7 @@ class _Trial:
             raise first
 
     def _memory(self, before: int) -> None:
-        used = before - _available_bytes()
+        used = before - available_bytes()
         if used > 0:
             self.samples[HOST_MEMORY.name] = float(used)
         else:
@@ -225,10 +225,3 @@ def _busy_s() -> float:
     own = os.times()
     busy_s, _ = noise.cpu_times(range(os.cpu_count() or 1))
     return busy_s - own.user - own.system
-
-
-def _available_bytes() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise LayerError("/proc/meminfo does not tell MemAvailable")

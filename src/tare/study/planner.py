@@ -48,11 +48,13 @@ def make_plan(study: Study, seed: int) -> Plan:
     is_duet = study.repetition.design is Design.DUET
     parts = {cell.id: chosen.parts(cell) for group in groups for cell in group}
 
+    most_parts = max(map(len, parts.values()))
+
     @cache
     def placed(cell: str, place: int, cores: int) -> tuple[Placement, ...]:
         names = parts[cell]
         return tuple(
-            Placement(instance=place * len(names) + n, part=part, cores=cores)
+            Placement(instance=place * most_parts + n, part=part, cores=cores)
             for n, part in enumerate(names)
         )
 

@@ -1,0 +1,65 @@
+"""Which instances are open when: all of them, or by blocks those of the cells that are next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from tare.model import Plan, Slot, Status
+from tare.runner.fleet import Fleet
+from tare.runner.pool import Pool
+
+
+class Turns:
+    """Opens one instance of each platform for the cells of a block and closes it after them.
+
+    Only where not all instances fit the host's memory at once. Cells under different limits are
+    never compared, so those under one set of limits have their turn after those under another, in
+    the order in which a block first has them. An instance serves one block.
+    """
+
+    def __init__(self, plan: Plan, pool: Pool) -> None:
+        self.plan, self.pool = plan, pool
+        self.opened = 0
+        self._is_first = True
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether instances are opened by blocks."""
+        return self.pool.headroom is not None and self.pool.headroom.is_by_blocks
+
+    def facts(self) -> dict[str, object]:
+        """State what was opened anew, for run.json; nothing where all was open at once."""
+        if not self.are_needed:
+            return {}
+        return {"blocks_per_instance": 1, "replaced_instances": self.opened}
+
+    def over(self, places: Sequence[tuple[Slot, ...]], turn: int) -> Iterator[tuple[Slot, ...]]:
+        """Go over a block's places, with what each needs open by then."""
+        if not self.are_needed:
+            yield from places
+            return
+        cells = self.plan.cells_by_id
+        for limits in dict.fromkeys(cells[place[0].cell].limits for place in places):
+            own = [place for place in places if cells[place[0].cell].limits == limits]
+            self._open(self._fleets(own), turn)
+            yield from own
+
+    def _fleets(self, places: Sequence[tuple[Slot, ...]]) -> list[Fleet]:
+        cells = {slot.cell for slot in chain.from_iterable(places)}
+        fleets = {
+            id(fleet): fleet
+            for cell in self.plan.cells
+            if cell.id in cells
+            for fleet in self.pool.of(cell)
+        }
+        return [fleet for fleet in fleets.values() if fleet.status is Status.OK]
+
+    def _open(self, fleets: Sequence[Fleet], turn: int) -> None:
+        """Open what is needed; the first block finds open what was asked for its facts last."""
+        is_open = turn == 0 and all(fleet.members for fleet in fleets)
+        if not (self._is_first and is_open):
+            self.pool.progress.says(f"opening {len(fleets)} fresh instances for a block")
+            self.pool.open_only(fleets, turn)
+            self.opened += len(fleets)
+        self._is_first = False
