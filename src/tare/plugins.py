@@ -1,7 +1,8 @@
-"""Layers and workloads from outside the tree: folders whose modules are found like Tare's own.
+"""Layers, scenarios and workloads from outside the tree: folders whose modules are found like Tare's own.
 
-A folder given with ``--plugins`` has ``layers/*.py`` and ``workloads/*.py``; an installed package
-names a package of such modules in its entry points ``tare.layers`` and ``tare.workloads``.
+A folder given with ``--plugins`` has ``layers/*.py``, ``scenarios/*.py`` and ``workloads/*.py``; an
+installed package names a package of such modules in its entry points ``tare.layers``,
+``tare.scenarios`` and ``tare.workloads``.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 
-from tare import layers, workloads
+from tare import layers, scenarios, workloads
 from tare.errors import ConfigError
 
-PACKAGES = {"layers": layers, "workloads": workloads}
+PACKAGES = {"layers": layers, "scenarios": scenarios, "workloads": workloads}
 
 
 def use(folders: Sequence[str]) -> Iterator[str]:
     """Make plugins findable; yields what is wrong with those that are not.
 
-    Raises ConfigError for a folder that is not there or has neither layers nor workloads. A module
+    Raises ConfigError for a folder that is not there or has none of them. A module
     is only imported when it is used: one that cannot be is reported then. Of two modules of a name
     the first is taken, and Tare's own before all others.
     """
@@ -31,7 +32,9 @@ def use(folders: Sequence[str]) -> Iterator[str]:
             raise ConfigError(f"--plugins {folder}: there is no such folder")
         parts = [kind for kind in PACKAGES if (at / kind).is_dir()]
         if not parts:
-            raise ConfigError(f"--plugins {folder}: expected layers/ or workloads/ in that folder")
+            raise ConfigError(
+                f"--plugins {folder}: expected layers/, scenarios/ or workloads/ in that folder"
+            )
         for kind in parts:
             yield from _extend(kind, str(at / kind))
     for kind in PACKAGES:

@@ -103,7 +103,9 @@ def test_a_folder_that_is_missing_is_an_error(tmp_path):
 
 
 def test_a_folder_without_plugins_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match="expected layers/ or workloads/ in that folder"):
+    with pytest.raises(
+        ConfigError, match="expected layers/, scenarios/ or workloads/ in that folder"
+    ):
         used(str(tmp_path))
 
 

@@ -1,0 +1,140 @@
+"""A scenario from outside the tree runs on simulated layers of known cost; its parts are kept."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from tare import runner, scenario, scenarios
+from tare.cli import main
+from tare.compare import compare
+from tare.errors import ConfigError
+from tare.machine import Completed
+from tare.model import Kind, Status
+from tare.store import load
+from tare.study import make_plan, read_study
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-scenario.md"
+MOST_LINES = 80
+PARTS = ("first", "second", "third")
+
+
+@pytest.fixture
+def crowd(tmp_path, monkeypatch):
+    """The scenario of the documentation, as a plugin; gives its folder."""
+    code = PAGE.read_text().partition("```python\n")[2].partition("```")[0]
+    assert code.count("\n") <= MOST_LINES
+    folder = tmp_path / "plugins" / "scenarios"
+    folder.mkdir(parents=True)
+    (folder / "crowd.py").write_text(code)
+    monkeypatch.setattr(scenarios, "__path__", [*scenarios.__path__, str(folder)])
+    yield str(folder.parent)
+    sys.modules.pop("tare.scenarios.crowd", None)
+
+
+def crowded(lab, platforms, **sections):
+    return lab.text(platforms, scenario="crowd", **sections)
+
+
+def test_a_scenario_of_a_plugin_finds_a_known_cost_with_three_at_once(lab, crowd):
+    text = crowded(lab, {"base": {"sim": {"noise": 0.02}}, "dear": {"sim": {"cost": 1.25}}},
+                   repetition={"min_blocks": 20, "max_blocks": 20, "instances": 2})  # fmt: skip
+    results = lab.run(text)
+
+    measured = [one for one in results.trials if one.kind is Kind.MEASURED]
+    assert len(measured) == len(results.plan.slots) == 60
+    for trial in measured:
+        assert [part.name for part in trial.parts] == list(PARTS)
+        assert len({part.instance for part in trial.parts}) == 3
+        assert {part.status for part in trial.parts} == {Status.OK}
+        late = [part.late_s for part in trial.parts]
+        assert min(late) == 0
+        assert all(0 <= one < math.inf for one in late)
+        mean = math.fsum(part.samples["events"] for part in trial.parts) / 3
+        assert trial.samples["events"] == pytest.approx(mean)
+    (row,) = (
+        row for row in compare(results.plan, results.trials).comparisons
+        if row.primary and not row.is_control
+    )  # fmt: skip
+    assert row.cost == pytest.approx(1.25, rel=0.02)
+    assert lab.leftovers() == []
+
+
+def test_each_part_has_an_instance_of_its_own_in_the_plan(crowd, lab):
+    text = crowded(lab, {"base": {"sim": {}}}, repetition={"max_blocks": 6, "instances": 2})
+    plan = make_plan(read_study(text, "study.yaml"), 1)
+
+    assert plan.most_parts == 3
+    for slot in plan.slots:
+        first = 3 * (slot.block % 2)
+        assert [(one.part, one.instance) for one in slot.placements] == [
+            (part, first + number) for number, part in enumerate(PARTS)
+        ]
+
+
+def broken(argv):
+    return Completed(tuple(argv), 7, b"", b"it broke", 0.1)
+
+
+def test_a_part_that_fails_fails_its_trial_alone_and_the_others_keep_their_numbers(
+    lab, crowd, scripted
+):
+    def plot(instance, verb, argv):
+        fails = verb == "run" and "sysbench" in argv and instance.number == 1
+        return broken(argv) if fails else None
+
+    scripted.plot = plot
+    results = lab.run(crowded(lab, {"base": {"stack": "host/scripted"}}))
+
+    bad = [one for one in results.trials if one.status is Status.FAILED]
+    assert bad
+    for trial in bad:
+        states = {part.name: part.status for part in trial.parts}
+        (which,) = (name for name, status in states.items() if status is Status.FAILED)
+        assert trial.reason.startswith(f"{which}: exit status 7")
+        assert sum(bool(part.samples) for part in trial.parts) == 2
+        assert trial.samples == {}
+
+
+def test_an_interrupted_crowd_goes_on_and_is_shown(lab, crowd, capsys):
+    text = crowded(lab, {"base": {"sim": {}}, "dear": {"sim": {"cost": 1.5}}})
+    study, plan, folder = lab.begin(text)
+    runner.run(study, plan, folder, runner.Silent())
+    lines = (folder / "trials.jsonl").read_text().splitlines(keepends=True)
+    (folder / "trials.jsonl").write_text("".join(lines[:10]))
+    runner.run(study, plan, folder, runner.Silent())
+
+    assert len([one for one in load(folder).trials if one.kind is Kind.MEASURED]) == len(plan.slots)
+    assert main(["show", str(folder)]) == 0
+    assert "dear" in capsys.readouterr().out
+    assert main(["report", str(folder)]) == 0
+
+
+def test_a_plugin_folder_of_scenarios_is_found(lab, crowd, monkeypatch, capsys):
+    monkeypatch.setattr(scenarios, "__path__", list(scenarios.__path__)[:1])
+    path = lab.folder / "study.yaml"
+    path.write_text(crowded(lab, {"base": {"sim": {}}}))
+
+    assert main(["plan", str(path)]) == 2
+    assert "scenario: found 'crowd'; expected one of lifecycle, solo" in capsys.readouterr().err
+    assert main(["--plugins", crowd, "plan", "--json", str(path)]) == 0
+    slots = json.loads(capsys.readouterr().out)["plan"]["slots"]
+    assert {len(slot["placements"]) for slot in slots} == {3}
+
+
+@pytest.mark.parametrize("text", ["class Scenario(:", "import nothing_of_that_name", "x = 1"])
+def test_a_scenario_that_cannot_be_loaded_says_why(tmp_path, monkeypatch, text):
+    (tmp_path / "broken.py").write_text(text)
+    monkeypatch.setattr(scenarios, "__path__", [*scenarios.__path__, str(tmp_path)])
+
+    with pytest.raises(ConfigError, match="scenario broken cannot be loaded: "):
+        scenario.load("broken")
+    sys.modules.pop("tare.scenarios.broken", None)
+
+
+def test_there_are_these_scenarios():
+    assert scenario.names() == ["lifecycle", "solo"]
+    with pytest.raises(ConfigError, match="no scenario is called 'x'; there are: lifecycle, solo"):
+        scenario.load("x")
