@@ -1,4 +1,4 @@
-"""Layers, scenarios and workloads from outside the tree: folders whose modules are found like Tare's own.
+"""Layers, scenarios and workloads from outside the tree: modules that are found like Tare's own.
 
 A folder given with ``--plugins`` has ``layers/*.py``, ``scenarios/*.py`` and ``workloads/*.py``; an
 installed package names a package of such modules in its entry points ``tare.layers``,

@@ -108,7 +108,14 @@ def test_an_interrupted_crowd_goes_on_and_is_shown(lab, crowd, capsys):
 
     assert len([one for one in load(folder).trials if one.kind is Kind.MEASURED]) == len(plan.slots)
     assert main(["show", str(folder)]) == 0
-    assert "dear" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "dear: the 3 parts of a trial start within" in " ".join(printed.split())
+    assert main(["show", "--json", str(folder)]) == 0
+    starts = json.loads(capsys.readouterr().out)["starts"]
+    assert {(one["platform"], one["parts"], one["trials"], one["missing"]) for one in starts} == {
+        ("base", 3, 8, 0), ("base (A/A control)", 3, 8, 0), ("dear", 3, 8, 0),
+    }  # fmt: skip
+    assert all(0 <= one["median_s"] <= one["most_s"] for one in starts)
     assert main(["report", str(folder)]) == 0
 
 

@@ -61,6 +61,8 @@ def test_show_says_what_it_said_when_they_were_stored(unpack, name):
     shown = json.loads(printed("show", folder, "--json"))
 
     recorded = as_recorded(str(name).replace(".tar.xz", ".show.json"))
+    # No trial of the first format has parts, and so none of these has starts.
+    assert shown.pop("starts") == []
     assert without(shown, "folder") == without(recorded, "folder")
 
 

@@ -27,6 +27,7 @@ from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.ladders import COLUMNS, READING, taken_apart
 from tare.report.names import platform_text
 from tare.report.numbers import NONE
+from tare.report.starts import start_sentences
 from tare.report.summary import three_sentences
 from tare.report.templating import environment
 from tare.report.theme import dark_rules, page_colours
@@ -127,6 +128,7 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
             if one.stack.primary and one.reason
         ],
         ladders=taken_apart(found),
+        starts=list(start_sentences(found)),
         ladder_columns=COLUMNS,
         ladder_reading=READING,
         why={

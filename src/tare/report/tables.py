@@ -16,6 +16,7 @@ from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.flags import flag_texts
 from tare.report.ladders import ladder_rows
+from tare.report.starts import start_rows
 from tare.report.words import summary
 
 
@@ -51,6 +52,7 @@ def as_json(found: Findings) -> dict[str, Any]:
             for one in found.comparisons.attributions
         ],
         "ladders": _plain(ladder_rows(found)),
+        "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
         ],

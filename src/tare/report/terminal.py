@@ -15,6 +15,7 @@ from tare.report.ladders import COLUMNS, lines, sentences, title
 from tare.report.names import platform_text
 from tare.report.notes import notes
 from tare.report.numbers import cost_text, p_text, percent_text, percents_text, share_text
+from tare.report.starts import start_sentences
 from tare.report.words import (
     lost_text,
     pairs_text,
@@ -73,8 +74,8 @@ class Shown:
             yield Text(f"  {len(lines) - MAX_NOTES} more: see the report")
         if lines:
             yield Text("")
-        for sentence in selftest(found):
-            yield Text(sentence, style="dim")
+        yield from (Text(sentence) for sentence in start_sentences(found))
+        yield from (Text(sentence, style="dim") for sentence in selftest(found))
         for note in self._notes():
             yield Text(note)
 

@@ -117,10 +117,10 @@ class Run:
             self._done = execute()
             self._end = time.perf_counter()
 
-    def outcome(self, others_s: float = 0.0) -> Outcome:
+    def outcome(self, others_s: float | None = None) -> Outcome:
         """Say what it came to; what went wrong in the stack is an outcome, not an error.
 
-        ``others_s`` is the CPU time of the trial's other parts on the same CPUs.
+        ``others_s`` is the CPU time of the trial's other parts on the same CPUs, if it has any.
         """
         done, workload = self._done, self.workload
         assert done is not None  # noqa: S101 - it has gone

@@ -11,14 +11,14 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Barrier
 
 from tare.agent import AgentMachine, release
 from tare.agent import Command as Armed
 from tare.agent.client import GONE, LostAgent
 from tare.machine import Completed
-from tare.model import Status
+from tare.model import Complaint, ComplaintKind, Status
 from tare.trial.measure import Outcome, PartOutcome, Run
 
 OFFSET_TRIES = 3
@@ -40,12 +40,47 @@ class Ready:
 
 @dataclass
 class _Start:
-    """How one part was started: armed before, or anew; ``at_s`` is by the host's clock."""
+    """How one part is started: armed before, or anew; ``at_s`` is when, by the host's clock.
+
+    ``lost`` says why it cannot be.
+    """
 
     armed: Armed | None = None
     lost: str = ""
     at_s: float | None = None
-    offset_s: float = field(default=0.0)
+    offset_s: float = 0.0
+
+    def arm(self, part: Ready) -> None:
+        """Have the command held in its machine, where an agent is there."""
+        command = part.run.command
+        machine = command.machine
+        if not isinstance(machine, AgentMachine) or machine.entered_anew:
+            return
+        try:
+            if part.own_clock:
+                self.offset_s = machine.clock_offset_ns(OFFSET_TRIES)[0] / 1e9
+            self.armed = machine.arm(command.argv, timeout_s=part.run.deadline_s)
+            self.armed.await_armed()
+        except LostAgent as error:
+            self.armed, self.lost = None, str(error)
+
+    def execute(self, part: Ready, meeting: Barrier) -> Completed:
+        """Wait for all others, and then for the command's end."""
+        command = part.run.command
+        meeting.wait()
+        if self.lost:
+            return Completed(tuple(command.argv), GONE, b"", self.lost.encode(), 0.0)
+        if self.armed is None:
+            self.at_s = time.monotonic()
+            return command.machine.run(command.argv, timeout_s=part.run.deadline_s)
+        try:
+            done = self.armed.wait()
+        except LostAgent as error:
+            self.armed.client.lose(str(error))
+            done = self.armed.wait()
+        if done.usage is not None:
+            self.at_s = done.usage.start_ns / 1e9 - self.offset_s
+        return done
 
 
 def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOutcome, ...]:
@@ -63,7 +98,8 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
     meeting = Barrier(len(ready), action=go)
 
     def one(part: Ready, start: _Start) -> None:
-        part.run.go(lambda: _execute(part, start, meeting))
+        start.arm(part)
+        part.run.go(lambda: start.execute(part, meeting))
 
     with ThreadPoolExecutor(max_workers=len(ready)) as threads:
         asked = [threads.submit(one, *both) for both in zip(ready, starts, strict=True)]
@@ -88,30 +124,15 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
     )
 
 
-def _execute(part: Ready, start: _Start, meeting: Barrier) -> Completed:
-    command = part.run.command
-    machine, argv, deadline_s = command.machine, command.argv, part.run.deadline_s
-    if isinstance(machine, AgentMachine) and not machine.entered_anew:
-        try:
-            start.offset_s = machine.clock_offset_ns(OFFSET_TRIES)[0] / 1e9 * part.own_clock
-            start.armed = machine.arm(argv, timeout_s=deadline_s)
-            start.armed.await_armed()
-        except LostAgent as error:
-            start.armed, start.lost = None, str(error)
-        meeting.wait()
-        if start.armed is None:
-            return Completed(tuple(argv), GONE, b"", start.lost.encode(), 0.0)
-        try:
-            done = start.armed.wait()
-        except LostAgent as error:
-            machine.client.lose(str(error))
-            done = start.armed.wait()
-        if done.usage is not None:
-            start.at_s = done.usage.start_ns / 1e9 - start.offset_s
-        return done
-    meeting.wait()
-    start.at_s = time.monotonic()
-    return machine.run(argv, timeout_s=deadline_s)
+def _each_once(warnings: Sequence[str | Complaint]) -> tuple[str | Complaint, ...]:
+    """List texts once each, and of each kind of complaint the gravest one."""
+    texts = dict.fromkeys(one for one in warnings if isinstance(one, str))
+    kinds: dict[ComplaintKind, Complaint] = {}
+    for one in warnings:
+        if isinstance(one, Complaint):
+            known = kinds.get(one.kind, one)
+            kinds[one.kind] = max(known, one, key=lambda it: sum(it.values.values()))
+    return (*texts, *kinds.values())
 
 
 def _others_s(part: Ready, every: Sequence[Ready]) -> float:
@@ -148,7 +169,7 @@ def of_all(parts: Sequence[PartOutcome], samples: Mapping[str, float]) -> Outcom
         started_at=min(part.outcome.started_at for part in parts),
         samples=dict(samples) if status in (Status.OK, Status.SUSPECT) else {},
         host=None,
-        warnings=tuple(dict.fromkeys(one for part in parts for one in part.outcome.warnings)),
+        warnings=_each_once([one for part in parts for one in part.outcome.warnings]),
         phases_s={name: max(part.outcome.phases_s[name] for part in parts) for name in names},
         noise=worst.outcome.noise,
         parts=tuple(parts),

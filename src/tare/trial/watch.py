@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -85,6 +86,7 @@ class Watch:
         if self.timeline is not None:
             self._disk_before = self._disks()
             self._before = self._noise()
+            self._begin_s = time.perf_counter()
             self._open.callback(self._read_after)
         for sampler in (self._sampler, self._apart):
             if sampler is not None:
@@ -100,21 +102,25 @@ class Watch:
         cost = self._sampler.cost if self._sampler is not None else None
         return cost.all_cpu_s if cost is not None else 0.0
 
-    def seen(self, done: Completed, samples: dict[str, float], others_s: float = 0.0) -> Seen:
+    def seen(
+        self, done: Completed, samples: dict[str, float], others_s: float | None = None
+    ) -> Seen:
         """Say what was seen of a command that has ended, and of which the tool gave ``samples``.
 
         ``others_s`` is the CPU time that other parts of the same trial took on the same CPUs: it is
-        the trial's own, neither suspect nor taken off.
+        the trial's own, neither suspect nor taken off. A part is watched from before the release on
+        until it has ended, so that what went on is a share of that time.
         """
         cost, said, complaints = None, dict[str, float](), list[Complaint]()
         count, tool_s = len(self._how.cpus), tool_duration_s(samples, self._workload.metrics)
         if self.timeline is not None and self._sampler is not None:
             add_counts(self.timeline, self._sampler, self._counters)
-            busy_s = self._after.busy_s - self._before.busy_s - others_s
+            lasted_s = done.duration_s if others_s is None else self._watched_s
+            busy_s = self._after.busy_s - self._before.busy_s - (others_s or 0.0)
             cost = self._sampler.beside(busy_s, count, tool_s)
-            said = noise.between(self._before, self._after, done.duration_s, count, cost, others_s)
+            said = noise.between(self._before, self._after, lasted_s, count, cost, others_s or 0.0)
             counts = self._how.foreign_counts
-            complaints = noise.disturbances(said, done.duration_s, count, foreign_counts=counts)
+            complaints = noise.disturbances(said, lasted_s, count, foreign_counts=counts)
             said |= disk.between(self._disk_before, self._disk_after)
         if self._outside is not None and self._apart is not None and self._apart.cost is not None:
             # A tool's start is no load, and would make a busy machine look half idle.
@@ -125,6 +131,7 @@ class Watch:
         return Seen(cost, said, complaints)
 
     def _read_after(self) -> None:
+        self._watched_s = time.perf_counter() - self._begin_s
         self._after = self._noise()
         self._disk_after = self._disks()
 
