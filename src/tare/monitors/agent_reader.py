@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tare.agent import AgentMachine, wire
 from tare.agent.client import LostAgent, Request
-from tare.monitors.reader import ANSWER_S, Answer
+from tare.monitors.reader import ANSWER_S, Answer, Awaiting
 
 DEVICES = r"""
 for at in "$0"/block/*/device "$0"/class/net/*/device; do
@@ -33,6 +33,7 @@ class AgentReader:
         self.links: set[bytes] = set()
         self.reason = ""
         self.cost_s = 0.0
+        self.listener: Awaiting | None = None
 
     def start(self) -> None:
         """Learn once which devices have hardware behind them, real or virtual."""

@@ -47,7 +47,11 @@ class Listener:
         self._ended = False
 
     def open(self) -> None:
-        """Have the reader started."""
+        """Have the reader started, when whoever listened before has its last answer."""
+        before = self._reader.listener
+        if before is not None:
+            before.complete()
+        self._reader.listener = self
         self._reader.start()
         self._cost_s = self._reader.cost_s
 
@@ -75,32 +79,35 @@ class Listener:
 
     def last(self) -> None:
         """Request the last reading, after what is still owed."""
-        self._complete()
+        self.complete()
         if not self._ended:
             self._reader.ask()
+            if not self._reader.owes:  # it has died, and could not be asked
+                self._end()
 
     def series(self) -> Iterator[Series]:
         """Give what was read, and by name what was not."""
-        self._complete()
+        self.complete()
         for tracks in self._tracks:
             yield from tracks.series()
 
     @property
     def cost_s(self) -> float:
         """The CPU time that listening took on the host during this trial."""
-        self._complete()
+        self.complete()
         return self._reader.cost_s - self._cost_s
 
     @property
     def metrics(self) -> dict[str, float]:
         """Give what reading cost inside, if that is known of the whole trial."""
-        self._complete()
+        self.complete()
         if self._ended or not self._cpu_s:
             return {}
         return {"monitor_machine_cpu_s": self._cpu_s[-1] - self._cpu_s[0]}
 
-    def _complete(self) -> None:
-        if self._reader.owes and not self._ended:
+    def complete(self) -> None:
+        """Await the last answer; what the reader owes to a later listener is not waited for."""
+        if self._reader.listener is self and self._reader.owes and not self._ended:
             self._await()
 
     def _await(self) -> None:

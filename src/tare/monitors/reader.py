@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import IO
+from typing import IO, Protocol
 
 from tare.machine import Machine
 
@@ -50,6 +50,13 @@ while (sysread(STDIN, my $asked, 1)) {
 """
 """A byte in is an answer out: of every file its length and content, or ``!`` and why not; then the
 microseconds of CPU time that it has had itself. Before, it names what has hardware behind it."""
+
+
+class Awaiting(Protocol):
+    """Whoever a reader's next answer is for."""
+
+    def complete(self) -> None:
+        """Await the answer that it is owed, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,7 @@ class Reader:
         self.links: set[bytes] = set()
         self.reason = ""
         self.cost_s = 0.0
+        self.listener: Awaiting | None = None
 
     def start(self) -> None:
         """Start it unless it was, and let it answer once, which takes it longest."""
