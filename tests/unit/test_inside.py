@@ -116,6 +116,20 @@ def test_a_recorded_guest_gives_the_machines_part_of_a_trials_metrics(made, root
     assert all(name in PER_WORK for name in seen if "memory" not in name)
 
 
+def test_what_is_asked_for_after_the_next_trial_is_still_of_its_own(made, root):
+    reader = made(root)
+    before = begun(reader)
+    before.last()
+    after = begun(reader)
+    goes_on(root)
+    after.last()
+
+    assert summary(after.series()) == EXPECTED
+    assert all(len(one.values) == 2 for one in before.series() if one.values)
+    own = told(before, "context_switches").values
+    assert own[0] == own[1] == told(after, "context_switches").values[0]
+
+
 def test_counters_and_levels_stand_with_the_time_of_each_reading(made, root):
     watch = begun(made(root))
     watch._due_s = 0.0
