@@ -246,14 +246,28 @@ def limits(cpus):
     return [Limits(cpus=cpus, memory_bytes=2**30)]
 
 
+def with_parts(parts=1, **repetition):
+    """As much of a plan as says which CPUs its trials have."""
+    return SimpleNamespace(repetition=Repetition(**repetition), most_parts=parts)
+
+
+def test_tare_stays_off_the_cpus_of_every_part():
+    host = session(8)
+
+    assert cores.measured(host, with_parts(3), limits(2)[0]) == [[6, 7], [4, 5], [2, 3]]
+    assert cores.kept_free(host, with_parts(3), limits(2)) == 6
+    assert cores.kept_free(host, with_parts(), limits(2)) == 2
+    assert cores.kept_free(session(2), with_parts(8), limits(1)) == 2  # they share
+
+
 def test_tare_stays_off_both_sets_and_says_where_it_cannot():
-    rule = Repetition(design=Design.DUET)
+    rule = with_parts(design=Design.DUET)
     wide, narrow = session(64), session(2)
     free = cores.kept_free(wide, rule, limits(1))
     assert free < 64 or cores.caveats(wide, rule, limits(1))
-    assert cores.kept_free(session(4), Repetition(), limits(2)) == 2
-    assert cores.kept_free(session(4), Repetition(), limits(5)) == 4
-    assert cores.caveats(narrow, Repetition(), limits(1)) == []
+    assert cores.kept_free(session(4), with_parts(), limits(2)) == 2
+    assert cores.kept_free(session(4), with_parts(), limits(5)) == 4
+    assert cores.caveats(narrow, with_parts(), limits(1)) == []
     assert cores.caveats(narrow, rule, limits(2)) == []  # it cannot be run at all
 
 

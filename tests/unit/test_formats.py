@@ -172,6 +172,15 @@ def test_a_trial_of_the_first_format_has_its_session_from_its_instance():
     assert json.loads(formats.todays_trial(line, "here"))["session"] == "abc123"
 
 
+def test_a_usual_trial_of_the_first_format_is_not_read_whole_for_that():
+    line = b'{"format":1,"cell":"a","instance":"abc123-0","status":"ok","samples":{"t":1}}\n'
+
+    assert formats.todays_trial(line, "here") == (
+        b'{"format":1,"cell":"a","instance":"abc123-0","status":"ok","samples":{"t":1},'
+        b'"session":"abc123"}\n'
+    )
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"format": 1}', b'{"cells": 3}'])
 def test_what_is_no_plan_at_all_stays_for_the_reader_to_refuse(content):
     assert formats.todays_plan(content, "here") == content

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,9 +13,10 @@ from tare.cli import main
 from tare.compare import compare
 from tare.errors import ConfigError
 from tare.machine import Completed
-from tare.model import Kind, Status
+from tare.model import Contrast, ContrastKind, Kind, Status
 from tare.store import load
 from tare.study import make_plan, read_study
+from tare.trial.together import Ready, together
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-scenario.md"
 MOST_LINES = 80
@@ -117,6 +119,64 @@ def test_an_interrupted_crowd_goes_on_and_is_shown(lab, crowd, capsys):
     }  # fmt: skip
     assert all(0 <= one["median_s"] <= one["most_s"] for one in starts)
     assert main(["report", str(folder)]) == 0
+
+
+def test_what_a_part_raises_ends_the_meeting_and_is_raised():
+    parts = [Ready(name, name, Failing(name)) for name in ("calm", "bad", "quiet")]
+
+    with pytest.raises(OSError, match="bad could not be watched"):
+        together(parts, lambda: pytest.fail("nothing was interrupted"))
+
+
+class Failing:
+    """A run of which one cannot be watched; the others only wait for all."""
+
+    deadline_s = 1.0
+
+    def __init__(self, name):
+        self.name = name
+        self.command = SimpleNamespace(machine=None, argv=["true"])
+
+    def go(self, execute):
+        if self.name == "bad":
+            raise OSError("bad could not be watched")
+        execute()
+
+
+def test_two_parts_that_die_together_are_both_replaced_once(lab, crowd, scripted):
+    dead = set()
+
+    def plot(instance, verb, argv):
+        if verb == "run" and "sysbench" in argv and instance.number in (0, 1) and not dead:
+            dead.update((0, 1))
+        if verb == "run" and instance.number in dead:
+            return broken(argv)
+        return None
+
+    scripted.plot = plot
+    results = lab.run(crowded(lab, {"base": {"sim": {}}, "dear": {"stack": "host/scripted"}}))
+
+    cells = results.plan.cells_by_id
+    lost = [one for one in results.trials if cells[one.cell].platform == "dear"]
+    assert [one.status for one in lost if one.status is not Status.OK]
+    last = [one for one in lost if one.kind is Kind.MEASURED][-1]
+    assert last.status is Status.OK
+    assert lab.leftovers() == []
+
+
+@pytest.mark.parametrize("pairs", [((1, 0), (2, 1)), ((1, 0), (1, 2))])
+def test_a_cell_is_compared_with_one_other_that_is_not_compared(lab, monkeypatch, pairs):
+    def contrasts(_, cells, baseline):
+        del baseline
+        kind = ContrastKind.OVERHEAD
+        for one, other in pairs:
+            yield Contrast(cell=cells[one].id, reference=cells[other].id, kind=kind)
+
+    monkeypatch.setattr(scenario.load("solo").__class__, "contrasts", contrasts)
+    study = read_study(lab.text({"a": {"sim": {}}, "b": {"sim": {}}}), "study.yaml")
+
+    with pytest.raises(ConfigError, match="scenario solo: a cell is compared with two others, or"):
+        make_plan(study, 1)
 
 
 def test_a_plugin_folder_of_scenarios_is_found(lab, crowd, monkeypatch, capsys):

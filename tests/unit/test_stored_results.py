@@ -126,7 +126,8 @@ def test_they_give_advice(unpack, format_):
 
 
 @pytest.mark.parametrize("format_", ["format-1"])
-def test_one_that_was_killed_is_gone_on_with(unpack, format_):
+def test_one_that_was_killed_is_gone_on_with(unpack, format_, tmp_path, monkeypatch):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path / "home"))  # another session may run on this host
     folder = unpack(f"{format_}/killed-simulated.tar.xz")
     as_if_of_this_host(folder)
     before = load(folder)

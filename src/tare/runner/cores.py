@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare.errors import Unavailable
-from tare.model import Design, Limits, Repetition
+from tare.model import Design, Limits, Plan
 from tare.runner.session import Session
 
 SYS = Path("/sys/devices/system/cpu")
@@ -45,34 +45,34 @@ def numbers(session: Session, count: int, sys: Path = SYS) -> tuple[int, int]:
     return 0, 1 + found.index("")
 
 
-def measured(session: Session, repetition: Repetition, limits: Limits) -> list[list[int]]:
-    """List the one set of CPUs that trials have, or a duet's two, or raise Unavailable."""
-    if repetition.design is not Design.DUET:
-        return [session.cpus(limits.cpus)]
+def measured(session: Session, plan: Plan, limits: Limits) -> list[list[int]]:
+    """List the set of CPUs that each part of a trial has, or a duet's two, or raise Unavailable."""
+    if plan.repetition.design is not Design.DUET:
+        return [session.cpus(limits.cpus, number) for number in range(plan.most_parts)]
     return [session.cpus(limits.cpus, number) for number in numbers(session, limits.cpus)]
 
 
-def named(session: Session, repetition: Repetition, limits: Collection[Limits]) -> str:
+def named(session: Session, plan: Plan, limits: Collection[Limits]) -> str:
     """Name the CPUs of the trials with the most of them that this host can give."""
-    found = list(_available(session, repetition, limits))
+    found = list(_available(session, plan, limits))
     sets = max(found, key=lambda sets: len(sets[0]), default=[session.everything])
     return " and ".join(map(_name, sets))
 
 
-def kept_free(session: Session, repetition: Repetition, limits: Collection[Limits]) -> int:
+def kept_free(session: Session, plan: Plan, limits: Collection[Limits]) -> int:
     """Count the CPUs, from the last one down, that Tare itself should leave to the trials."""
-    found = _available(session, repetition, limits)
+    found = _available(session, plan, limits)
     lowest = [session.everything.index(cpus[0]) for sets in found for cpus in sets]
     return len(session.everything) - min(lowest, default=0)
 
 
-def caveats(session: Session, repetition: Repetition, limits: Collection[Limits]) -> list[str]:
+def caveats(session: Session, plan: Plan, limits: Collection[Limits]) -> list[str]:
     """Say what disturbs a duet on this host although it can be run."""
-    if repetition.design is not Design.DUET:
+    if plan.repetition.design is not Design.DUET:
         return []
-    if kept_free(session, repetition, limits) < len(session.everything):
+    if kept_free(session, plan, limits) < len(session.everything):
         return []
-    if not list(_available(session, repetition, limits)):
+    if not list(_available(session, plan, limits)):
         return []
     return [
         "the two halves of the duet take all CPUs: what the host and Tare itself do takes CPU time "
@@ -100,13 +100,13 @@ def difference(first: Sequence[int], second: Sequence[int], sys: Path = SYS) -> 
 
 
 def _available(
-    session: Session, repetition: Repetition, limits: Collection[Limits]
+    session: Session, plan: Plan, limits: Collection[Limits]
 ) -> Iterator[list[list[int]]]:
     """List the sets of CPUs under each of the limits that this host can give."""
     for one in limits:
         # Where it cannot, only the cells with these limits are unavailable, and say so.
         with suppress(Unavailable):
-            yield measured(session, repetition, one)
+            yield measured(session, plan, one)
 
 
 def _read(cpu: int, sys: Path) -> Cpu:

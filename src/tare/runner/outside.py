@@ -20,11 +20,14 @@ from tare.stack import put_agent
 from tare.trial.ends import Outside
 
 
-def outside_of(session: Session, limits: Limits, deadline_s: float) -> Outside:
-    """Give the machine outside of trials under some limits; makes it once, or raises LayerError."""
-    measured = session.cpus(limits.cpus)
+def outside_of(session: Session, limits: Limits, deadline_s: float, parts: int = 1) -> Outside:
+    """Give the machine outside of trials under some limits; makes it once, or raises LayerError.
+
+    It has the CPUs that none of the ``parts`` of a trial has, if there are any.
+    """
+    measured = {cpu for number in range(parts) for cpu in session.cpus(limits.cpus, number)}
     rest = [cpu for cpu in session.everything if cpu not in measured]
-    cpus = rest or measured
+    cpus = rest or sorted(measured)
 
     def make(scope: Scope) -> Outside:
         site = session.site(f"outside-{len(cpus)}", replace(limits, cpus=len(cpus)), deadline_s)

@@ -55,12 +55,12 @@ def session_facts(
         "host": {**host, "detected": detection.table(pool.outside)},
         "noise": [
             *(advice.what for advice in noise(host)),
-            *cores.caveats(session, plan.repetition, study.limits),
+            *cores.caveats(session, plan, study.limits),
         ],
         "selftest": dict(resolution.last(host)),
         "tare": {"version": version("tare"), "python": python_version()},
         "session": {
-            "cpuset": cores.named(session, plan.repetition, study.limits),
+            "cpuset": cores.named(session, plan, study.limits),
             "seed": plan.seed,
             "disk_free_bytes": shutil.disk_usage(folder).free,
         },

@@ -123,7 +123,7 @@ class _Runner:
         if record.was_entered_anew(self.slots.trials):
             self.session.agents = None
         limits = self.study.limits
-        self.session.step_aside(cores.kept_free(self.session, self.plan.repetition, limits))
+        self.session.step_aside(cores.kept_free(self.session, self.plan, limits))
         self.pool.open_all(wanted, self.plan.repetition, self.plan.most_parts)
         opened = self._platform_facts()
         if goes_on:

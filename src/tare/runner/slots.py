@@ -137,7 +137,12 @@ class Slots:
         made = self.measured[cell.workload, cell.params]
         outside = None
         if made.service() is not None:
-            outside = outside_of(self.session, cell.limits, self.study.deadlines.start_s)
+            outside = outside_of(
+                self.session,
+                cell.limits,
+                self.study.deadlines.start_s,
+                self.plan.most_parts,
+            )
         seats = [
             self._seat(cell, placement.part, member, kind)
             for placement, member in zip(slot.placements, members, strict=True)
@@ -299,6 +304,8 @@ class Slots:
 
     def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
         """Replace an instance if it no longer answers, and all others that went down with it."""
+        if member not in fleet.members:  # it went down with another part's, and was seen to
+            return True
         if _answers(member):
             return False
         self.progress.says(f"{fleet.platform.name} no longer answers and is started again")

@@ -84,6 +84,8 @@ def todays_trial(line: bytes, where: object) -> bytes:
     """
     if line.startswith(_TODAYS_TRIAL):
         return line
+    if line.startswith(_FIRST_TRIAL) and _SUSPECT not in line:
+        return _with_session(line)  # a large study has a hundred thousand of these
     try:
         trial = from_json(line)
     except ValueError:
@@ -97,6 +99,15 @@ def todays_trial(line: bytes, where: object) -> bytes:
         return json.dumps(_second_trial(trial)).encode()
     except (AttributeError, KeyError, TypeError):
         return line
+
+
+def _with_session(line: bytes) -> bytes:
+    """Add what alone other trials of the first format lack, without reading the whole of one."""
+    instance = line.partition(b'"instance":"')[2].partition(b'"')[0]
+    session, rest = instance.partition(b"-")[0], line.rstrip()
+    if not rest.endswith(b"}") or (session and not session.isalnum()):
+        return line
+    return b'%s,"session":"%s"}\n' % (rest[:-1], session)
 
 
 def _second_trial(trial: Fields) -> Fields:

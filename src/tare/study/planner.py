@@ -44,6 +44,7 @@ def make_plan(study: Study, seed: int) -> Plan:
     most = max(own.values())
     chosen = scenario.load(study.scenario)
     contrasts = [contrast for group in groups for contrast in _contrasts(study, chosen, group)]
+    _refuse_chains(study.scenario, contrasts)
     pairing = Pairing({one.reference for one in contrasts if one.kind is not ATTRIBUTION}, random)
     is_duet = study.repetition.design is Design.DUET
     parts = {cell.id: chosen.parts(cell) for group in groups for cell in group}
@@ -145,6 +146,17 @@ def _contrasts(
     for ladder in study.ladders:
         for name, reference in neighbours(ladder):
             yield Contrast(cell=cells[name].id, reference=cells[reference].id, kind=ATTRIBUTION)
+
+
+def _refuse_chains(name: str, contrasts: Sequence[Contrast]) -> None:
+    """Raise ConfigError where a scenario compares a cell twice, or against one that is compared."""
+    decided = [one for one in contrasts if one.kind is not ATTRIBUTION]
+    cells, references = [one.cell for one in decided], {one.reference for one in decided}
+    if len(set(cells)) < len(cells) or references & set(cells):
+        raise ConfigError(
+            f"scenario {name}: a cell is compared with two others, or with one that is compared "
+            "itself; expected of each cell one contrast, with a cell that has none"
+        )
 
 
 def _shuffled(items: Sequence[T], random: Random) -> list[T]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Barrier
+from threading import Barrier, BrokenBarrierError
 
 from tare.agent import AgentMachine, release
 from tare.agent import Command as Armed
@@ -61,7 +61,7 @@ class _Start:
                 self.offset_s = machine.clock_offset_ns(OFFSET_TRIES)[0] / 1e9
             self.armed = machine.arm(command.argv, timeout_s=part.run.deadline_s)
             self.armed.await_armed()
-        except LostAgent as error:
+        except (OSError, ValueError) as error:  # also words that no process can have
             self.armed, self.lost = None, str(error)
 
     def execute(self, part: Ready, meeting: Barrier) -> Completed:
@@ -88,7 +88,8 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
 
     One that fails, or cannot be started, fails alone; what becomes of the others is for the
     scenario to judge. CPU time that a part takes on CPUs which it shares with others is the
-    trial's own. ``cancel`` ends all commands when anything is raised here, as by an interrupt.
+    trial's own. ``cancel`` ends all commands at an interrupt of this thread. What a part raises is
+    raised when those that had begun have ended.
     """
     starts = [_Start() for _ in ready]
 
@@ -98,18 +99,24 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
     meeting = Barrier(len(ready), action=go)
 
     def one(part: Ready, start: _Start) -> None:
-        start.arm(part)
-        part.run.go(lambda: start.execute(part, meeting))
+        try:
+            start.arm(part)
+            part.run.go(lambda: start.execute(part, meeting))
+        except BaseException:
+            meeting.abort()  # or the others would wait for it for ever
+            raise
 
     with ThreadPoolExecutor(max_workers=len(ready)) as threads:
         asked = [threads.submit(one, *both) for both in zip(ready, starts, strict=True)]
         try:
-            for future in asked:
-                future.result()
-        except BaseException:
+            failures = [error for future in asked if (error := future.exception()) is not None]
+        except BaseException:  # an interrupt of the waiting thread: nobody may go on
             meeting.abort()
             cancel()
             raise
+    for error in failures:
+        if not isinstance(error, BrokenBarrierError):  # those who waited for the one that failed
+            raise error
     known = [start.at_s for start in starts if start.at_s is not None]
     first_s = min(known, default=0.0)
     return tuple(
