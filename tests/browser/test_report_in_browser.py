@@ -11,6 +11,7 @@ import pytest
 from browser.conftest import EVIL, write
 from tare.model import Status
 from unit.invented import Study, noisy
+from unit.makers import contrasts_of
 from unit.test_report import make_plan, make_results, make_trials
 
 pytestmark = pytest.mark.needs("browser")
@@ -329,13 +330,13 @@ def of_many_workloads(folder, groups, blocks=20):
     trials, cells, some = [], [], make_trials(one)
     for number in range(groups):
         params = (("block_bytes", 512 * (number + 1)),)
-        new = {old.id: replace(old, params=params) for old in one.cells}
+        new = {old.id: replace(old, id=f"{old.id}-{number}", params=params) for old in one.cells}
         cells += new.values()
         trials += [
             replace(trial, cell=new[trial.cell].id, slot=6 * number + trial.slot, noise=noise)
             for trial in some
         ]
-    plan = replace(one, cells=tuple(cells))
+    plan = replace(one, cells=tuple(cells), contrasts=contrasts_of(cells, "host"))
     return make_results(folder=folder, plan=plan, trials=tuple(trials))
 
 
