@@ -9,6 +9,7 @@ import threading
 import time
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from tare.agent.client import GONE, Client, LostAgent
 from tare.agent.placement import can_connect
 from tare.agent.streams import Entry, Relay, Socket
 from tare.machine import Cancelled, Host, Inner, await_true
+from tare.trial.together import Ready, together
 
 SOURCE = Path(__file__).parents[2] / "src/tare/agent/agent.c"
 EVERY_BYTE = bytes(range(256)) * 4096
@@ -254,6 +256,54 @@ def test_armed_commands_wait_until_they_are_released(machine, tmp_path, after_ex
     assert [one.returncode for one in done] == [0] * 4
     assert all(trace.exists() for trace in traces)
     assert all(one.usage.start_ns > released_ns for one in done)
+
+
+class Part:
+    """A run that is watched by nobody; one that is ``bad`` cannot be watched."""
+
+    deadline_s = PATIENCE_S
+    cpu_s = 0.0
+
+    def __init__(self, machine, argv, *, bad=False):
+        self.command, self.bad = SimpleNamespace(machine=machine, argv=argv), bad
+        self.how = SimpleNamespace(cpus=[0])
+
+    def go(self, execute):
+        if self.bad:
+            raise OSError("it cannot be watched")
+        self.done = execute()
+
+    def outcome(self, others_s):
+        return self.done
+
+
+def test_parts_of_several_machines_start_together_and_one_that_is_lost_is_lost_alone(open_agent):
+    machines = [open_agent() for _ in range(3)]
+    runs = [Part(machine, ["true"]) for machine in machines[:2]]
+    runs.append(Part(machines[2], ["sh", "-c", "kill -KILL $PPID"]))
+
+    *good, lost = together([Ready(str(n), str(n), run) for n, run in enumerate(runs)], print)
+
+    assert [part.outcome.returncode for part in good] == [0, 0]
+    assert min(part.late_s for part in good) == 0
+    assert (lost.outcome.returncode, lost.late_s) == (GONE, None)
+
+
+def test_what_is_held_for_a_meeting_that_broke_is_ended(machine, tmp_path):
+    trace = tmp_path / "trace"
+    good, bad = Part(machine, ["touch", str(trace)]), Part(machine, ["true"], bad=True)
+
+    with pytest.raises(OSError, match="it cannot be watched"):
+        together([Ready("good", "1", good), Ready("bad", "2", bad)], print)
+
+    assert await_true(lambda: not children_of(machine), timeout_s=PATIENCE_S)
+    assert not trace.exists()
+    assert machine.client._commands == {}
+
+
+def children_of(machine):
+    pid = machine.run(["sh", "-c", "echo $PPID"]).stdout.decode().strip()
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def test_a_release_at_a_moment_is_not_before_it(machine):

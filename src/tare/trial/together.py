@@ -16,7 +16,7 @@ from threading import Barrier, BrokenBarrierError
 
 from tare.agent import AgentMachine, release
 from tare.agent import Command as Armed
-from tare.agent.client import GONE, LostAgent
+from tare.agent.client import GONE
 from tare.machine import Completed
 from tare.model import Complaint, ComplaintKind, Status
 from tare.trial.measure import Outcome, PartOutcome, Run
@@ -73,14 +73,16 @@ class _Start:
         if self.armed is None:
             self.at_s = time.monotonic()
             return command.machine.run(command.argv, timeout_s=part.run.deadline_s)
-        try:
-            done = self.armed.wait()
-        except LostAgent as error:
-            self.armed.client.lose(str(error))
-            done = self.armed.wait()
+        done = self.armed.wait()
         if done.usage is not None:
             self.at_s = done.usage.start_ns / 1e9 - self.offset_s
         return done
+
+    def drop(self) -> None:
+        """End the command if it is still held: nobody will release it."""
+        if self.armed is not None and not self.armed.has_ended:
+            self.armed.kill()
+            self.armed.abandon()
 
 
 def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOutcome, ...]:
@@ -104,6 +106,7 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
             part.run.go(lambda: start.execute(part, meeting))
         except BaseException:
             meeting.abort()  # or the others would wait for it for ever
+            start.drop()
             raise
 
     with ThreadPoolExecutor(max_workers=len(ready)) as threads:
