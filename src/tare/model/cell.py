@@ -1,0 +1,110 @@
+"""Cells, and which of them are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+Scalar = str | int | float | bool
+Params = tuple[tuple[str, Scalar], ...]
+"""Named values in the order in which they were declared."""
+
+NO_KEY = "no key"
+"""Metadata of a field that a study file does not give by the field's name."""
+
+INJECTED = "injected"
+"""The parameter of a workload to which work was added: cells that differ in it share the rest."""
+
+
+class DiskCache(StrEnum):
+    """Whether a layer with a disk of its own may keep that disk's pages in the host's memory."""
+
+    NONE = "none"
+    WRITEBACK = "writeback"
+
+
+class FileAccess(StrEnum):
+    """How the file I/O that a workload measures reaches the disks."""
+
+    NONE = "none"
+    """It measures no file I/O."""
+    CACHED = "cached"
+    """Through the kernel's page cache, which may serve it."""
+    DIRECT = "direct"
+    """By O_DIRECT, which bypasses the page cache of the kernel that it runs on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What every stack must give the workload, so that stacks stay comparable.
+
+    The CPUs are a number in the cell; which CPUs of the host they are pinned to is a fact of the
+    session, the same for all cells.
+    """
+
+    cpus: int
+    memory_bytes: int
+    disk_cache: DiskCache = DiskCache.NONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One combination of all factor levels; equal cells are comparable, others never merge.
+
+    ``id`` is its name in trials and files; nothing is computed from it, nor it from a stored cell.
+    ``platform`` is the name people read; ``stack`` and ``settings`` are what it stands for, with
+    settings named ``<layer>.<key>``. ``replica`` says on which set of the platform's instances it
+    is measured: 0 is that of all its cells, another is one that repeats a measurement, as the A/A
+    control does. ``file_access`` is what the workload says of itself with these parameters.
+    """
+
+    id: str
+    platform: str
+    stack: str
+    settings: Params
+    workload: str
+    params: Params
+    limits: Limits
+    replica: int = 0
+    file_access: FileAccess = FileAccess.NONE
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The stack's words from the outside in: the place that it starts from, and its layers."""
+        return tuple(self.stack.split("/"))
+
+
+class ContrastKind(StrEnum):
+    """What a contrast asks."""
+
+    OVERHEAD = "overhead"
+    """What does a platform cost beside the baseline?"""
+    CONTROL = "control"
+    """How far apart are equal things here? The reference, measured a second time (A/A)."""
+    INJECTED = "injected"
+    """Is work that was added on purpose found again?"""
+    ATTRIBUTION = "attribution"
+    """What does one switch or layer cost, between two platforms that differ in it?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """Two cells that are compared, by their ids: is the first worse than its reference?
+
+    ``known`` is what is known beforehand of the answer, as a ratio minus one: the share of work
+    that was added.
+    """
+
+    cell: str
+    reference: str
+    kind: ContrastKind
+    known: float | None = None
+
+
+class Replicates(StrEnum):
+    """What the trials of a cell repeat: of that a comparison rests on as many as there are."""
+
+    INSTANCES = "instances"
+    """Instances, which several trials of a cell share."""
+    TRIALS = "trials"
+    """The trials themselves: each makes instances of its own, and shares only what is around."""
