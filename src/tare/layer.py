@@ -6,14 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from ipaddress import IPv4Address
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from tare import layers
 from tare.agent import Agents
-from tare.errors import ConfigError, Unavailable
+from tare.errors import ConfigError, LayerError, Unavailable
 from tare.limits import readback
 from tare.limits.readback import Inside
+from tare.machine import get
 from tare.model import DiskCache, Limits, Params, Scalar
 
 if TYPE_CHECKING:
@@ -113,6 +115,8 @@ class Instance(ABC):
     """Whether the machine inside can have an agent pushed into it through a shell."""
     shared: ClassVar[bool] = False
     """Whether instances of other stacks are in the same machine, so that it alone holds none."""
+    passes_on: ClassVar[bool] = False
+    """Whether others can be given a way through it to what is inside; see ``pass_on``."""
     network: str = "host"
     """Which network it was asked for, in its layer's words; ``none`` leads nowhere."""
 
@@ -169,6 +173,31 @@ class Instance(ABC):
                 f"give {self.machine.name.rpartition('/')[2]} another `network:`",
             )
         return None
+
+    def gateway(self) -> str:
+        """Give the outer machine's IPv4 address as the machine inside sees it.
+
+        By default where its default route leads, as proc_net(5) has it; raises LayerError where
+        there is none.
+        """
+        for line in get(self.machine, "/proc/net/route").decode().splitlines()[1:]:
+            _, destination, gateway, *_ = line.split()
+            if destination == "00000000":
+                return str(IPv4Address(int(gateway, 16).to_bytes(4, "little")))
+        raise LayerError(f"no way leads from {self.machine.name} to the host")
+
+    def route_to(self, address: str) -> None:  # noqa: B027 - what is on this host has the way
+        """Let the machine inside reach an address that the outer one knows; works twice.
+
+        Raises Unavailable where that cannot be.
+        """
+
+    def pass_on(self, address: str) -> None:
+        """Let the outer machine reach an address that only the machine inside knows; works twice.
+
+        Raises Unavailable where that cannot be.
+        """
+        raise Unavailable(f"{address} is reached only from inside {self.machine.name}")
 
     def threads(self) -> Threads | None:
         """Say which threads of the outer machine do the work, or None where that cannot be said."""

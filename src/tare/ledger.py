@@ -63,7 +63,7 @@ class Ledger:
                 "name": name,
                 "on": machine.name,
                 "ephemeral": machine.ephemeral,
-                "undo": machine.host_argv(undo),
+                "undo": machine.undo_argv(undo),
             }
         )
         return entry
@@ -228,10 +228,11 @@ def is_live(path: Path) -> bool:
     return False
 
 
-def clean(path: Path) -> Iterator[tuple[Leftover, str]]:
+def clean(path: Path, *, forget: bool = False) -> Iterator[tuple[Leftover, str]]:
     """Remove what a dead session left; yields each thing with "" or why it could not be removed.
 
-    Raises LayerError if the session still lives.
+    With ``forget`` what cannot be removed is given up. Raises LayerError if the session still
+    lives.
     """
     ledger = Ledger(path)
     try:
@@ -240,6 +241,8 @@ def clean(path: Path) -> Iterator[tuple[Leftover, str]]:
             try:
                 ledger.remove(entry)
             except LayerError as error:
+                if forget:
+                    ledger.forget(entry)
                 yield left, str(error)
             else:
                 yield left, ""

@@ -85,7 +85,13 @@ class Machine(Protocol):
         """Whether all that is made here is gone when the layer that made the machine is deleted."""
 
     def host_argv(self, argv: Sequence[str]) -> list[str]:
-        """Build the command that runs argv here when it is run on the controlling host."""
+        """Build the command that runs argv here when it is run on the controlling host, now."""
+
+    def undo_argv(self, argv: Sequence[str]) -> list[str]:
+        """Build one that does so at any later time, and succeeds where this machine is gone.
+
+        It is for ledgers: it may change what state the machine is in.
+        """
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """Run a command to its end; a status other than 0 is a result, not an error."""
@@ -132,6 +138,10 @@ class Host:
 
     def host_argv(self, argv: Sequence[str]) -> list[str]:
         """See Machine.host_argv."""
+        return list(argv)
+
+    def undo_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.undo_argv."""
         return list(argv)
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
@@ -209,6 +219,10 @@ class Inner:
     def host_argv(self, argv: Sequence[str]) -> list[str]:
         """See Machine.host_argv."""
         return self.outer.host_argv(self.wrap(argv))
+
+    def undo_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.undo_argv."""
+        return self.outer.undo_argv(self.wrap(argv))
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run.

@@ -20,38 +20,24 @@ from tare.workload import Measured
 
 if TYPE_CHECKING:  # what trials are run with is no business of those who only read a study
     from tare.layer import Layer, Site
+    from tare.ledger import Ledger
     from tare.machine import Host
-    from tare.stack import Stack
-    from tare.trial.ends import Outside
     from tare.trial.measure import Outcome
-    from tare.trial.watch import Watching
+    from tare.trial.peer import Peer
+    from tare.trial.seat import Kept, Seat
 
 M = TypeVar("M", bound=Measured)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seat:
-    """One part's place in a trial: an instance that is open and awake, and how it is watched.
-
-    ``part`` is its name, ``instance`` that of the instance in this session. ``first`` are the ids
-    of all cells that are run in the instance if nothing has been run in it yet, else empty.
-    """
-
-    part: str
-    instance: str
-    stack: Stack
-    how: Watching
-    first: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn(Generic[M]):
     """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
 
-    ``seats`` are the places of its parts, in their order. ``outside`` is the machine outside, for
-    what has a service. ``fresh`` gives the innermost layer and a site for each of so many instances
-    that the trial makes itself. ``at_start`` is to be called right before the clock starts: a
-    duet's other half waits there.
+    ``seats`` are the places of its parts, in their order. ``peer`` is the machine that is no part,
+    for what has a role there; ``kept`` are the programs that last for the session at it, and
+    ``ledger`` is where those are written that nothing else would end. ``fresh`` gives the innermost
+    layer and a site for each of so many instances that the trial makes itself. ``at_start`` is to
+    be called right before the clock starts: a duet's other half waits there.
     """
 
     cell: Cell
@@ -59,7 +45,9 @@ class Turn(Generic[M]):
     kind: Kind
     host: Host
     seats: Sequence[Seat]
-    outside: Outside | None
+    peer: Peer | None
+    kept: Kept
+    ledger: Ledger
     deadline_s: float
     fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
     at_start: Callable[[], None]
@@ -95,9 +83,9 @@ class Scenario(ABC, Generic[M]):
         del repetition
         yield from ()
 
-    def parts(self, cell: Cell) -> Sequence[str]:
-        """Name the parts of a cell's trials, each in an instance of its own: one, by default."""
-        del cell
+    def parts(self, made: M) -> Sequence[str]:
+        """Name the parts of a trial, each in an instance of its own: one, by default."""
+        del made
         return ("",)
 
     def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:

@@ -89,7 +89,9 @@ class Stack:
             if (address := instance.address()) is None:
                 continue
             for outer in self.instances[:depth]:
-                if outer.address() is not None:
+                if outer.passes_on:
+                    outer.pass_on(address)
+                elif outer.address() is not None:
                     raise Unavailable(
                         f"{address}, of {instance.machine.name}, is reached only from inside "
                         f"{outer.machine.name}",
@@ -97,6 +99,22 @@ class Stack:
                     )
             return address
         return None
+
+    def gateway(self) -> str:
+        """Give the host's address as the innermost machine sees it; it has one of its own.
+
+        Raises LayerError where no way leads there.
+        """
+        own = (one for one in reversed(self.instances) if one.address() is not None)
+        return next(own).gateway()
+
+    def route_to(self, address: str) -> None:
+        """Let the innermost machine reach an address that is known on this host; works twice.
+
+        Raises Unavailable where it cannot.
+        """
+        for instance in self.instances:
+            instance.route_to(address)
 
     def ports(self) -> tuple[int, int] | None:
         """Give the only ports at which the innermost machine is reached; None: all there are."""

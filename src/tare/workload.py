@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from tare import workloads
 from tare.errors import ConfigError, OutputNotUnderstood
 from tare.model import Better, FileAccess, Metric, MetricRole, Sample, Scalar, Unit
+from tare.role import OWN, Main, Role, Roles
 
-SERVER, PORT, DATA_PORT = "{server}", "{port}", "{data_port}"
-"""What stands in words for the address of the machine that serves, and for its two free ports."""
+SERVER, PORT, DATA_PORT = "{server.address}", "{server.port}", "{server.data_port}"
+"""What stands in words for the address of the role ``server``, and for its two free ports."""
 
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER, MetricRole.TOOL_DURATION)
 """How long the tool worked, by its own account; for the workloads whose tools say so."""
@@ -28,28 +29,6 @@ class Output:
     stdout: str
     stderr: str = ""
     duration_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """The other half of a workload: what answers, on another machine than the command's.
-
-    It is started before the clock and ended by SIGTERM after it, in every trial; ``command`` stays
-    in the foreground. It runs in a directory of its own, in which ``files`` (texts by names) are
-    written and ``setup`` is run before. It is up once something listens on ``{port}``.
-
-    With ``under_test`` it is in the stack and the workload's command is outside; else the command
-    is in the stack and the service outside. Outside is a machine of the host's own userland, on
-    CPUs that no stack is measured on, at the other end of a cable.
-
-    One that is gone before it is ended fails the trial: it may have served only a part.
-    """
-
-    command: Sequence[str]
-    under_test: bool = True
-    protocol: Literal["tcp", "udp"] = "tcp"
-    setup: Sequence[str] | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +64,17 @@ class Measured(ABC):
         """Name the programs whose versions have to agree: none, by default."""
         return ()
 
-    def service(self) -> Service | None:
-        """Say what serves the command from another machine, or None: one machine does it all."""
-        return None
+    def roles(self) -> Sequence[Role]:
+        """List the programs that run beside its command: none, one machine does it all."""
+        return ()
+
+    def all_packages(self) -> set[str]:
+        """List its packages and those of its roles."""
+        return {*self.packages, *(name for role in self.roles() for name in role.packages)}
+
+    def all_programs(self) -> set[str]:
+        """List its programs, of those that the userland builds, and those of its roles."""
+        return {*self.programs, *(name for role in self.roles() for name in role.programs)}
 
     def expected_s(self) -> float:
         """Say how long one trial takes on a machine of today, for plans and deadlines."""
@@ -121,14 +108,22 @@ class Workload(Measured):
     packages: ClassVar[tuple[str, ...]]
 
     spins: ClassVar[bool] = False
-    """Whether its half outside uses a whole CPU however little there is to do."""
+    """Whether what is at the peer uses a whole CPU however little there is to do."""
 
     recorded: ClassVar[Mapping[str, str]] = {}
     """Upstream versions of the packages whose real output the parser was tested on."""
 
     @abstractmethod
     def command(self) -> Sequence[str]:
-        """Build the command whose time is the trial's; its words may hold SERVER and the ports."""
+        """Build the command whose time is the trial's; its words may name roles, see tare.role."""
+
+    def place(self) -> str:
+        """Say where the command runs: OWN, PEER, or the name of a role that it is together with."""
+        return OWN
+
+    def cast(self) -> Roles:
+        """Put its command among its roles."""
+        return Roles(Main(self.place(), self.command()), tuple(self.roles()))
 
     @abstractmethod
     def parse(self, output: Output) -> Iterator[Sample]:

@@ -135,7 +135,8 @@ def test_nobody_answers_at_another_address(other):
             for each in ("bubblewrap", "docker", "gvisor", "lxc", "nspawn", "podman")
         ),
         pytest.param(
-            "host/ssh", {}, "a computer of its own", id="ssh", marks=pytest.mark.needs("ssh")
+            "host/ssh", {}, "a port of that machine leads to it", id="ssh",
+            marks=pytest.mark.needs("ssh"),
         ),
         pytest.param(
             "host/qemu-tcg/docker", {"docker": {"network": "bridge"}},

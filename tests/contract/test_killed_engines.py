@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tare.trial.ends import Command, in_directory
 
 from tare import layer
 from tare.engines import docker as engine
@@ -21,7 +22,6 @@ from tare.limits.cgroup import Group
 from tare.machine import Host, await_true
 from tare.model import Status
 from tare.stack import open_stack
-from tare.trial.ends import Command, in_directory
 from tare.trial.measure import measure
 from tare.trial.watch import Watching
 from tare.workload import load as load_workload

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tare.trial.ends import Command, in_directory
 
 from contract.stacks import PARAMS
 from tare import detection, layer
@@ -26,7 +27,6 @@ from tare.machine import Host, Inner, await_true, check, get, put, text
 from tare.model import DiskCache, Limits, Status
 from tare.monitors.threads import Sampler
 from tare.stack import Stack
-from tare.trial.ends import Command, in_directory
 from tare.trial.measure import measure
 from tare.trial.watch import Watching
 from tare.workload import load as load_workload

@@ -26,6 +26,9 @@ class Fake:
     def host_argv(self, argv):
         return list(argv)
 
+    def undo_argv(self, argv):
+        return list(argv)
+
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
         self.asked.append(list(argv))
         return Completed(tuple(argv), *self.answer)

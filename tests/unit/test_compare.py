@@ -12,7 +12,7 @@ from tare.report import as_json, describe
 from tare.report.flags import flag_texts
 from tare.stats.sequential import Stop, Verdict
 from tare.store import Results
-from tare.trial.ends import Outside
+from tare.trial.peer import Peer
 from unit.makers import RATE, TIME, make_cell, make_trial
 from unit.makers import make_plan as plan
 
@@ -460,7 +460,7 @@ def test_suspect_trials_carry_numbers_and_are_counted():
 
 
 def test_what_the_machine_outside_limited_is_not_said_of_the_host():
-    outside = Outside(None, "", "", [1], is_apart=False)
+    outside = Peer(None, "", "", [1], is_apart=False)
     busy, shared = outside.complaints({"outside_cpu": 1.0, "outside_thread": 1.0})
     foreign = Complaint(ComplaintKind.FOREIGN, {"share": 0.11})
     warnings = {0: (busy,), 1: ("a text", busy, shared), 2: (foreign, busy), 3: ()}

@@ -11,6 +11,7 @@ from tare import cli, layer
 from tare.engines import lab as engine
 from tare.engines.lab_boot import start_argv
 from tare.engines.lab_machine import HYPERVISORS, LIVES, UNDO, Lab
+from tare.engines.tap import Tap
 from tare.errors import LayerError, Unavailable
 from tare.home import home
 from tare.layers import lab as lab_layer
@@ -26,9 +27,11 @@ from tare.userland.lab import Image
 IMAGE = Image(Path("/cache/lab/1a2b"), {})
 SHELVES = {"userland": "/cache/userland", "guest": "/cache/guest"}
 
+CABLE = Tap("tarex", "198.18.128.0", "198.18.128.1")
+
 
 def argv(hypervisor="kvm"):
-    return start_argv(IMAGE, "/run/tare-x", hypervisor, 20022, SHELVES)
+    return start_argv(IMAGE, "/run/tare-x", hypervisor, 20022, "tarex", SHELVES)
 
 
 def after(words, flag):
@@ -44,6 +47,9 @@ class Fake:
         self.obeys, self.lives, self.asked, self.status = obeys, lives, [], "running"
 
     def host_argv(self, argv):
+        return ["on-host", *argv]
+
+    def undo_argv(self, argv):
         return ["on-host", *argv]
 
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
@@ -62,7 +68,7 @@ class Fake:
 
 
 def lab_on(outer):
-    return Lab(outer, "kvm", "/run/tare-x", "tare/tare-x", 20022, "/run/s.ssh")
+    return Lab(outer, "kvm", "/run/tare-x", "tare/tare-x", 20022, "/run/s.ssh", CABLE)
 
 
 # --- how it is booted
@@ -134,7 +140,7 @@ def test_without_memory_for_it_there_is_none(tmp_path):
             return Completed(tuple(argv), 0, b"1024\n", b"", 0.0)
 
     with pytest.raises(Unavailable, match="1024 MiB are available on host"):
-        engine.boot(Small(), None, "kvm", "tare-x", "/run/tare-x")
+        engine.boot(Small(), None, "kvm", "tare-x", "/run/tare-x", "tarex")
 
 
 def test_a_lab_is_opened_on_this_host_only():
@@ -211,13 +217,20 @@ def test_a_lab_that_is_gone_answers_like_any_machine_that_is_gone():
     assert b"the lab did not take" in done.stderr
 
 
+def test_only_what_is_undone_later_leaves_the_lab_standing_still():
+    machine = lab_on(Fake()).machine
+
+    assert any("tell stop" in word for word in machine.undo_argv(["true"]))
+    assert not any("tell stop" in word for word in machine.host_argv(["true"]))
+
+
 def test_what_is_held_keeps_its_name_and_its_machine():
     lab = lab_on(Fake())
 
     held = lab.machine.held(cgroup.Group(lab.machine, "tare/y"))
 
     assert held.name == lab.machine.name == "host/lab"
-    assert "tare/y" in held.host_argv(["true"])[-1]
+    assert "tare/y" in held.undo_argv(["true"])[-1]
 
 
 class Told(layer.Instance):
@@ -293,12 +306,13 @@ def refusing(*_):
 
 
 def booting(made):
-    def boot(outer, scope, hypervisor, name, folder):
+    def boot(outer, scope, hypervisor, name, folder, device):
         remove = ["rm", "-rf", folder]
         scope.about_to_make("folder", folder, outer, remove)
         Path(folder).mkdir()
         made.append((home() / "ledgers" / "lab-kvm").exists())
-        return Lab(Fake(), hypervisor, folder, f"tare/{name}", 20022, f"{folder}/ssh")
+        cable = Tap(device, "198.18.128.0", "198.18.128.1")
+        return Lab(Fake(), hypervisor, folder, f"tare/{name}", 20022, f"{folder}/ssh", cable)
 
     return boot
 

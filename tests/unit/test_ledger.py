@@ -17,7 +17,7 @@ class Fake:
     def __init__(self, name="host", *, ephemeral=False):
         self.name, self.ephemeral, self.asked = name, ephemeral, []
 
-    def host_argv(self, argv):
+    def undo_argv(self, argv):
         return ["through", self.name, *argv]
 
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
@@ -98,6 +98,9 @@ class Runs(Fake):
     """A machine on this host, so that its undo can be run later."""
 
     def host_argv(self, argv):
+        return list(argv)
+
+    def undo_argv(self, argv):
         return list(argv)
 
 

@@ -31,6 +31,9 @@ class Fake:
     def host_argv(self, argv):
         return ["outer", *argv]
 
+    def undo_argv(self, argv):
+        return ["later", *argv]
+
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
         self.asked.append((list(argv), timeout_s))
         return Completed(tuple(argv), *self.answer)
@@ -110,6 +113,7 @@ def test_a_machine_is_named_by_the_way_to_it():
 
     assert machine.name == "host/x/y"
     assert machine.host_argv(["a b"]) == ["outer", "enter", "enter", "a b"]
+    assert machine.undo_argv(["a b"]) == ["later", "enter", "enter", "a b"]
     assert machine.ephemeral
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 import pytest
 
 from tare.model import Better, FileAccess, Limits, Metric, Repetition, Unit
+from tare.role import OWN, Main, Roles
 from tare.study import Deadlines, FixedWorkload, Platform, Study, estimate, make_plan
 from tare.study.variant import params_of
 
@@ -28,6 +29,9 @@ class Spin:
 
     def disk_bytes(self):
         return 1000 * self.threads
+
+    def cast(self):
+        return Roles(Main(OWN, ["spin"]))
 
 
 def study(platforms=("host", "host/docker", "host/kvm"), threads=(1, 2), limits=2, **repetition):

@@ -1,18 +1,21 @@
-"""A service is up before the clock starts, and gone afterwards; run for real on this machine."""
+"""A role is up before the clock starts, and gone afterwards; run for real on this machine."""
 
 import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
-from tare.errors import LayerError, Unavailable
+from tare.errors import LayerError, LayerTimedOut, Unavailable
+from tare.ledger import Ledger, leftovers
 from tare.machine import Host, await_true
-from tare.trial.service import Ended, Endpoint, free_ports, serving
-from tare.workload import DATA_PORT, PORT, SERVER, Service
+from tare.role import Listens, Prints, Role, Succeeds
+from tare.trial.service import Ended, Server, free_port
 
+PORT = "{server.port}"
 TCP = f"""
 import socket, time
 with socket.socket() as server:
@@ -20,7 +23,7 @@ with socket.socket() as server:
     server.listen()
     print("said", flush=True)
     peer, _ = server.accept()
-    peer.sendall(b"{SERVER} {DATA_PORT}")
+    peer.sendall(b"{PORT}")
     time.sleep(60)
 """
 UDP = f"""
@@ -37,12 +40,27 @@ if os.fork() == 0:
 """ + TCP.replace("time.sleep(60)", "os._exit(0)")
 
 
-def endpoint():
-    return Endpoint("127.0.0.1", free_ports())
+def role(*command, **more):
+    return Role(name="server", command=command or [sys.executable, "serve.py"], **more)
 
 
-def python(**texts):
-    return Service(command=[sys.executable, "serve.py"], files={"serve.py": texts["text"]})
+def python(text, **more):
+    return role(files={"serve.py": text}, **more)
+
+
+def server(of, directory, ledger=None):
+    port = free_port()
+    fill = lambda text: text.replace(PORT, str(port))  # noqa: E731
+    return Server(of, Host(), str(directory), fill, {"port": port}, ledger)
+
+
+@contextmanager
+def up(one):
+    one.start()
+    try:
+        yield one.ports["port"]
+    finally:
+        one.end()
 
 
 def is_open(protocol, port):
@@ -56,78 +74,95 @@ def is_open(protocol, port):
     return False
 
 
-def test_two_ports_are_free_and_different():
-    first, second = free_ports()
+def test_a_port_is_free_for_both_protocols():
+    port = free_port()
 
-    assert first != second
-    assert not is_open("tcp", first)
-    assert not is_open("udp", second)
+    assert not is_open("tcp", port)
+    assert not is_open("udp", port)
 
 
-def test_it_listens_when_the_block_begins_and_is_gone_when_it_ends(tmp_path):
-    at = endpoint()
+def test_it_listens_once_it_is_started_and_is_gone_when_it_was_ended(tmp_path):
+    one = server(python(TCP), tmp_path / "made")
 
-    with serving(Host(), python(text=TCP), at, str(tmp_path / "made")) as server:
-        with socket.create_connection((at.address, at.ports[0]), timeout=5) as peer:
+    with up(one) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as peer:
             told = peer.recv(100).decode()
-        assert server.end() == Ended(lived=True, said="said")
-        assert server.end() == Ended(lived=True, said="said")
+        assert one.end() == Ended(lived=True, said="said")
+        assert one.end() == Ended(lived=True, said="said")
 
-    assert told == f"127.0.0.1 {at.ports[1]}"
+    assert told == str(port)
     assert not (tmp_path / "made").exists()
-    assert not is_open("tcp", at.ports[0])
+    assert not is_open("tcp", port)
 
 
 def test_udp_is_awaited_too(tmp_path):
-    at = endpoint()
-    service = Service(command=[sys.executable, "serve.py"], files={"serve.py": UDP}, protocol="udp")
+    with up(server(python(UDP, ready=Listens("udp")), tmp_path / "made")) as port:
+        assert is_open("udp", port)
 
-    with serving(Host(), service, at, str(tmp_path / "made")):
-        assert is_open("udp", at.ports[0])
-
-    assert not is_open("udp", at.ports[0])
+    assert not is_open("udp", port)
 
 
 def test_what_is_set_up_is_there_before_it_starts(tmp_path):
-    service = Service(
-        command=["sh", "-c", f'cat page; exec {sys.executable} -c "$0"', TCP],
-        setup=["sh", "-c", f"echo {PORT} > page"],
-    )
-    at = endpoint()
+    one = server(
+        role(
+            "sh", "-c", f'cat page; exec {sys.executable} -c "$0"', TCP,
+            setup=["sh", "-c", f"echo {PORT} > page"],
+        ),
+        tmp_path / "made",
+    )  # fmt: skip
 
-    with serving(Host(), service, at, str(tmp_path / "made")) as server:
-        assert server.end().said.startswith(str(at.ports[0]))
+    with up(one) as port:
+        assert one.end().said.startswith(str(port))
+
+
+@pytest.mark.parametrize(
+    "ready", [Prints("^loaded [0-9]+ rows$"), Succeeds(["test", "-e", "a b/$done"])], ids=repr
+)
+def test_a_line_or_a_command_tells_that_it_is_ready(tmp_path, ready):
+    loads = 'mkdir "a b"; sleep 0.1; touch "a b/\\$done"; echo "loaded 12 rows"; exec sleep 60'
+    one = server(role("sh", "-c", loads, ready=ready), tmp_path / "made")
+
+    with up(one):
+        assert (tmp_path / "made/a b/$done").exists()
+        assert one.lives()
+
+
+@pytest.mark.parametrize("ready", [Listens(), Prints("never"), Succeeds(["false"])], ids=repr)
+def test_one_that_never_gets_ready_is_ended_and_told(tmp_path, ready):
+    one = server(role("sh", "-c", "exec sleep 61.7", ready=ready, ready_s=0.5), tmp_path / "made")
+
+    with pytest.raises(LayerTimedOut, match=r"the role server \(sh\) was not ready within 0.5 s"):
+        one.start()
+
+    assert not (tmp_path / "made").exists()
+    assert not running("61.7")
 
 
 def test_one_that_ends_at_once_is_told_with_its_last_words(tmp_path):
-    service = Service(command=["sh", "-c", "echo no such page >&2; exit 7"])
+    one = server(role("sh", "-c", "echo no such page >&2; exit 7"), tmp_path)
 
-    with (
-        pytest.raises(LayerError, match=r"service \(sh\) ended at once: no such page"),
-        serving(Host(), service, endpoint(), str(tmp_path)),
-    ):
-        pytest.fail("it never was up")
+    with pytest.raises(LayerError, match=r"role server \(sh\) ended at once: no such page"):
+        one.start()
 
 
 def test_one_that_ends_at_once_is_not_up_because_another_listens_there(tmp_path):
-    at = endpoint()
+    one = server(role("echo", "the port is taken"), tmp_path)
     with (
-        socket.create_server((at.address, at.ports[0])),
+        socket.create_server(("127.0.0.1", one.ports["port"])),
         pytest.raises(LayerError, match="ended at once: the port is taken"),
-        serving(Host(), Service(command=["echo", "the port is taken"]), at, str(tmp_path)),
     ):
-        pytest.fail("it never was up")
+        one.start()
 
 
 def test_who_got_its_pid_afterwards_is_left_alone(tmp_path):
-    at = endpoint()
-    with serving(Host(), python(text=TCP), at, str(tmp_path / "made")) as server:
+    one = server(python(TCP), tmp_path / "made")
+    with up(one):
         own = (tmp_path / "made/service.pid").read_text()
         with subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
         ) as other:
             (tmp_path / "made/service.pid").write_text(f"{other.pid} 1\n")
-            assert not server.end().lived
+            assert not one.end().lived
             assert other.poll() is None
             other.kill()
         os.kill(int(own.split()[0]), signal.SIGKILL)
@@ -136,45 +171,74 @@ def test_who_got_its_pid_afterwards_is_left_alone(tmp_path):
 def test_files_are_written_nowhere_else_if_the_directory_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
 
-    with (
-        pytest.raises(LayerError, match="its files"),
-        serving(Host(), python(text=TCP), endpoint(), str(tmp_path / "file/made")),
-    ):
-        pytest.fail("it never was up")
+    with pytest.raises(LayerError, match="its files"):
+        server(python(TCP), tmp_path / "file/made").start()
 
 
 def test_a_missing_program_is_told_as_missing(tmp_path):
-    service = Service(command=["no-such-server"])
-
-    with (
-        pytest.raises(Unavailable, match=r"no-such-server.*lacks the tool"),
-        serving(Host(), service, endpoint(), str(tmp_path)),
-    ):
-        pytest.fail("it never was up")
+    with pytest.raises(Unavailable, match=r"no-such-server.*lacks the tool"):
+        server(role("no-such-server"), tmp_path).start()
 
 
 def test_a_failing_setup_starts_nothing(tmp_path):
-    service = Service(command=["touch", "started"], setup=["false"])
+    with pytest.raises(LayerError, match=r"role server \(false\)"):
+        server(role("touch", "../started", setup=["false"]), tmp_path / "made").start()
 
-    with (
-        pytest.raises(LayerError, match=r"service \(false\)"),
-        serving(Host(), service, endpoint(), str(tmp_path)),
-    ):
-        pytest.fail("it never was up")
-
-    assert not (tmp_path / "started").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_child_that_outlives_it_is_killed(tmp_path):
-    at = endpoint()
+    one = server(python(STUBBORN), tmp_path / "made")
 
-    with serving(Host(), python(text=STUBBORN), at, str(tmp_path / "made")) as server:
+    with up(one) as port:
         pid = int((tmp_path / "made/service.pid").read_text().split()[0])
-        with socket.create_connection((at.address, at.ports[0]), timeout=5) as peer:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as peer:
             assert peer.recv(100)
-        assert not server.end().lived
+        assert not one.end().lived
 
     assert await_true(lambda: not list(members(pid)), timeout_s=5, every_s=0.01)
+
+
+def test_one_that_stands_still_goes_on_or_is_ended(tmp_path):
+    one = server(python(TCP), tmp_path / "made")
+
+    with up(one) as port:
+        pid = int((tmp_path / "made/service.pid").read_text().split()[0])
+        assert one.pause()
+        assert _state(pid) == "T"
+        assert one.resume()
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as peer:
+            assert peer.recv(100)
+        assert one.pause()
+        assert one.end().lived
+
+    assert not one.resume()
+    assert not list(members(pid))
+
+
+def test_what_nothing_else_would_end_is_written_down_first(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    one = server(python(TCP), tmp_path / "made", ledger)
+
+    with up(one) as port:
+        (left,) = leftovers(ledger.path)
+        assert (left.what, left.name) == ("program", str(tmp_path / "made"))
+        subprocess.run(left.undo, check=True)
+        assert not is_open("tcp", port)
+        subprocess.run(left.undo, check=True)
+
+    assert leftovers(ledger.path) == []
+    ledger.close()
+
+
+def _state(pid):
+    with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def running(word):
+    """List the processes that have a word in their command lines."""
+    return Host().run(["pgrep", "-f", word]).stdout.split()
 
 
 def members(group):

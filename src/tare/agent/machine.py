@@ -56,6 +56,10 @@ class AgentMachine:
         """See Machine.host_argv: such a command enters the machine anew."""
         return self.machine.host_argv(argv)
 
+    def undo_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.undo_argv."""
+        return self.machine.undo_argv(argv)
+
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run."""
         if self._closed or self.entered_anew:

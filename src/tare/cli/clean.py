@@ -15,6 +15,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache", action="store_true", help="remove the built userlands and guests too"
     )
+    parser.add_argument(
+        "--forget",
+        action="store_true",
+        help="give up what cannot be removed, because the computer it is on is gone for good",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -25,12 +30,13 @@ def run(options: argparse.Namespace) -> int:
     from tare.runner import clean_all
 
     removed = problems = 0
-    for found in clean_all():
+    for found in clean_all(forget=options.forget):
         if isinstance(found, str):
             print(f"passed over: {found}", file=sys.stderr)
         elif found.problem:
-            problems += 1
-            print(f"tare: {found.problem}", file=sys.stderr)
+            problems += not options.forget
+            end = "; it is given up" if options.forget else ""
+            print(f"tare: {found.problem}{end}", file=sys.stderr)
         else:
             removed += 1
             print(f"removed {found.left.what} {found.left.name}")
@@ -43,4 +49,6 @@ def run(options: argparse.Namespace) -> int:
             shutil.rmtree(home() / shelf, ignore_errors=True)
         print(f"removed the cache in {home()}")
     print(f"{removed} things removed" + (f", {problems} could not be" if problems else ""))
+    if problems and not options.forget:
+        print("if the computer that they are on is gone for good: tare clean --forget")
     return 1 if problems else 0

@@ -120,7 +120,7 @@ def built_userland() -> Iterator[Userland | None]:
     from tare.userland import Userland
 
     workloads = load_study("quick").workloads
-    packages = tuple(sorted({package for one in workloads for package in one.made.packages}))
+    packages = tuple(sorted({package for one in workloads for package in one.made.all_packages()}))
     with tempfile.NamedTemporaryFile(prefix="tare-doctor-") as file:
         ledger = Ledger(Path(file.name))
         try:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare import durable
 from tare.engines.lab_boot import SSHD_S, boot
 from tare.engines.lab_machine import Hypervisor, Lab
+from tare.engines.tap import Tap
 from tare.home import home
 from tare.ledger import Ledger, Leftover, Scope, clean, leftovers
 from tare.machine import Host, Machine, check
@@ -31,9 +33,10 @@ def serving(outer: Machine, site: Site, hypervisor: Hypervisor) -> Lab:
         kept = find(hypervisor)
         if kept is None or not kept.lives():
             name = f"tare-{site.session}-lab-{hypervisor}"
-            return boot(outer, scope, hypervisor, name, f"{site.folder}/{name}")
+            device = f"tare{site.session}l{hypervisor[0]}"
+            return boot(outer, scope, hypervisor, name, f"{site.folder}/{name}", device)
         lab = Lab(outer, hypervisor, kept.folder, kept.group, kept.port,
-                  f"{site.folder}/lab-{hypervisor}.ssh")  # fmt: skip
+                  f"{site.folder}/lab-{hypervisor}.ssh", kept.cable)  # fmt: skip
         leave = lab.undo_argv(lab.connection.hang_up_argv())
         scope.about_to_make("connection", lab.control, outer, leave)
         with lab.awake():
@@ -53,8 +56,8 @@ def find(hypervisor: Hypervisor) -> Lab | None:
         state = json.loads(_state(hypervisor).read_text())
     except FileNotFoundError:
         return None
-    folder = str(state["folder"])
-    return Lab(Host(), hypervisor, folder, state["group"], state["port"], f"{folder}/ssh")
+    folder, cable = str(state["folder"]), Tap(**state["cable"])
+    return Lab(Host(), hypervisor, folder, state["group"], state["port"], f"{folder}/ssh", cable)
 
 
 def keep(hypervisor: Hypervisor) -> Lab:
@@ -74,10 +77,16 @@ def keep(hypervisor: Hypervisor) -> Lab:
         scope = Scope(ledger)
         try:
             folder = str(state.with_suffix(""))
-            lab = boot(Host(), scope, hypervisor, f"tare-lab-{hypervisor}", folder)
+            name = f"tare-lab-{hypervisor}"
+            lab = boot(Host(), scope, hypervisor, name, folder, f"tarelab{hypervisor[0]}")
             check(Host(), lab.connection.hang_up_argv())
             lab.tell("stop", "paused")  # nobody uses it yet
-            told = {"folder": lab.folder, "group": lab.group, "port": lab.port}
+            told = {
+                "folder": lab.folder,
+                "group": lab.group,
+                "port": lab.port,
+                "cable": asdict(lab.cable),
+            }
             durable.replace(state, json.dumps(told))
         except BaseException:
             scope.close()

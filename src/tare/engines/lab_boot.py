@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
+from tare.engines import tap
 from tare.engines.lab_machine import Hypervisor, Lab
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.home import home
@@ -46,8 +47,13 @@ XEN = (
 AVAILABLE = "awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo"
 
 
-def boot(outer: Machine, scope: Scope, hypervisor: Hypervisor, name: str, folder: str) -> Lab:
-    """Boot a lab and wait until it answers; raises Unavailable or LayerError."""
+def boot(  # noqa: PLR0913 - what it is called here, there and on the network
+    outer: Machine, scope: Scope, hypervisor: Hypervisor, name: str, folder: str, device: str
+) -> Lab:
+    """Boot a lab and wait until it answers; raises Unavailable or LayerError.
+
+    ``device`` names the host's end of a cable to it.
+    """
     free = int(text(outer, ["sh", "-c", AVAILABLE]))
     if free < NEEDS_MIB:
         raise Unavailable(
@@ -66,16 +72,17 @@ def boot(outer: Machine, scope: Scope, hypervisor: Hypervisor, name: str, folder
         check(outer, ["install", "-m", "600", str(image.key), f"{folder}/key"])
     except CommandFailed as error:
         raise LayerError(f"could not make a disk for {name}: {error}") from error
+    cable = tap.plug(outer, scope, device)
     for _ in range(PORT_TRIES):
         port = random.randrange(*PORTS)  # noqa: S311 - only to miss other sessions
-        argv = start_argv(image, folder, hypervisor, port, shelves)
+        argv = start_argv(image, folder, hypervisor, port, device, shelves)
         done = outer.run(group.boot_argv(argv))
         if b"Could not set up host forwarding rule" not in done.stderr:
             break
     if done.returncode != 0:
         why = done.stderr.decode(errors="replace").strip()[-400:]
         raise LayerError(f"qemu did not start {name} on {outer.name}: {why}")
-    lab = Lab(outer, hypervisor, folder, group.path, port, f"{folder}/ssh")
+    lab = Lab(outer, hypervisor, folder, group.path, port, f"{folder}/ssh", cable)
     _await(lab)
     return lab
 
@@ -117,8 +124,13 @@ def _await(lab: Lab) -> None:
         raise LayerTimedOut(f"the lab booted, but its sshd lets nobody in: {refused[-1]}")
 
 
-def start_argv(
-    image: Image, folder: str, hypervisor: Hypervisor, port: int, shelves: Mapping[str, str]
+def start_argv(  # noqa: PLR0913 - see boot
+    image: Image,
+    folder: str,
+    hypervisor: Hypervisor,
+    port: int,
+    device: str,
+    shelves: Mapping[str, str],
 ) -> list[str]:
     """Build the command that boots a lab and returns.
 
@@ -151,5 +163,6 @@ def start_argv(
         "-mon", "chardev=monitor,mode=control", *system,
         "-drive", f"file={folder}/disk,if=virtio,format=qcow2,cache=none",
         "-nic", f"user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:{port}-:22",
+        "-nic", f"tap,model=virtio-net-pci,ifname={device},script=no,downscript=no",
         "-device", "virtio-rng-pci", *shared,
     ]  # fmt: skip

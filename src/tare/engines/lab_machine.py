@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tare.engines.qemu import tell
+from tare.engines.tap import Tap
 from tare.errors import LayerError
 from tare.limits import cgroup
 from tare.machine import Completed, Inner, Machine
@@ -57,6 +58,8 @@ class Lab:
     port: int
     control: str
     """The socket of this session's connection; another than that of another session."""
+    cable: Tap
+    """The host's device that leads there, and the address at each of its ends."""
     _users: set[object] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -127,8 +130,12 @@ class Inside:
         self.name = self._inner.name
 
     def host_argv(self, argv: Sequence[str]) -> list[str]:
-        """See Machine.host_argv; what is written in a ledger has to succeed without the lab too."""
-        return self.lab.outer.host_argv(self.lab.undo_argv(self._inner.wrap(argv)))
+        """See Machine.host_argv; it runs as long as somebody keeps the lab awake."""
+        return self._inner.host_argv(argv)
+
+    def undo_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.undo_argv; it wakes the lab, and leaves it standing still."""
+        return self.lab.outer.undo_argv(self.lab.undo_argv(self._inner.wrap(argv)))
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run."""

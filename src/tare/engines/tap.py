@@ -13,12 +13,19 @@ from tare.machine import Machine, check
 
 if TYPE_CHECKING:
     from tare.layer import Site
+    from tare.ledger import Scope
 
 MAKE = f"""
 [ -c /dev/net/tun ] || modprobe tun || exit 1
 ip tuntap add dev "$0" mode tap && ip link set dev "$0" up || exit 1
 {FORWARD}"""
 REMOVE = '! ip link show dev "$0" > /dev/null 2>&1 || ip link delete dev "$0"'
+
+# The guest's end; addresses of ours are reached by it, all others by QEMU's own network.
+PLUG = r"""
+ip link set eth1 up && ip addr replace "$0" dev eth1 &&
+    ip route replace 198.18.0.0/15 via "$1" dev eth1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +39,12 @@ class Tap:
 
 def make(outer: Machine, site: Site) -> Tap:
     """Make a tap device on a machine and claim two addresses for it, or raise LayerError."""
-    device = link.device(outer, site, "t")
-    site.scope.about_to_make("tap", device, outer, ["sh", "-c", REMOVE, device])
+    return plug(outer, site.scope, link.device(outer, site, "t"))
+
+
+def plug(outer: Machine, scope: Scope, device: str) -> Tap:
+    """Make the same, of a name; raises LayerError."""
+    scope.about_to_make("tap", device, outer, ["sh", "-c", REMOVE, device])
     try:
         check(outer, ["sh", "-c", MAKE, device])
     except CommandFailed as error:

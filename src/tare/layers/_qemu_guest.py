@@ -10,7 +10,7 @@ from tare import layer
 from tare.engines.addresses import CABLE_BITS
 from tare.engines.keeper import Keeper
 from tare.engines.qemu import Command, tell
-from tare.engines.tap import Tap
+from tare.engines.tap import PLUG, Tap
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.limits import cgroup
 from tare.limits.readback import Inside
@@ -58,10 +58,6 @@ for task in /proc/"$pid"/task/*; do
 done
 """
 # The way to the machines on other cables; all else goes by the first network.
-PLUG = r"""
-ip link set eth1 up && ip addr replace "$0" dev eth1 &&
-    ip route replace 198.18.0.0/15 via "$1" dev eth1
-"""
 TOLD = "tare: told"
 # What ends the guest ends the connection too, so its status says nothing: the word before does.
 SIGNAL = 'echo "$1" && exec kill -"$0" 1'

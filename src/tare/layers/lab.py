@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare import layer
+from tare.engines.addresses import CABLE_BITS
 from tare.engines.lab import find, serving
 from tare.engines.lab_boot import BINARY, LINUX_CPUS, NEEDS_MIB
 from tare.engines.lab_machine import Hypervisor, Lab
+from tare.engines.tap import PLUG
+from tare.engines.way import Ways
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
 from tare.machine import Host, Machine, check
@@ -96,11 +99,14 @@ class Instance(layer.Instance):
     """The use that one stack makes of the lab."""
 
     shared = True
+    passes_on = True
     takes_agent = False  # it is awake only for the commands of those that use it
 
     def __init__(self, of: Lab, site: layer.Site) -> None:
         self.lab, self.site = of, site
         self.machine: Machine = of.machine
+        self._is_plugged = False
+        self._ways = Ways(of.outer, of.machine, site)
         there = LINUX_CPUS[of.hypervisor]
         self.cpuset = ",".join(map(str, range(max(0, there - site.limits.cpus), there)))
         self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
@@ -142,12 +148,29 @@ class Instance(layer.Instance):
         """See Instance.disk_cache: it is booted without a cache, whatever the limits say."""
         return DiskCache.NONE
 
-    def address(self) -> str | None:
-        """See Instance.address."""
-        raise Unavailable(
-            "the lab is behind QEMU's user-mode network, where nobody outside reaches it",
-            "measure what needs two machines on other hardware",
-        )
+    def address(self) -> str:
+        """See Instance.address: its end of the cable is set up when somebody asks for it."""
+        cable = self.lab.cable
+        if not self._is_plugged:
+            try:
+                plug = ["sh", "-c", PLUG, f"{cable.address}/{CABLE_BITS}", cable.gateway]
+                check(self.lab.machine, plug)
+            except CommandFailed as error:
+                raise LayerError(f"the lab has no network of its own: {error}") from error
+            self._is_plugged = True
+        return cable.address
+
+    def gateway(self) -> str:
+        """See Instance.gateway: the host's end of the cable."""
+        return self.lab.cable.gateway
+
+    def route_to(self, address: str) -> None:
+        """See Instance.route_to: by the cable, for QEMU's own network lets no answer in."""
+        self._ways.out(address, self.address(), self.gateway())
+
+    def pass_on(self, address: str) -> None:
+        """See Instance.pass_on."""
+        self._ways.into(address, self.address(), self.gateway())
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: the bill is that of the whole lab, where others stand still."""

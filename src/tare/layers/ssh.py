@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from tare import layer
+from tare.engines.way import Ways
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.machine import Inner, Machine, check, text
 from tare.model import Limits
@@ -66,6 +68,8 @@ class Layer(layer.Layer):
 class Instance(layer.Instance):
     """One connection, and a directory over there."""
 
+    passes_on = True
+
     def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:
         self.outer, self.site = outer, site
         control = f"{site.folder}/{site.name}.ssh"
@@ -74,6 +78,8 @@ class Instance(layer.Instance):
         self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
         self.cpuset = site.cpuset
         self.machine = self.bare
+        self._address = self._gateway = ""
+        self._ways = Ways(outer, self.bare, site)
 
     def start(self) -> None:
         """See Instance.start."""
@@ -97,13 +103,39 @@ class Instance(layer.Instance):
             self.outer, "ssh", lambda argv: wrap([*pin, *argv]), ephemeral=self.outer.ephemeral
         )
 
-    def address(self) -> str | None:
+    def address(self) -> str:
         """See Instance.address."""
-        raise Unavailable(
-            f"{self.connection.address} is a computer of its own, which has no way back to a "
-            "machine that is only known here",
-            "run Tare itself over there",
-        )
+        if not self._address:
+            name = self.connection.address
+            found = self.outer.run(["getent", "ahostsv4", name]).stdout.decode().split()
+            if not found:
+                raise Unavailable(
+                    f"{name} has no IPv4 address on {self.outer.name}",
+                    "give the layer ssh its `address:` in IPv4",
+                )
+            if IPv4Address(found[0]).is_loopback:
+                raise Unavailable(
+                    f"{name} is {found[0]} on {self.outer.name}: a port of that machine leads to "
+                    "it, and no other",
+                    "give the layer ssh an `address:` that the two have on a network",
+                )
+            self._address = found[0]
+        return self._address
+
+    def gateway(self) -> str:
+        """See Instance.gateway: where the connection comes from, as sshd(8) tells."""
+        if not self._gateway:
+            told = text(self.bare, ["sh", "-c", "echo ${SSH_CONNECTION%% *}"])
+            self._gateway = told.strip()
+        return self._gateway
+
+    def route_to(self, address: str) -> None:
+        """See Instance.route_to: what only the outer machine knows is reached by way of it."""
+        self._ways.out(address, self.address(), self.gateway())
+
+    def pass_on(self, address: str) -> None:
+        """See Instance.pass_on."""
+        self._ways.into(address, self.address(), self.gateway())
 
 
 def last_cpus(allowed: str, count: int) -> str:

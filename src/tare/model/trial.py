@@ -108,7 +108,7 @@ class Part:
     """What one of several parts of a trial came to; fields that a trial has too mean the same.
 
     ``late_s`` is how much later than the first part it started, as far as that was seen: at its
-    release, by the host's clock; None where it was not started.
+    release, by the host's clock; None where it was not started, or was up before, as roles are.
     """
 
     name: str

@@ -54,11 +54,6 @@ def watch_clock(known: Conditions, stack: Stack) -> None:
         known.skew = preconditions.bound(preconditions.watch(stack.machine))
 
 
-def tools(study: Study) -> tuple[str, ...]:
-    """List the programs that a study measures with."""
-    return tuple(sorted({tool for item in study.workloads for tool in item.made.tools()}))
-
-
 def facts(study: Study, mine: Conditions, base: Conditions) -> dict[str, object]:
     """State what was read, and in what it is unlike the baseline's, as it is stored.
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from tare import detection, layer
+from tare import detection
 from tare.errors import LayerError
 from tare.limits import readback
 from tare.model import Cell, Limits, Status
@@ -15,6 +15,8 @@ from tare.monitors.inside import AnyReader
 from tare.runner import conditions
 from tare.stack import Stack
 from tare.study import Platform
+from tare.trial.cast import end_kept
+from tare.trial.seat import Kept
 
 Key = tuple[str, int, Limits, int | None]
 
@@ -29,17 +31,12 @@ def key(cell: Cell, cores: int | None = None) -> Key:
 
 def takes_userland(platform: Platform) -> bool:
     """Say whether any layer of a platform takes the shared userland."""
-    return any(layer.kind(name).runs_userland for name, _ in platform.layers)
+    return any(one.runs_userland for one in platform.made)
 
 
 def runs_userland(platform: Platform) -> bool:
     """Say whether what is measured on a platform is the shared userland's."""
-    return takes_userland(platform) and not load_layers(platform)[-1].own_system()
-
-
-def load_layers(platform: Platform) -> list[layer.Layer]:
-    """Make a platform's layers from their settings, from the outside in."""
-    return [layer.load(name, **dict(settings)) for name, settings in platform.layers]
+    return takes_userland(platform) and not platform.made[-1].own_system()
 
 
 @dataclass
@@ -58,6 +55,8 @@ class Member:
     number: int = 0
     resumed_s: float = 0.0
     reader: AnyReader | None = None
+    kept: Kept = field(default_factory=dict)
+    """The programs of roles that last as long as it does."""
 
 
 @dataclass
@@ -112,6 +111,7 @@ class Fleet:
         """Remove an instance; what fails stays in the ledger, and the session's end tries again."""
         if member.reader is not None:
             member.reader.close()
+        self.warnings += end_kept(member.kept, apart=True)
         try:
             member.stack.close()
         except LayerError as error:

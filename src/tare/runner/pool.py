@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +21,6 @@ from tare.runner.fleet import (
     Key,
     Member,
     key,
-    load_layers,
     running,
     runs_userland,
     takes_userland,
@@ -32,6 +31,7 @@ from tare.runner.session import Session
 from tare.stack import open_stack
 from tare.study import Platform
 from tare.trial.measure import status_of
+from tare.workload import Measured
 
 AT_ONCE = 2
 """Instances that are opened at the same time, for each CPU: half of an opening is waiting."""
@@ -47,8 +47,8 @@ class Pool:
     is what will be measured. ``tools`` are the programs whose versions have to agree.
     """
 
-    needs: Mapping[tuple[str, Params], Collection[str]] = MappingProxyType({})
-    """What the userland has to have for a workload with its parameters."""
+    measured: Mapping[tuple[str, Params], Measured] = MappingProxyType({})
+    """What cells run, by their workload and parameters."""
     headroom: Headroom | None = None
     """What watches the host's memory; None: nothing does."""
 
@@ -72,7 +72,8 @@ class Pool:
         To a cell whose workload needs what the userland lacks they are as closed ones.
         """
         fleets = [fleet for which, fleet in self.fleets.items() if which[:3] == key(cell)[:3]]
-        needed = self.needs.get((cell.workload, cell.params), ())
+        made = self.measured.get((cell.workload, cell.params))
+        needed = set[str]() if made is None else made.all_packages() | made.all_programs()
         lacks = "; ".join(
             f"the userland lacks {name}: {why}"
             for name, why in self.session.userland.lacking.items()
@@ -189,7 +190,7 @@ class Pool:
         for fleet, one in members:
             if without:
                 one.stack.enter_anew()
-            one.reader = reader_of(load_layers(fleet.platform), one.stack.instances)
+            one.reader = reader_of(fleet.platform.made, one.stack.instances)
 
     def reopen(self, fleet: Fleet, member: Member) -> None:
         """Replace an instance that no longer answers; on failure the fleet is closed."""
@@ -215,7 +216,7 @@ class Pool:
     def _probe(self, fleet: Fleet) -> None:
         """Ask the outermost layer; what lies further in can only be asked once that is open."""
         try:
-            layers = load_layers(fleet.platform)
+            layers = fleet.platform.made
             if fleet.cores is not None:
                 fleet.number = cores.numbers(self.session, fleet.limits.cpus)[fleet.cores]
             if instead := layers[-1].own_system():
@@ -244,7 +245,7 @@ class Pool:
         for fleet in fleets:
             self.progress.says(f"preparing {fleet.platform.name}")
             try:
-                for made in load_layers(fleet.platform):
+                for made in fleet.platform.made:
                     made.prepare(self.session.host, self.session.userland)
             except TareError as error:
                 fleet.close(status_of(error), str(error))
@@ -265,7 +266,7 @@ class Pool:
         if self.headroom is not None:
             self.headroom.before(fleet.platform.name, fleet.limits)
         start = time.monotonic()
-        layers = load_layers(fleet.platform)
+        layers = fleet.platform.made
         number = fleet.number + int(label.partition("r")[0]) % fleet.parts
         site = self.session.site(f"{fleet.name}-{label}", fleet.limits, self.deadline_s, number)
         if not self.whole:  # the lifecycle that is measured is that of the layers' own clients
@@ -294,7 +295,7 @@ class Pool:
             raise LayerError(f"its limits could not be read back inside: {error}") from error
         fleet.inside = inside
         limits = fleet.limits
-        for made in load_layers(fleet.platform):
+        for made in fleet.platform.made:
             limits = made.held_to(limits)
         refusals = readback.refusals(limits, inside)
         if refusals:
@@ -334,7 +335,7 @@ class Pool:
 
     def _detect(self, fleet: Fleet, member: Member) -> None:
         """See in a platform's first instance whether its stack is the one that was declared."""
-        layers = load_layers(fleet.platform)
+        layers = fleet.platform.made
         declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
         asked = all(one.seen_as for one in declared)
         if fleet.detected is not None or member.label != FIRST or not asked:
@@ -359,5 +360,5 @@ def _number(member: Member) -> int:
 
 
 def _slowness(platform: Platform) -> tuple[bool, int]:
-    layers = load_layers(platform)
+    layers = platform.made
     return any(made.boots_guest for made in layers), len(layers)

@@ -16,14 +16,14 @@ from tare.errors import ResultsError
 from tare.facts import available_bytes
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
-from tare.runner import conditions, cores, duet, record
+from tare.runner import cores, duet, record
 from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
 from tare.runner.headroom import Headroom
-from tare.runner.packages import has_services, needs_of, packages_of, programs_of
 from tare.runner.pool import Pool
 from tare.runner.progress import Progress, differs
 from tare.runner.repeats import repeats
+from tare.runner.resolved import Resolved, resolve
 from tare.runner.same_cells import refuse_other_cells
 from tare.runner.session import Session
 from tare.runner.slots import Slots
@@ -49,15 +49,17 @@ def run(
     """
     refuse_other_cells(study, plan, folder)
     headroom = Headroom(needs(study, plan), at_once_of(plan), memory)
-    packages, nested = packages_of(study)
+    resolved = resolve(study)
     try:
         with (
-            Session(folder, "bookworm", packages, nested, programs_of(study)) as session,
+            Session(
+                folder, "bookworm", resolved.packages, resolved.nested, resolved.programs
+            ) as session,
             closing(Writer(folder)) as writer,
         ):
-            session.reached = has_services(study)
+            session.reached = resolved.is_reached
             session.userland.lacking |= record.lacking(folder)
-            runner = _Runner(study, plan, writer, session, progress)
+            runner = _Runner(resolved, plan, writer, session, progress)
             runner.pool.headroom = headroom
             try:
                 runner.run()
@@ -84,8 +86,9 @@ class _Runner:
     """The state of one session over a plan."""
 
     def __init__(
-        self, study: Study, plan: Plan, writer: Writer, session: Session, progress: Progress
+        self, resolved: Resolved, plan: Plan, writer: Writer, session: Session, progress: Progress
     ) -> None:
+        study = resolved.study
         self.study, self.plan, self.folder, self.writer = study, plan, writer.folder, writer
         self.session, self.progress = session, progress
         self.pool = Pool(
@@ -93,10 +96,10 @@ class _Runner:
             study.deadlines.start_s,
             progress,
             whole=scenario.load(study.scenario).opens_whole,
-            tools=conditions.tools(study),
+            tools=resolved.tools,
         )
-        self.pool.needs = needs_of(study)
-        self.slots = Slots(study, plan, writer, self.pool)
+        self.pool.measured = resolved.measured
+        self.slots = Slots(resolved, plan, writer, self.pool)
         self.turns = Turns(plan, self.pool)
         self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")

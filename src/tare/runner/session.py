@@ -144,8 +144,11 @@ class Cleaned:
     problem: str
 
 
-def clean_all() -> Iterator[Cleaned | str]:
-    """Remove what dead sessions left, by their ledgers alone; text is what was passed over."""
+def clean_all(*, forget: bool = False) -> Iterator[Cleaned | str]:
+    """Remove what dead sessions left, by their ledgers alone; text is what was passed over.
+
+    With ``forget`` what cannot be removed is given up.
+    """
     for link in sorted((home() / "ledgers").glob("*")):
         if not link.exists():
             with contextlib.suppress(FileNotFoundError):  # its session has just ended
@@ -153,7 +156,7 @@ def clean_all() -> Iterator[Cleaned | str]:
             link.unlink(missing_ok=True)
             continue
         try:
-            for left, problem in clean(link):
+            for left, problem in clean(link, forget=forget):
                 yield Cleaned(link.name, left, problem)
         except LayerError as error:
             yield str(error)

@@ -19,18 +19,19 @@ from tare.machine import Completed
 from tare.model import Cell, Entry, Kind, Part, Plan, Slot, Status, Trial, Variant
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
-from tare.runner.fleet import Fleet, Member, key, load_layers, running
-from tare.runner.outside import outside_of
+from tare.runner.fleet import Fleet, Member, key, running
+from tare.runner.peer import Peers
 from tare.runner.pool import Pool
 from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
+from tare.runner.resolved import Resolved
 from tare.runner.settle import Gate, jitter_s
-from tare.scenario import Seat, Turn
+from tare.scenario import Turn
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
-from tare.study import Study
 from tare.trial.measure import PartOutcome, status_of
+from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 from tare.workload import Measured
 
@@ -46,15 +47,17 @@ class Slots:
     ``given_up`` are cells that will not be run any more.
     """
 
-    def __init__(self, study: Study, plan: Plan, writer: Writer, pool: Pool) -> None:
+    def __init__(self, resolved: Resolved, plan: Plan, writer: Writer, pool: Pool) -> None:
+        study = resolved.study
         self.study, self.plan, self.writer, self.pool = study, plan, writer, pool
         self.session, self.progress = pool.session, pool.progress
-        self.measured = {(one.name, one.params): one.made for one in study.workloads}
+        self.measured = resolved.measured
         self.scenario = scenario.load(study.scenario)
         self.trials = list(read_trials(writer.folder / "trials.jsonl"))
         self.done = {(t.block, t.cell, t.partner) for t in self.trials if t.kind is Kind.MEASURED}
         self.failures: Counter[str] = Counter()
         self.given_up: set[str] = set()
+        self.peers = Peers(study, plan, pool.session)
         self.gate = Gate()
         self.recycling = Recycling(plan, pool)
         self.store_s = 0.0
@@ -65,7 +68,8 @@ class Slots:
         self._storing = Lock()
 
     def close(self) -> None:
-        """Write the last samples, or raise ResultsError."""
+        """End what lasted for the session and write the last samples, or raise ResultsError."""
+        self.peers.close()
         if self._samples is not None:
             self._samples.close()
 
@@ -113,17 +117,14 @@ class Slots:
         if is_good and not lost:
             return
         replaced = [self._replace_dead(fleet, member) for member in members]
+        replaced.append(self.peers.drop_dead(cell))
         is_impossible = last.status is Status.UNAVAILABLE and not any(replaced)
         if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
             self.given_up.add(cell.id)
 
     def _warm(self, slot: Slot, cell: Cell, members: Sequence[Member]) -> None:
         """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
-        placed = zip(slot.placements, members, strict=True)
-        cold = [(where, member) for where, member in placed if cell.id not in member.warmed]
-        those = replace(slot, placements=tuple(where for where, _ in cold))
-        fresh = [member for _, member in cold]
-        self.scenario.prepare(self._turn(those, fresh, Kind.WARMUP, Alone()))
+        self.scenario.prepare(self._turn(slot, members, Kind.WARMUP, Alone()))
         for number in range(self.recycling.warmups(cell)):
             self._trial(slot, members, Kind.WARMUP, Alone(), repeat=number)
         for member in members:
@@ -135,14 +136,6 @@ class Slots:
         """Put together what a scenario needs to run a cell in its instances."""
         cell = self.plan.cells_by_id[slot.cell]
         made = self.measured[cell.workload, cell.params]
-        outside = None
-        if made.service() is not None:
-            outside = outside_of(
-                self.session,
-                cell.limits,
-                self.study.deadlines.start_s,
-                self.plan.most_parts,
-            )
         seats = [
             self._seat(cell, placement.part, member, kind)
             for placement, member in zip(slot.placements, members, strict=True)
@@ -153,7 +146,9 @@ class Slots:
             kind=kind,
             host=self.session.host,
             seats=seats,
-            outside=outside,
+            peer=self.peers.of(cell, made),
+            kept=self.peers.kept,
+            ledger=self.session.ledger,
             deadline_s=self.study.deadlines.for_trial(made.expected_s()),
             fresh=partial(self._fresh, cell, members[0]),
             at_start=half.start,
@@ -173,6 +168,8 @@ class Slots:
                 reader=member.reader,
             ),
             first=[one.id for one in self.plan.cells if is_new and key(one) == key(cell)],
+            is_cold=cell.id not in member.warmed,
+            kept=member.kept,
         )
 
     def _settle(
@@ -250,7 +247,7 @@ class Slots:
             site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
             cpuset = member.stack.cpuset or site.cpuset
             site = replace(site, cpuset=cpuset, agents=None)
-            instances.append((load_layers(fleet.platform)[-1], site))
+            instances.append((fleet.platform.made[-1], site))
         return instances
 
     def _store(

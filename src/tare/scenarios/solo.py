@@ -1,4 +1,4 @@
-"""Each platform works alone: a workload's command, in one instance, once a trial."""
+"""Each platform works alone: a workload's command, and its roles, in instances of one platform."""
 
 from __future__ import annotations
 
@@ -8,65 +8,83 @@ from typing import TYPE_CHECKING
 from tare import scenario
 from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.machine import Machine
-from tare.scenario import Seat, Turn
-from tare.trial.ends import NOT_IN_USERLAND, Ends, in_directory
+from tare.role import COMMAND
+from tare.scenario import Turn
+from tare.trial.cast import NOT_IN_USERLAND, Cast, in_directory
 from tare.workload import Workload
 
 if TYPE_CHECKING:
     from tare.trial.measure import Outcome
+    from tare.trial.seat import Seat
 
 
 class Scenario(scenario.Scenario[Workload]):
-    """A workload's command in an instance of a platform that is open."""
+    """A workload's command and its roles in instances of a platform that are open."""
+
+    def parts(self, made: Workload) -> Sequence[str]:
+        """See Scenario.parts: one for each role that has an instance of its own."""
+        seats = made.cast().seats()
+        return seats if len(seats) > 1 else ("",)
 
     def prepare(self, turn: Turn[Workload]) -> None:
-        """Make the directories of the instance's cells, and run what the workload prepares."""
-        for seat in turn.seats:
-            prepare(turn, seat)
+        """Make the directories of the instances' cells, and run what the workload prepares."""
+        prepare(turn, turn.seats)
 
     def before(self, turn: Turn[Workload]) -> None:
         """Run what a workload wants to have run before each trial."""
-        for seat in turn.seats:
-            before(turn, seat)
+        before(turn, turn.seats)
 
     def measure(self, turn: Turn[Workload]) -> Outcome:
         """Run the command once."""
+        from tare.trial.beside import measure_among
         from tare.trial.measure import measure
 
-        (seat,) = turn.seats
-        with ends(turn, seat).joined() as command:
-            return measure(seat.stack, turn.made, command, turn.deadline_s, seat.how, turn.at_start)
+        first, *others = turn.seats
+        with cast(turn, turn.seats).up() as command:
+            if others:
+                return measure_among(turn.seats, turn.made, command, turn.deadline_s, turn.at_start)
+            return measure(
+                first.stack, turn.made, command, turn.deadline_s, first.how, turn.at_start
+            )
 
 
-def prepare(turn: Turn[Workload], seat: Seat) -> None:
-    """Make the directories of an instance's cells, and run what a workload prepares there."""
-    inside = seat.stack.machine
-    machine, directory = ends(turn, seat).command_at()
+def prepare(turn: Turn[Workload], seats: Sequence[Seat]) -> None:
+    """Make the directories of some instances' cells, and run what a workload prepares in them.
+
+    Only in those that the cell has not been run in.
+    """
+    cold = [seat for seat in seats if seat.is_cold]
+    if not cold:
+        return
+    machine, directory = cast(turn, seats).at(COMMAND)
     commands = []
-    if seat.first:  # all at once: a command can take a second in a nested stack
-        folders = [f"{seat.stack.workdir}/{name}" for name in seat.first]
-        commands.append((inside, ["mkdir", "-p", *folders]))
-    if machine is not inside:
+    for seat in cold:
+        if seat.first:  # all at once: a command can take a second in a nested stack
+            folders = [f"{seat.stack.workdir}/{name}" for name in seat.first]
+            commands.append((seat.stack.machine, ["mkdir", "-p", *folders]))
+    inside = [seat.stack.machine for seat in seats]
+    if machine not in inside:
         commands.append((machine, ["mkdir", "-p", directory]))
     wanted = turn.made.prepare()
-    if wanted is not None:
+    is_apart = machine not in inside
+    if wanted is not None and (is_apart or machine in [seat.stack.machine for seat in cold]):
         commands.append((machine, in_directory(directory, wanted)))
     for where, argv in commands:
         _run(where, argv, f"preparing {turn.cell.workload}", turn.deadline_s)
 
 
-def before(turn: Turn[Workload], seat: Seat) -> None:
-    """Run what a workload wants to have run before each trial in an instance."""
+def before(turn: Turn[Workload], seats: Sequence[Seat]) -> None:
+    """Run what a workload wants to have run before each trial in some instances."""
     wanted = turn.made.before_trial()
     if wanted is not None:
-        machine, directory = ends(turn, seat).command_at()
+        machine, directory = cast(turn, seats).at(COMMAND)
         what = f"preparing a trial of {turn.cell.workload}"
         _run(machine, in_directory(directory, wanted), what, turn.deadline_s)
 
 
-def ends(turn: Turn[Workload], seat: Seat) -> Ends:
-    """Give the machines of a workload's two ends in an instance."""
-    return Ends(seat.stack, turn.made, turn.cell.id, seat.instance, turn.outside)
+def cast(turn: Turn[Workload], seats: Sequence[Seat]) -> Cast:
+    """Put the roles of a workload into some instances."""
+    return Cast(turn.made.cast(), turn.cell.id, seats, turn.peer, turn.kept, turn.ledger)
 
 
 def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:

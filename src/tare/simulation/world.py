@@ -91,6 +91,10 @@ class SimulatedMachine:
         """See Machine.host_argv; there is nothing on the host."""
         return ["true", shlex.join(argv)]
 
+    def undo_argv(self, argv: Sequence[str]) -> list[str]:
+        """See Machine.undo_argv; the world ends with this process."""
+        return self.host_argv(argv)
+
     def speed(self) -> float:
         """Draw how fast the next command is, 1 being perfect."""
         log_cost = math.log(self.cost) + self.random.gauss(0, self.noise)

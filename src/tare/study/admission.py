@@ -112,7 +112,7 @@ def needs(study: Study, plan: Plan) -> list[Need]:
     whole = scenario.load(study.scenario).opens_whole
     found = []
     for (name, _, limits), run in work.items():
-        layers = [layer.load(of, **dict(settings)) for of, settings in platforms[name].layers]
+        layers = platforms[name].made
         opened = layers if whole else layers[:-1]  # else a trial makes the rest itself
         held, shared = _held(opened, limits)
         found.append(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from tare import layer
 from tare.model import Ladder, Limits, Params, Repetition
 from tare.study.scale import Scale
 from tare.workload import Measured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Platform:
     """A stack with its settings, under one name.
 
@@ -32,6 +34,15 @@ class Platform:
                 (f"{layer}.{key}", value) for layer, params in self.layers for key, value in params
             )
         )
+
+    @cached_property
+    def made(self) -> tuple[layer.Layer, ...]:
+        """Its layers, made once, from the outside in; raises ConfigError where one cannot be."""
+        return tuple(layer.load(name, **dict(settings)) for name, settings in self.layers)
+
+
+CABLE = Platform(name="peer", stack="host", layers=(("host", (("network", "cable"),)),))
+"""The peer of studies that declare none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +75,8 @@ class Study:
 
     ``scale`` is the one of two at which it was read, None where it has but one. Host, layer and
     machine are read ``readings_per_s`` times a second during trials. The platforms of ``ladders``
-    are among ``platforms``.
+    are among ``platforms``. ``peer`` is the machine that loads or serves what is measured, where a
+    workload has roles there.
     """
 
     name: str
@@ -81,3 +93,4 @@ class Study:
     scale: Scale | None = None
     readings_per_s: float = 1.0
     ladders: tuple[Ladder, ...] = ()
+    peer: Platform = CABLE

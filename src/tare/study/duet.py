@@ -45,10 +45,10 @@ def objections(
     if scenario != "solo":
         yield f"a {scenario} study cannot be a duet; expected the design {Design.INTERLEAVED}"
         return
-    served = [chosen.name for chosen in workloads if chosen.made.service() is not None]
+    served = [chosen.name for chosen in workloads if chosen.made.roles()]
     if served:
         yield (
-            f"one machine outside would serve both halves of a duet in "
+            f"one peer would serve both halves of a duet in "
             f"{', '.join(dict.fromkeys(served))}; expected the design {Design.INTERLEAVED}"
         )
     on_disk = [chosen.name for chosen in workloads if chosen.made.disk_bytes() > 0]

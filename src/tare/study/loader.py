@@ -12,9 +12,9 @@ from tare import layer, scenario, workload
 from tare.errors import ConfigError
 from tare.model import Design, Evidence, Limits, Params, Repetition
 from tare.study import duet, ladder
-from tare.study.declaration import Deadlines, FixedWorkload, Platform, Study
+from tare.study.declaration import CABLE, Deadlines, FixedWorkload, Platform, Study
 from tare.study.item import Item, compose, one_of, refuse_unknown
-from tare.study.platforms import Catalogue, read_platforms
+from tare.study.platforms import Catalogue, read_peer, read_platforms
 from tare.study.scale import DEFAULT, Scale, written_into
 from tare.study.variant import params_of, variants
 from tare.workload import Measured
@@ -45,7 +45,7 @@ SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 """As ``tare.monitors.timeline`` has them, which a test holds."""
 ENOUGH_INSTANCES = 5
 """As many as `tare.stats.hierarchy.ENOUGH_GROUPS`, which a test holds."""
-_SECTIONS = ["platforms", ladder.KEY, "limits", "repetition", "deadlines"]
+_SECTIONS = ["platforms", "peer", ladder.KEY, "limits", "repetition", "deadlines"]
 
 
 def preset_names() -> list[str]:
@@ -102,6 +102,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
         if baseline not in names:
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
+    peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
     limits = _limits(part["limits"])
     measured = part[chosen_scenario.section]
     if chosen_scenario.measures is None:
@@ -153,6 +154,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
         scale=root.choice.scale if root.choice.was_made else None,
         readings_per_s=head.readings_per_s,
         ladders=tuple(one.ladder for one in taken_apart),
+        peer=peer,
     )
     if scale is None:
         return study
@@ -253,6 +255,9 @@ def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
     for name, params in entries.items():
         if name in workloads.names():
             for variant in variants(workloads.kind(name), params):
+                if isinstance(variant.made, workload.Workload):
+                    for wrong in variant.made.cast().objections():
+                        params.wrong(f"the workload {name}: {wrong}")
                 fixed = params_of(variant.made)
                 # Several programs of one study are several workloads, with metrics of their own.
                 own = dict(fixed).get("called")

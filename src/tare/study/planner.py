@@ -47,7 +47,12 @@ def make_plan(study: Study, seed: int) -> Plan:
     _refuse_chains(study.scenario, contrasts)
     pairing = Pairing({one.reference for one in contrasts if one.kind is not ATTRIBUTION}, random)
     is_duet = study.repetition.design is Design.DUET
-    parts = {cell.id: chosen.parts(cell) for group in groups for cell in group}
+    made = {(one.name, one.params): one.made for one in study.workloads}
+    parts = {
+        cell.id: chosen.parts(made[cell.workload, cell.params])
+        for group in groups
+        for cell in group
+    }
 
     most_parts = max(map(len, parts.values()))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
 
-from tare.study.declaration import Platform
+from tare.study.declaration import CABLE, Platform
 from tare.study.item import Item, one_of, refuse_unknown
 from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
 
@@ -45,6 +45,14 @@ def read_platforms(item: Item, layers: Catalogue) -> list[Platform]:
                 )
             platforms[platform.name] = platform
     return list(platforms.values())
+
+
+def read_peer(item: Item, layers: Catalogue) -> Platform:
+    """Read the peer: one platform, without lists."""
+    found = list(_expand(item, layers))
+    if len(found) > 1:
+        item.wrong(f"the lists make {len(found)} peers; expected one")
+    return found[0] if found else CABLE
 
 
 def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:

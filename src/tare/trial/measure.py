@@ -17,7 +17,7 @@ from tare.model import Complaint, DiskCache, FileAccess, HostCost, Status, tool_
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
-from tare.trial.ends import NOT_IN_USERLAND, Command
+from tare.trial.cast import NOT_IN_USERLAND, Command
 from tare.trial.service import Ended
 from tare.trial.watch import Watch, Watching
 from tare.workload import Output, Workload
@@ -79,7 +79,7 @@ class Outcome:
 class PartOutcome:
     """What one of several parts came to: its outcome, and by how much it started after the first.
 
-    ``late_s`` is None where it was not started.
+    ``late_s`` is None where it was not started with the others.
     """
 
     name: str
@@ -92,7 +92,7 @@ class PartOutcome:
 class Run:
     """One run of a workload's command in a started stack: watched first, and judged afterwards.
 
-    ``command`` is what is run, and where: in the stack, or outside of it where the stack serves.
+    ``command`` is what is run, and where: in the stack, or at the peer where the stack serves.
     ``how`` is how it is watched.
     """
 
@@ -101,7 +101,7 @@ class Run:
     ) -> None:
         self.stack, self.workload, self.command = stack, workload, command
         self.deadline_s, self.how = deadline_s, how
-        self._watch = Watch(stack, workload, command.outside, how)
+        self._watch = Watch(stack, workload, command.peer, how)
         self._done: Completed | None = None
 
     @property
@@ -127,8 +127,7 @@ class Run:
         begin = time.perf_counter()
         status, reason, samples = _understand(done, workload, self.deadline_s)
         courses = _courses(done, workload) if status is Status.OK else ()
-        if self.command.server is not None:
-            status, reason = _served(self.command.server.end(), status, reason)
+        status, reason = _served(self.command.conclude(), status, reason)
         seen = self._watch.seen(done, samples, others_s)
         too_fast = _too_fast(self.stack, workload, samples, seen.noise, done)
         if status is Status.OK and too_fast:
@@ -174,12 +173,16 @@ def measure(  # noqa: PLR0913 - five things make a trial, and a duet starts two 
     return run.outcome()
 
 
-def _served(ended: Ended, status: Status, reason: str) -> tuple[Status, str]:
-    """Judge a trial by its service too: what it asked may have been answered only in part."""
-    if status is Status.OK and not ended.lived:
-        status, reason = Status.FAILED, "the service ended while it was measured"
-    if status is not Status.OK and ended.said:
-        reason += f"; the service said: {ended.said}"
+def _served(ended: Mapping[str, Ended], status: Status, reason: str) -> tuple[Status, str]:
+    """Judge a trial by its roles too: what it asked may have been answered only in part."""
+    gone = " and ".join(f"the role {name}" for name, came in ended.items() if not came.lived)
+    if gone:
+        why = f"{gone} ended while it was measured"
+        reason = why if status is Status.OK else f"{reason}; {why}"
+        status = Status.FAILED if status is Status.OK else status
+    if status is not Status.OK:
+        said = (f"; the role {name} said: {came.said}" for name, came in ended.items() if came.said)
+        reason += "".join(said)
     return status, reason
 
 

@@ -1,18 +1,17 @@
-"""The half of a workload that answers: written, started, awaited before a trial, ended after it."""
+"""A role's program: written, started and awaited, ended or kept standing still afterwards."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tare.errors import LayerError, LayerTimedOut, Unavailable
+from tare.ledger import Entry, Ledger
 from tare.machine import NOT_FOUND, Machine
-from tare.workload import DATA_PORT, PORT, SERVER, Service
+from tare.role import Role
 
-READY_S = 60.0
-"""A server that takes longer than this to listen, under emulation too, will not."""
 WRITE = r"""
 set -eu
 mkdir -p "$0"
@@ -24,23 +23,32 @@ LIVES = r"""
 born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
 """
-# setsid and no open streams: it must outlive the command that starts it. The kernel gives no event
-# for a socket that begins to listen; 0A is LISTEN of TCP, 07 an UDP socket that is bound.
+# setsid and no open streams: it must outlive the command that starts it. What the words begin with
+# is the command that says whether it is ready, so many words long; nothing tells of such an event.
 START = f"""{LIVES}
 cd "$0" || exit 1
-protocol=$1 state=$2 port=$3
-shift 3
-setsid "$@" > service.log 2>&1 < /dev/null &
+{{ shift "$(($1 + 1))"; exec setsid "$@"; }} > service.log 2>&1 < /dev/null &
 pid=$!
 birth=$(born $pid)
 echo "$pid $birth" > service.pid
+is_ready() {{
+    count=$1 n=0
+    shift
+    for word in "$@"; do
+        [ $n -gt 0 ] || set --
+        n=$((n + 1))
+        [ $n -gt "$count" ] || set -- "$@" "$word"
+    done
+    "$@" > ready.log 2>&1 < /dev/null
+}}
+tries=0
 while lives $pid "$birth"; do
-    if grep -Eqs ": [0-9A-F]+:$port [0-9A-F]+:[0-9A-F]+ $state " \\
-        "/proc/net/$protocol" "/proc/net/${{protocol}}6"; then
+    if is_ready "$@"; then
         lives $pid "$birth" && exit 0
         break
     fi
-    sleep 0.02
+    tries=$((tries + 1))
+    [ $tries -lt 250 ] && sleep 0.02 || sleep 0.2
 done
 wait $pid
 status=$?
@@ -51,68 +59,121 @@ exit $status
 # In order first; whatever is left of its process group after five seconds is killed. The status
 # says whether it still ran; its directory goes, so that the next trial begins without it.
 STOP = f"""{LIVES}
-cd "$0" 2> /dev/null && read -r pid birth 2> /dev/null < service.pid || exit 1
-status=1
+cd "$0" 2> /dev/null || exit 1
+status=1 pid= birth=
+[ ! -e service.pid ] || read -r pid birth < service.pid
 if lives "$pid" "$birth"; then
     status=0
     kill -TERM "$pid" 2> /dev/null
+    kill -CONT "-$pid" 2> /dev/null
     tries=0
     while lives "$pid" "$birth" && [ $tries -lt 250 ]; do tries=$((tries + 1)); sleep 0.02; done
 fi
 now=$(born "$pid")
-[ -n "$now" ] && [ "$now" != "$birth" ] || kill -KILL "-$pid" 2> /dev/null
-tail -c 300 service.log
+[ -z "$pid" ] || {{ [ -n "$now" ] && [ "$now" != "$birth" ]; }} || kill -KILL "-$pid" 2> /dev/null
+tail -c 300 service.log 2> /dev/null
 cd / && rm -rf "$0"
 exit $status
 """
-STATES = {"tcp": "0A", "udp": "07"}
+# As a ledger wants it: what is gone is removed.
+STOP_AND_ANSWER = f"( {STOP} )\n[ $? -le 1 ]"
+# It stands still while others are measured. Told to a group of which it may be only the leader.
+TELL = f"""{LIVES}
+cd "$0" 2> /dev/null && read -r pid birth 2> /dev/null < service.pid || exit 1
+lives "$pid" "$birth" && kill "-$1" "-$pid"
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a service answers: an IPv4 address and two ports, that of the service first."""
-
-    address: str
-    ports: tuple[int, int]
-
-    def fill(self, words: Sequence[str]) -> list[str]:
-        """Put the address and the ports where words leave room for them."""
-        return [self.fill_text(word) for word in words]
-
-    def fill_text(self, text: str) -> str:
-        """Put the address and the ports where a text leaves room for them."""
-        port, data_port = map(str, self.ports)
-        text = text.replace(SERVER, self.address)
-        return text.replace(PORT, port).replace(DATA_PORT, data_port)
-
-
-def free_ports() -> tuple[int, int]:
-    """Find two ports that are free on this host, for TCP and for UDP."""
-    found: list[int] = []
-    while len(found) < 2:
+def free_port() -> int:
+    """Find a port that is free on this host, for TCP and for UDP."""
+    while True:
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
             tcp.bind(("", 0))
-            port = tcp.getsockname()[1]
+            port: int = tcp.getsockname()[1]
             with suppress(OSError):  # taken for UDP only: another try
                 udp.bind(("", port))
-                found += [port] if port not in found else []
-    return found[0], found[1]
+                return port
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a service ended: whether it ran until it was ended, and the last that it printed."""
+    """How a program ended: whether it ran until it was ended, and the last that it printed."""
 
     lived: bool
     said: str
 
 
 class Server:
-    """A service that is up in a directory of a machine, until ``end``."""
+    """A role's program in a directory of a machine, from ``start`` until ``end``.
 
-    def __init__(self, machine: Machine, directory: str) -> None:
-        self._machine, self._directory = machine, directory
+    ``fill`` puts addresses and ports into its words; its own ``ports`` are by what they are named.
+    Where ``ledger`` is given nothing else would end it, and it is written there before it is made.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it is, where, and who writes it down
+        self,
+        role: Role,
+        machine: Machine,
+        directory: str,
+        fill: Callable[[str], str],
+        ports: Mapping[str, int],
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.role, self.ports = role, ports
+        self.files = {name: fill(text) for name, text in role.files.items()}
+        self.setup = [fill(word) for word in role.setup or ()]
+        self.command = [fill(word) for word in role.command]
+        self._check = [fill(word) for word in role.ready.check(ports.get("port", 0))]
+        self._machine, self._directory, self._ledger = machine, directory, ledger
+        self._entry: Entry | None = None
         self._ended: Ended | None = None
+
+    def is_same(self, other: Server) -> bool:
+        """Say whether another is the same program with the same words."""
+        mine, theirs = ((one.files, one.setup, one.command) for one in (self, other))
+        return mine == theirs
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it outlives the instance that it is of, unless it is ended."""
+        return self._ledger is not None
+
+    def start(self) -> None:
+        """Write its files, set it up, start it and wait until it is ready.
+
+        Raises LayerError if it cannot be started, LayerTimedOut if it does not get ready,
+        Unavailable where the machine lacks the program. Nothing of it stays then.
+        """
+        role = self.role
+        if self._ledger is not None:
+            stop = ["sh", "-c", STOP_AND_ANSWER, self._directory]
+            self._entry = self._ledger.about_to_make(
+                "program", self._directory, self._machine, stop
+            )
+        try:
+            files = [part for both in self.files.items() for part in both]
+            self._do(["sh", "-c", WRITE, self._directory, *files], "its files")
+            if self.setup:
+                setup = ["env", "-C", self._directory, "LC_ALL=C", *self.setup]
+                self._do(setup, self.setup[0])
+            check = [str(len(self._check)), *self._check]
+            command = ["env", "LC_ALL=C", *self.command]
+            self._do(["sh", "-c", START, self._directory, *check, *command], role.command[0])
+        except BaseException:
+            self.end()
+            raise
+
+    def lives(self) -> bool:
+        """Say whether it still runs."""
+        return self._tell("0")
+
+    def pause(self) -> bool:
+        """Let it stand still; says whether it still ran."""
+        return self._tell("STOP")
+
+    def resume(self) -> bool:
+        """Undo pause; says whether it still runs."""
+        return self._tell("CONT")
 
     def end(self) -> Ended:
         """End it, if it has not ended, and remove its directory; works twice."""
@@ -120,39 +181,26 @@ class Server:
             done = self._machine.run(["sh", "-c", STOP, self._directory])
             said = done.stdout.decode(errors="replace").strip()
             self._ended = Ended(done.returncode == 0, said)
+            if self._entry is not None and self._ledger is not None and done.returncode in (0, 1):
+                self._ledger.forget(self._entry)
         return self._ended
 
+    def _tell(self, signal: str) -> bool:
+        return self._machine.run(["sh", "-c", TELL, self._directory, signal]).returncode == 0
 
-@contextmanager
-def serving(
-    machine: Machine, service: Service, endpoint: Endpoint, directory: str
-) -> Iterator[Server]:
-    """Keep a service up in a directory of a machine.
-
-    Raises LayerError if it cannot be started, Unavailable where the machine lacks the program.
-    """
-    files = [part for name, text in service.files.items() for part in (name, text)]
-    _do(machine, ["sh", "-c", WRITE, directory, *map(endpoint.fill_text, files)], "its files")
-    if service.setup is not None:
-        setup = ["env", "-C", directory, "LC_ALL=C", *endpoint.fill(service.setup)]
-        _do(machine, setup, service.setup[0])
-    port, state = f"{endpoint.ports[0]:04X}", STATES[service.protocol]
-    command = ["env", "LC_ALL=C", *endpoint.fill(service.command)]
-    start = ["sh", "-c", START, directory, service.protocol, state, port, *command]
-    server = Server(machine, directory)
-    try:
-        _do(machine, start, service.command[0])
-        yield server
-    finally:
-        server.end()
-
-
-def _do(machine: Machine, argv: Sequence[str], what: str) -> None:
-    done = machine.run(argv, timeout_s=READY_S)
-    why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
-    if done.timed_out:
-        raise LayerTimedOut(f"the service ({what}) was not ready within {READY_S:.0f} s")
-    if done.returncode in (NOT_FOUND, 126):
-        raise Unavailable(f"the service ({what}): {why}; {machine.name} lacks the tool")
-    if done.returncode != 0:
-        raise LayerError(f"the service ({what}) ended at once: {why or 'it printed nothing'}")
+    def _do(self, argv: Sequence[str], what: str) -> None:
+        role = self.role
+        done = self._machine.run(argv, timeout_s=role.ready_s)
+        why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
+        if done.timed_out:
+            raise LayerTimedOut(
+                f"the role {role.name} ({what}) was not ready within {role.ready_s:g} s"
+            )
+        if done.returncode in (NOT_FOUND, 126):
+            raise Unavailable(
+                f"the role {role.name} ({what}): {why}; {self._machine.name} lacks the tool"
+            )
+        if done.returncode != 0:
+            raise LayerError(
+                f"the role {role.name} ({what}) ended at once: {why or 'it printed nothing'}"
+            )

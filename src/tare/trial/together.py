@@ -134,7 +134,7 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
     )
 
 
-def _each_once(warnings: Sequence[str | Complaint]) -> tuple[str | Complaint, ...]:
+def each_once(warnings: Sequence[str | Complaint]) -> tuple[str | Complaint, ...]:
     """List texts once each, and of each kind of complaint the gravest one."""
     texts = dict.fromkeys(one for one in warnings if isinstance(one, str))
     kinds: dict[ComplaintKind, Complaint] = {}
@@ -179,7 +179,7 @@ def of_all(parts: Sequence[PartOutcome], samples: Mapping[str, float]) -> Outcom
         started_at=min(part.outcome.started_at for part in parts),
         samples=dict(samples) if status in (Status.OK, Status.SUSPECT) else {},
         host=None,
-        warnings=_each_once([one for part in parts for one in part.outcome.warnings]),
+        warnings=each_once([one for part in parts for one in part.outcome.warnings]),
         phases_s={name: max(part.outcome.phases_s[name] for part in parts) for name in names},
         noise=worst.outcome.noise,
         parts=tuple(parts),

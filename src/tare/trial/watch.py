@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +19,7 @@ from tare.monitors.perf import WARM_UPS_ONLY, Counters, uncounted
 from tare.monitors.threads import Sampler
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
-from tare.trial.ends import Outside
+from tare.trial.peer import Peer
 from tare.workload import Workload
 
 
@@ -53,20 +53,18 @@ class Seen:
 class Watch:
     """Watches while the ``with`` block runs; ``timeline`` is what was read over its time.
 
-    Of work that no thread of this host does it has nothing to say: then only the tool outside, if
-    there is one, is watched.
+    Of work that no thread of this host does it has nothing to say: then only the peer, if there
+    is one, is watched.
     """
 
-    def __init__(
-        self, stack: Stack, workload: Workload, outside: Outside | None, how: Watching
-    ) -> None:
+    def __init__(self, stack: Stack, workload: Workload, peer: Peer | None, how: Watching) -> None:
         threads = stack.threads()
-        self._workload, self._outside, self._how = workload, outside, how
+        self._workload, self._peer, self._how = workload, peer, how
         kept = how.instruments
         self._sampler = Sampler(threads, instruments=kept) if threads is not None else None
-        self._apart = None
-        if outside is not None:
-            self._apart = Sampler(outside.threads(), instruments=kept)
+        at_peer = peer.threads() if peer is not None else None
+        self._apart = Sampler(at_peer, instruments=kept) if at_peer is not None else None
+        self._is_elsewhere = peer is not None and at_peer is None
         self._counters = Counters(threads.cgroup) if threads is not None and how.closely else None
         self.timeline: Timeline | None = None
         if threads is not None:
@@ -88,6 +86,9 @@ class Watch:
             self._before = self._noise()
             self._begin_s = time.perf_counter()
             self._open.callback(self._read_after)
+        if self._peer is not None and self._is_elsewhere:
+            self._busy_before = self._peer.busy()
+            self._open.callback(self._read_peer)
         for sampler in (self._sampler, self._apart):
             if sampler is not None:
                 self._open.enter_context(sampler)
@@ -122,13 +123,23 @@ class Watch:
             counts = self._how.foreign_counts
             complaints = noise.disturbances(said, lasted_s, count, foreign_counts=counts)
             said |= disk.between(self._disk_before, self._disk_after)
-        if self._outside is not None and self._apart is not None and self._apart.cost is not None:
+        if self._peer is not None:
             # A tool's start is no load, and would make a busy machine look half idle.
-            lasted_s = done.duration_s if tool_s is None else tool_s
-            used = self._outside.use(self._apart.cost, self._apart.busiest_s, lasted_s)
+            used = self._peer_used(self._peer, done.duration_s if tool_s is None else tool_s)
             said |= used
-            complaints += self._outside.complaints(used, spins=self._workload.spins)
+            complaints += self._peer.complaints(used, spins=self._workload.spins)
         return Seen(cost, said, complaints)
+
+    def _peer_used(self, peer: Peer, lasted_s: float) -> Mapping[str, float]:
+        if self._is_elsewhere:
+            return peer.use_between(self._busy_before, self._busy_after, lasted_s)
+        if self._apart is None or self._apart.cost is None:
+            return {}
+        return peer.use(self._apart.cost, self._apart.busiest_s, lasted_s)
+
+    def _read_peer(self) -> None:
+        assert self._peer is not None  # noqa: S101 - it was read before
+        self._busy_after = self._peer.busy()
 
     def _read_after(self) -> None:
         self._watched_s = time.perf_counter() - self._begin_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 from typing import Any, Literal
@@ -11,7 +11,8 @@ from typing import Any, Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Unit
-from tare.workload import PORT, SERVER, Course, Output, Service
+from tare.role import OWN, PEER, Role
+from tare.workload import PORT, SERVER, Course, Output
 from tare.workloads import at_least, one_of
 
 Direction = Literal["send", "receive"]
@@ -48,10 +49,15 @@ class Iperf(workload.Workload):
         server = ["-c", SERVER, "-p", PORT, "--connect-timeout", "5000", "--get-server-output"]
         return ["iperf3", "--json", *server, "-i", "0", "-t", str(self.time_s)]
 
-    def service(self) -> Service:
-        """See Workload.service."""
+    def place(self) -> str:
+        """See Workload.place."""
+        return PEER if self.direction == "receive" else OWN
+
+    def roles(self) -> Sequence[Role]:
+        """See Workload.roles."""
         command = ["iperf3", "-s", "-p", PORT, "--json", "-i", str(SECOND)]
-        return Service(command=command, under_test=self.direction == "receive")
+        place = OWN if self.direction == "receive" else PEER
+        return (Role(name="server", command=command, place=place),)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -11,7 +11,8 @@ from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
-from tare.workload import DATA_PORT, PORT, SERVER, Output, Service
+from tare.role import OWN, PEER, Role
+from tare.workload import DATA_PORT, PORT, SERVER, Output
 from tare.workloads import at_least, one_of
 
 Protocol = Literal["tcp", "udp"]
@@ -50,9 +51,14 @@ class Netperf(workload.Workload):
         data = ["--", "-P", f",{DATA_PORT}", *both, *options, *ask]
         return ["netperf", "-P", "0", "-f", "k", *control, "-t", name, *data]
 
-    def service(self) -> Service:
-        """See Workload.service."""
-        return Service(command=["netserver", "-D", "-p", PORT], under_test=self.serves())
+    def place(self) -> str:
+        """See Workload.place."""
+        return PEER if self.serves() else OWN
+
+    def roles(self) -> Sequence[Role]:
+        """See Workload.roles."""
+        command = ["netserver", "-D", "-p", PORT]
+        return (Role(name="server", command=command, place=OWN if self.serves() else PEER),)
 
     @abstractmethod
     def serves(self) -> bool:

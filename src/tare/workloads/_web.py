@@ -7,12 +7,13 @@ who asks, no compression, no log of requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tare import workload
 from tare.model import Better, Metric, MetricRole, Unit
+from tare.role import PEER, Role
 from tare.workload import PORT, SERVER
 from tare.workloads import at_least, one_of
 
@@ -114,11 +115,18 @@ class Workload(workload.Workload):
         one_of(self, server=Server)
         at_least(self, workers=1, page_bytes=1)
 
-    def service(self) -> workload.Service:
-        """See Workload.service."""
+    def place(self) -> str:
+        """See Workload.place."""
+        return PEER
+
+    def roles(self) -> Sequence[Role]:
+        """See Workload.roles."""
         text = CONFIGURATIONS[self.server].replace("{workers}", str(self.workers))
-        return workload.Service(
+        text = text.replace("{threads}", str(THREADS * self.workers)).replace("{port}", PORT)
+        server = Role(
+            name="server",
             command=["sh", "-c", COMMANDS[self.server]],
             setup=["sh", "-c", MAKE_PAGE, str(self.page_bytes)],
-            files={"server.conf": text.replace("{threads}", str(THREADS * self.workers))},
+            files={"server.conf": text},
         )
+        return (server,)

@@ -17,12 +17,15 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.role import OWN, PEER, Role
 from tare.workload import DATA_PORT, PORT, SERVER
 from tare.workloads import at_least, of_form, one_of
 from tare.workloads._finding import NUMBER, led_to, matched
 
 Words = Literal["s", "B", "1/s", "B/s", "1"]
 
+WORDS = {"{server}": SERVER, "{port}": PORT, "{data_port}": DATA_PORT}
+"""What stands in a user's words for the role that is served by, and for its ports."""
 PACKAGE = r"([a-z][a-z-]*/)?[a-z0-9][a-z0-9.+-]+"
 """A Debian package (Debian policy, 5.6.1), with its component before it or not."""
 
@@ -71,10 +74,10 @@ class Workload(workload.Workload):
         packages = rf"[ ,]*({PACKAGE}([ ,]+|$))*"
         of_form(self, "install", packages, "Debian packages, separated by spaces")
         self._check_reading()
-        if not self.serve and any(word in self.run for word in (SERVER, PORT, DATA_PORT)):
+        if not self.serve and any(word in self.run for word in WORDS):
             raise ValueError(f"run: {self.run!r} was given; a port or server expects serve")
-        if self.serve and PORT not in self.serve:
-            raise ValueError(f"serve: {self.serve!r} was given; expected {PORT} in it")
+        if self.serve and "{port}" not in self.serve:
+            raise ValueError(f"serve: {self.serve!r} was given; expected {{port}} in it")
 
     @property
     def metrics(self) -> tuple[Metric, ...]:  # type: ignore[override]  # here they are a parameter
@@ -89,7 +92,11 @@ class Workload(workload.Workload):
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
-        return shlex.split(self.run)
+        return _named(shlex.split(self.run))
+
+    def place(self) -> str:
+        """See Workload.place."""
+        return PEER if self.serve and self.server_under_test else OWN
 
     def prepare(self) -> Sequence[str] | None:
         """See Workload.prepare."""
@@ -99,10 +106,11 @@ class Workload(workload.Workload):
         """See Workload.before_trial."""
         return shlex.split(self.each_setup or "") or None
 
-    def service(self) -> workload.Service | None:
-        """See Workload.service."""
-        words = shlex.split(self.serve)
-        return workload.Service(command=words, under_test=self.server_under_test) if words else None
+    def roles(self) -> Sequence[Role]:
+        """See Workload.roles."""
+        words = _named(shlex.split(self.serve))
+        place = OWN if self.server_under_test else PEER
+        return (Role(name="server", command=words, place=place),) if words else ()
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
@@ -144,6 +152,11 @@ class Workload(workload.Workload):
             raise ValueError("pattern: neither it nor json_path was given; expected one for a unit")
         if self.unit == "1" and self.better is None:
             raise ValueError("better: nothing was given; expected lower or higher for the unit 1")
+
+
+def _named(words: Sequence[str]) -> list[str]:
+    """Put the role's name into words of a user, who has but one."""
+    return [re.sub("|".join(map(re.escape, WORDS)), lambda it: WORDS[it[0]], w) for w in words]
 
 
 def _check_words(key: str, line: str, *, may_be_empty: bool) -> None:

@@ -16,7 +16,8 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, MetricRole, Sample, Unit
-from tare.workload import PORT, SERVER, TOOL_DURATION, Course, Output, Service, number
+from tare.role import OWN, PEER, Listens, Role
+from tare.workload import PORT, SERVER, TOOL_DURATION, Course, Output, number
 from tare.workloads import at_least, at_most, one_of
 
 Protocol = Literal["tcp", "udp"]
@@ -156,14 +157,18 @@ class Workload(workload.Workload):
             if known:
                 yield Course(metric=metric, times_s=[*known], values=[*known.values()])
 
-    def service(self) -> Service:
-        """See Workload.service."""
+    def place(self) -> str:
+        """See Workload.place."""
+        return PEER if self.under_test == "server" else OWN
+
+    def roles(self) -> Sequence[Role]:
+        """See Workload.roles."""
         # A connection of the trial before still holds the port for a minute.
         reuse = ["--uc-reuseaddr"] if self.protocol == "tcp" else []
         command = ["sockperf", "server", *self._tcp(), *reuse, "-p", PORT]
-        return Service(
-            command=command, under_test=self.under_test == "server", protocol=self.protocol
-        )
+        place = OWN if self.under_test == "server" else PEER
+        ready = Listens(self.protocol)
+        return (Role(name="server", command=command, place=place, ready=ready),)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -68,6 +68,9 @@ class Machine:
     def host_argv(self, argv):
         return self.simulated.host_argv(argv)
 
+    def undo_argv(self, argv):
+        return self.simulated.undo_argv(argv)
+
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
         answer = told(self.instance, "run", argv)
         return answer or self.simulated.run(argv, stdin=stdin, timeout_s=timeout_s)

@@ -23,7 +23,7 @@ from tare.cli.measure.parameters import (
     refuse_unused,
 )
 from tare.errors import ConfigError
-from tare.workload import DATA_PORT, PORT, SERVER
+from tare.workloads.command import WORDS
 
 MAX_NAME = 40
 
@@ -92,7 +92,7 @@ def read_commands(options: Namespace) -> list[Command]:
 
 
 def _refuse_service(command: Command) -> None:
-    for place in (SERVER, PORT, DATA_PORT):
+    for place in WORDS:
         if any(place in word for word in command.words):
             raise ConfigError(
                 f"the command {command.text}: {place} stands for a part of a service's address, "

@@ -55,10 +55,10 @@ def find_packages(
 
 
 def _usual() -> tuple[str, ...]:
-    from tare.runner.packages import packages_of
+    from tare.runner.resolved import resolve
     from tare.study import load_study
 
-    return packages_of(load_study(USUAL))[0]
+    return resolve(load_study(USUAL)).packages
 
 
 def _known(program: str) -> str:

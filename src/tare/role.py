@@ -1,0 +1,226 @@
+"""Roles: the programs of a workload besides its command, where they are, and what they wait for.
+
+A word of any of them may name another by placeholders: ``{db.address}``, ``{db.port}`` and
+``{db.data_port}`` of the role ``db``. Who names a role is started after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Literal
+
+OWN, PEER = "own", "peer"
+"""Places: an instance of its own, of the platform that is measured; or the peer."""
+COMMAND = "command"
+"""What the workload's command is called among its roles."""
+PLACEHOLDER = re.compile(r"\{(\w+)\.(address|port|data_port)\}")
+STATES = {"tcp": "0A", "udp": "07"}
+"""As proc_net(5) writes them: LISTEN of TCP, and an UDP socket that is bound."""
+
+
+class Lifetime(StrEnum):
+    """For how long a role is up once it was started."""
+
+    TRIAL = "trial"
+    """No state goes from one trial into the next."""
+    INSTANCE = "instance"
+    """It is started once in each instance, and stands still while others are measured there."""
+    SESSION = "session"
+    """It is started once, at the peer, and stands still while others are measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listens:
+    """Ready once it listens at its port."""
+
+    protocol: Literal["tcp", "udp"] = "tcp"
+
+    def check(self, port: int) -> list[str]:
+        """Build the command that succeeds then; a probe that connects could use up a server."""
+        socket = f": [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ {STATES[self.protocol]} "
+        return ["grep", "-Eqs", socket, *(f"/proc/net/{self.protocol}{of}" for of in ("", "6"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Prints:
+    """Ready once a line of what it prints matches an extended regular expression."""
+
+    pattern: str
+
+    def check(self, port: int) -> list[str]:
+        """Build the command that succeeds then."""
+        del port
+        return ["grep", "-Eqs", "-e", self.pattern, "service.log"]
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeds:
+    """Ready once a command succeeds beside it, in its directory; its words are filled as others."""
+
+    command: Sequence[str]
+
+    def check(self, port: int) -> list[str]:
+        """Build that command."""
+        del port
+        return list(self.command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """One program that runs beside a workload's command, in a directory of its own.
+
+    ``place`` is OWN, PEER, or the name of a role (or COMMAND) that it shares a machine with. In
+    its directory ``files`` (texts by names) are written and ``setup`` is run before it is started;
+    ``ready_s`` is how long it may take from there until it is ``ready``, and ``setup`` before. It
+    stays in the foreground and is ended by SIGTERM. One that is gone before fails the trial: it
+    may have served only a part.
+
+    Its own address is 0.0.0.0 in its own words: all that it can listen at.
+    """
+
+    name: str
+    command: Sequence[str]
+    place: str = OWN
+    packages: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    setup: Sequence[str] | None = None
+    ready: Listens | Prints | Succeeds = field(default_factory=Listens)
+    ready_s: float = 60.0
+    lifetime: Lifetime = Lifetime.TRIAL
+
+    def texts(self) -> Iterator[str]:
+        """List every text of it that may name a role."""
+        yield from self.command
+        yield from self.setup or ()
+        yield from self.files.values()
+        if isinstance(self.ready, Succeeds):
+            yield from self.ready.command
+
+
+@dataclass(frozen=True, slots=True)
+class Main:
+    """A workload's command as one among its roles: where it is, and its words."""
+
+    place: str
+    command: Sequence[str]
+
+    def texts(self) -> Iterator[str]:
+        """List every text of it that may name a role."""
+        yield from self.command
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """All roles of a workload, and its command; every method is pure.
+
+    All but ``objections`` take it that there are none.
+    """
+
+    main: Main
+    others: tuple[Role, ...] = ()
+
+    @property
+    def by_name(self) -> Mapping[str, Role | Main]:
+        """All of them, the command last."""
+        return {**{role.name: role for role in self.others}, COMMAND: self.main}
+
+    def home(self, name: str) -> str:
+        """Name the role whose place a role is at, or PEER."""
+        place = self.by_name[name].place
+        return name if place == OWN else PEER if place == PEER else self.home(place)
+
+    def seats(self) -> tuple[str, ...]:
+        """Name the roles with instances of their own, first the one that is under test."""
+        homes = dict.fromkeys(self.home(name) for name in (COMMAND, *self.by_name))
+        return tuple(home for home in homes if home != PEER)
+
+    def at_peer(self) -> bool:
+        """Say whether any of them is at the peer."""
+        return any(self.home(name) == PEER for name in self.by_name)
+
+    def starts(self) -> tuple[Role, ...]:
+        """List the roles in the order in which they are started."""
+        known = self.by_name
+        order = TopologicalSorter({name: self._named_by(name) for name in known}).static_order()
+        return tuple(role for name in order if isinstance(role := known[name], Role))
+
+    def named(self) -> Iterator[tuple[str, str, str]]:
+        """List who names what of whom: two roles, and ``address``, ``port`` or ``data_port``."""
+        for name, role in self.by_name.items():
+            for of, what in dict.fromkeys(_placeholders(role.texts())):
+                yield name, of, what
+
+    def objections(self) -> Iterator[str]:
+        """Say what is wrong with them; nothing, where they can be run."""
+        known = self.by_name
+        roles = ", ".join(role.name for role in self.others)
+        expected = f"expected one of the roles {roles}" if roles else "there are no roles"
+        found = [*self._of_names()]
+        found += [told for name, role in known.items() for told in _of_place(name, role, known)]
+        found += [
+            f"{name} names {{{of}.{what}}}; {expected}"
+            for name, of, what in self.named()
+            if of not in known or of == COMMAND
+        ]
+        yield from found
+        if not found:
+            yield from self._of_order()
+
+    def _of_names(self) -> Iterator[str]:
+        taken: set[str] = {OWN, PEER, COMMAND}
+        for role in self.others:
+            if role.name in taken or not re.fullmatch(r"\w+", role.name):
+                yield f"a role is called {role.name!r}; expected letters, digits and _, each once"
+            taken.add(role.name)
+
+    def _of_order(self) -> Iterator[str]:
+        try:
+            for name in self.by_name:
+                self.home(name)
+        except RecursionError:
+            yield "roles share a machine with each other in a ring; expected one that is own"
+            return
+        if not self.seats():
+            yield "all roles and the command are at the peer; expected one that is own"
+        try:
+            self.starts()
+        except CycleError as error:
+            yield f"roles wait for each other: {' names '.join(error.args[1])}; expected an order"
+            return
+        lasting = {role.name: list(Lifetime).index(role.lifetime) for role in self.others}
+        for role in self.others:
+            if role.lifetime is Lifetime.SESSION and self.home(role.name) != PEER:
+                yield f"the role {role.name} lasts for the session; expected at the peer"
+            for of in self._named_by(role.name):
+                if lasting[of] < lasting[role.name]:
+                    yield f"the role {role.name} outlasts {of}, which it names; expected as long"
+            if isinstance(role.ready, Listens) and (role.name, "port") not in _placeholders(
+                role.texts()
+            ):
+                yield (
+                    f"the role {role.name} is ready once it listens, and names no port of its own; "
+                    f"expected {{{role.name}.port}}"
+                )
+
+    def _named_by(self, name: str) -> list[str]:
+        """List whom a role waits for."""
+        texts = self.by_name[name].texts()
+        return [of for of in dict.fromkeys(of for of, _ in _placeholders(texts)) if of != name]
+
+
+def _of_place(name: str, role: Role | Main, known: Mapping[str, object]) -> Iterator[str]:
+    if role.place not in {OWN, PEER, *known} or role.place == name:
+        yield f"{name} is at {role.place!r}; expected {OWN}, {PEER} or the name of another role"
+    if not role.command:
+        yield f"{name} has no words; expected a command"
+    if isinstance(role, Role) and role.ready_s <= 0:
+        yield f"{name} has {role.ready_s:g} s to get ready; expected more than 0"
+
+
+def _placeholders(texts: Iterable[str]) -> list[tuple[str, str]]:
+    return [found for text in texts for found in PLACEHOLDER.findall(text)]

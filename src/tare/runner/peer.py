@@ -1,0 +1,113 @@
+"""The peer of a session's trials: what loads a stack, or serves one; any stack with a network.
+
+Unless a study declares another it is the same userland as everywhere, in a network namespace at the
+other end of a cable to the host, on the CPUs that no trial is measured on. So the baseline too is
+reached over a network and not by the host's loopback, and what loads it takes no CPU time from it
+(docs/decisions/0017 and 0034).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tare.errors import LayerError, Unavailable
+from tare.ledger import Scope
+from tare.model import Cell, Limits, Plan
+from tare.runner.session import Session
+from tare.stack import Stack, open_stack
+from tare.study import Study
+from tare.trial.cast import end_kept
+from tare.trial.peer import Peer
+from tare.trial.seat import Kept
+from tare.workload import Measured, Workload
+
+ALL_CPUS = 4096
+"""More than any computer has: one that is the peer gives all of its own."""
+
+
+class Peers:
+    """Gives each cell its peer, made once for equal CPUs; ``kept`` are programs that last at it."""
+
+    def __init__(self, study: Study, plan: Plan, session: Session) -> None:
+        self._platform, self._deadline_s = study.peer, study.deadlines.start_s
+        self._parts, self._session = plan.most_parts, session
+        self._known: dict[Limits, Peer] = {}
+        self.kept: Kept = {}
+
+    def of(self, cell: Cell, made: Measured) -> Peer | None:
+        """Give the peer of a cell, None where its workload has nothing there.
+
+        Raises Unavailable where the declared one cannot be had or reached, LayerError where it
+        fails.
+        """
+        if not isinstance(made, Workload) or not made.cast().at_peer():
+            return None
+        limits = cell.limits
+        measured = {
+            cpu for number in range(self._parts) for cpu in self._session.cpus(limits.cpus, number)
+        }
+        rest = [cpu for cpu in self._session.everything if cpu not in measured]
+        cpus = rest or sorted(measured)
+
+        def make(scope: Scope) -> Peer:
+            return self._make(scope, limits, cpus, is_apart=bool(rest))
+
+        def alive(peer: Peer) -> bool:
+            return peer in self._known.values()
+
+        name = f"peer {cpus}"
+        self._known[limits] = self._session.services.once(name, self._session.host, make, alive)
+        return self._known[limits]
+
+    def drop_dead(self, cell: Cell) -> bool:
+        """Forget a cell's peer if it no longer answers, so that the next trial has another."""
+        peer = self._known.get(cell.limits)
+        if peer is None or peer.answers():
+            return False
+        self._known = {of: one for of, one in self._known.items() if one is not peer}
+        self.kept.clear()
+        return True
+
+    def close(self) -> None:
+        """End what lasted for the session; what cannot be ended stays in the ledger."""
+        for _ in end_kept(self.kept):
+            pass
+
+    def _make(self, scope: Scope, limits: Limits, cpus: list[int], *, is_apart: bool) -> Peer:
+        session, layers = self._session, self._platform.made
+        layers[0].probe(session.host, session.userland if layers[0].boots_guest else None)
+        for layer in layers:
+            layer.prepare(session.host, session.userland)
+        is_elsewhere = layers[0].commits(limits) == 0 and not layers[0].runs_userland
+        count = ALL_CPUS if is_elsewhere else len(cpus)
+        site = session.site(f"peer-{len(cpus)}", replace(limits, cpus=len(cpus)), self._deadline_s)
+        site = replace(
+            site, limits=replace(limits, cpus=count), cpuset=",".join(map(str, cpus)), scope=scope
+        )
+        stack = open_stack(session.host, layers, site)
+        # The scope's now, in which what is in a machine that goes with the stack goes with it.
+        scope.entries += [
+            entry for one in stack.scopes for entry in one.entries if not entry.machine.ephemeral
+        ]
+        stack.scopes.clear()
+        # One that never takes an agent is entered anew by all cells alike.
+        if session.agents is not None and stack.no_agent and stack.instances[-1].takes_agent:
+            raise LayerError(f"the peer has no agent, as the others have: {stack.no_agent}")
+        address = stack.address()
+        if address is None:
+            raise Unavailable(
+                f"the peer {self._platform.name} has this host's own network",
+                "give it one of its own, as the layer host has with `network: cable`",
+            )
+        if stack.threads() is None:
+            cpus, is_apart = _listed(stack), True
+        return Peer(stack, address, stack.gateway(), tuple(cpus), is_apart)
+
+
+def _listed(stack: Stack) -> list[int]:
+    """Read the CPUs that a stack is held to, as its own machine numbers them."""
+    return [
+        cpu
+        for part in stack.cpuset.split(",")
+        for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)
+    ]
