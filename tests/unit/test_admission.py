@@ -73,6 +73,21 @@ def test_a_container_that_keeps_files_or_a_machine_in_memory_is_counted_as_a_gue
     assert (one(found, "keeps").kept_bytes, one(found, "keeps").passing_bytes) == (GIB, 0)
 
 
+def test_a_peer_with_memory_of_its_own_is_counted_where_something_runs_there():
+    guest = {"peer": "host/kvm", "workloads": [{"web_ab": {"server": "nginx"}}]}
+    text = "name: s\nplatforms: [host]\nlimits: {{cpus: 1, memory: 1GiB}}\n{}"
+    found = {}
+    for name, more in (("guest", guest), ("cable", {"workloads": guest["workloads"]}),
+                       ("unused", guest | {"workloads": ["sysbench_cpu"]})):  # fmt: skip
+        rest = "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
+        study = read_study(text.format(rest), "s.yaml")
+        found[name] = [need for need in needs(study, make_plan(study, 1)) if need.shared]
+
+    assert found["cable"] == found["unused"] == []
+    (peer,) = found["guest"]
+    assert (peer.shared, peer.kept_bytes) == ("the peer host/kvm", GIB)
+
+
 def test_the_control_has_instances_of_its_own():
     found, at_once = declared(["host/kvm"], "host/kvm", repetition={"instances": 3})
 

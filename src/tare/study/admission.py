@@ -14,7 +14,7 @@ from tare import layer, scenario
 from tare.errors import Unavailable
 from tare.model import Design, Limits, Plan
 from tare.study.declaration import Study
-from tare.workload import Measured
+from tare.workload import Measured, Workload
 
 RESERVE_BYTES = 2**29
 """Left to the host and to Tare itself, whatever a plan takes."""
@@ -128,7 +128,20 @@ def needs(study: Study, plan: Plan) -> list[Need]:
                 shared=shared,
             )
         )
-    return found * at_once_of(plan)
+    return [*found * at_once_of(plan), *_peers(study)]
+
+
+def _peers(study: Study) -> Iterator[Need]:
+    """List the peer, where something is run there and it is a machine with memory of its own."""
+    every = [one.made for one in study.workloads]
+    if any(isinstance(one, Workload) and one.cast().at_peer() for one in every):
+        for limits in study.limits:
+            held, shared = _held(study.peer.made, limits)
+            if held:
+                named = shared or f"the peer {study.peer.stack}"
+                yield Need(
+                    platform=named, limits=limits, instances=1, kept_bytes=held, shared=named
+                )
 
 
 def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:

@@ -1,0 +1,121 @@
+"""What a study says of its peer and of roles, and what is told where it is wrong."""
+
+import sys
+
+import pytest
+
+from tare import workloads
+from tare.errors import ConfigError
+from tare.study import make_plan, read_study
+from tare.study.declaration import CABLE
+
+TEXT = """
+name: s
+platforms: [host]
+limits: {cpus: 1, memory: 64MiB}
+workloads: [sysbench_cpu]
+"""
+RING = """
+from dataclasses import dataclass
+from tare import workload
+from tare.role import OWN, PEER, Role
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(workload.Workload):
+    named: str = "server"
+    waits: bool = False
+    alone: bool = False
+
+    metrics = ()
+    packages = ("curl",)
+
+    def command(self):
+        return ["ask", f"{{{self.named}.port}}"]
+
+    def place(self):
+        return PEER
+
+    def roles(self):
+        back = ["{store.port}"] if self.waits else []
+        server = Role(name="server", command=["serve", "{server.port}", *back])
+        words = ["keep", "{store.port}", "{server.address}"]
+        store = Role(name="store", command=words, packages=("redis-server",))
+        return (server,) if self.alone else (server, store)
+
+    def parse(self, output):
+        return iter(())
+"""
+
+
+@pytest.fixture
+def ring(tmp_path, monkeypatch):
+    (tmp_path / "ring.py").write_text(RING)
+    monkeypatch.setattr(workloads, "__path__", [*workloads.__path__, str(tmp_path)])
+    yield
+    sys.modules.pop("tare.workloads.ring", None)
+
+
+def read(more, text=TEXT):
+    return read_study(text + more, "s.yaml")
+
+
+def wrong(more, text=TEXT):
+    with pytest.raises(ConfigError) as refused:
+        read(more, text)
+    return str(refused.value)
+
+
+def test_the_peer_is_at_the_end_of_a_cable_unless_another_is_declared():
+    assert read("").peer is CABLE
+    declared = read("peer: {stack: host/ssh, ssh: {address: 192.0.2.7}}\n").peer
+    assert declared.stack == "host/ssh"
+    assert dict(declared.layers[0][1])["address"] == "192.0.2.7"
+    assert [one.name for one in CABLE.made] == ["host"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("peer: host/dokcer", "s.yaml:6:1: peer: no layer is called 'dokcer'"),
+        ("peer: docker", "s.yaml:6:1: peer: the stack 'docker' begins with 'docker'"),
+        ("peer: {stack: host/ssh}", "s.yaml:6:1: peer.ssh: address is missing"),
+        (
+            "peer: {stack: host/docker, docker: {network: [bridge, nat]}}",
+            "s.yaml:6:1: peer: the lists make 2 peers; expected one",
+        ),
+    ],
+)
+def test_a_peer_that_cannot_be_is_told_with_its_line(line, told):
+    assert told in wrong(f"{line}\n")
+
+
+def with_ring(params):
+    return TEXT.replace("[sysbench_cpu]", f"[{{ring: {params}}}]")
+
+
+@pytest.mark.usefixtures("ring")
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ("{waits: true}", "roles wait for each other: server names store names server"),
+        ("{named: db}", "command names {db.port}; expected one of the roles server, store"),
+    ],
+)
+def test_roles_that_cannot_be_are_told_with_the_line_of_the_workload(params, told):
+    said = wrong("", with_ring(params))
+
+    assert "s.yaml:5:" in said
+    assert "the workload ring: " in said
+    assert told in said
+
+
+@pytest.mark.usefixtures("ring")
+def test_each_role_of_its_own_is_a_part_and_brings_its_packages():
+    study = read("", with_ring("{alone: [true, false]}"))
+    plan = make_plan(study, 1)
+
+    assert plan.most_parts == 2
+    named = {len(slot.placements): [one.part for one in slot.placements] for slot in plan.slots}
+    assert named == {1: [""], 2: ["server", "store"]}
+    one, both = (chosen.made.all_packages() for chosen in study.workloads)
+    assert (one, both) == ({"curl"}, {"curl", "redis-server"})
