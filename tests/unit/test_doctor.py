@@ -8,7 +8,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tare import layer, layers, workload
+from tare import layer, layers, scenario, workload
 from tare.cli import CANNOT, DONE, doctor, listing
 from tare.detection import Detected
 from tare.facts import Advice
@@ -167,12 +167,17 @@ def test_without_a_built_userland_none_is_given_and_nothing_is_built(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("what", ["layers", "workloads", "studies"])
+@pytest.mark.parametrize("what", ["layers", "workloads", "scenarios", "studies"])
 def test_everything_is_listed_for_programs_and_for_people(what, capsys):
     assert listing.run(argparse.Namespace(what=what, json=True)) == DONE
     listed = json.loads(capsys.readouterr().out)
-    names = {"layers": layer.names(), "workloads": workload.names()}.get(what, ["quick"])
-    assert set(names) <= {one["name"] for one in listed}
+    names = {
+        "layers": layer.names(),
+        "workloads": workload.names(),
+        "scenarios": scenario.names(),
+        "studies": ["quick"],
+    }
+    assert set(names[what]) <= {one["name"] for one in listed}
     assert all(one["description"] and "\n" not in one["description"] for one in listed)
     assert listing.run(argparse.Namespace(what=what, json=False)) == DONE
     text = capsys.readouterr().out

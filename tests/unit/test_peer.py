@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tare import workloads
+from tare.cli import main
 from tare.errors import ConfigError
 from tare.study import make_plan, read_study
 from tare.study.declaration import CABLE
@@ -119,3 +120,23 @@ def test_each_role_of_its_own_is_a_part_and_brings_its_packages():
     assert named == {1: [""], 2: ["server", "store"]}
     one, both = (chosen.made.all_packages() for chosen in study.workloads)
     assert (one, both) == ({"curl"}, {"curl", "redis-server"})
+
+
+@pytest.mark.usefixtures("ring")
+def test_a_plan_says_what_the_peer_is_and_which_parts_a_trial_has(tmp_path, capsys):
+    study = tmp_path / "study.yaml"
+    study.write_text(with_ring("{}") + "peer: host/docker\n")
+
+    assert main(["plan", str(study)]) == 0
+    said = capsys.readouterr().out
+    assert "  peer       host/docker\n" in said
+    assert "  parts      server, store of ring(" in said
+
+
+def test_a_plan_without_either_does_not_speak_of_them(tmp_path, capsys):
+    (tmp_path / "study.yaml").write_text(TEXT)
+
+    assert main(["plan", str(tmp_path / "study.yaml")]) == 0
+    said = capsys.readouterr().out
+    assert "peer" not in said
+    assert "parts" not in said

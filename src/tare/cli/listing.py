@@ -1,4 +1,4 @@
-"""``tare list``: the layers, workloads and studies there are, with what can be set in each."""
+"""``tare list``: the layers, workloads, scenarios and studies there are, and what can be set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NAME = "list"
-HELP = "list the layers, workloads or studies there are, and what can be set in each"
+HELP = "list the layers, workloads, scenarios or studies there are, and what can be set in each"
 
 PIPED_WIDTH = 1000
 
@@ -36,7 +36,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A layer, workload or study; ``switches`` are what a ladder takes a layer apart into."""
+    """A layer, workload, scenario or study; a ladder takes a layer apart into ``switches``."""
 
     name: str
     description: str
@@ -46,7 +46,9 @@ class Listed:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("what", choices=["layers", "workloads", "studies"], help="what to list")
+    parser.add_argument(
+        "what", choices=["layers", "workloads", "scenarios", "studies"], help="what to list"
+    )
     parser.add_argument("--json", action="store_true", help="print facts for programs")
 
 
@@ -54,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.what == "studies":
         listed = studies()
+    elif options.what == "scenarios":
+        listed = scenarios()
     else:
         from tare import layer, workload
 
@@ -73,17 +77,43 @@ def studies() -> list[Listed]:
     return [Listed(name=name, description=load_study(name).question) for name in preset_names()]
 
 
+def scenarios() -> list[Listed]:
+    """List the scenarios; what is set in one stands below a key of its own in a study file."""
+    from tare import scenario
+
+    listed = []
+    for name in scenario.names():
+        try:
+            made = scenario.load(name)
+        except Exception as error:  # noqa: BLE001 - as in describe
+            listed.append(Listed(name=name, description=_broken(error)))
+            continue
+        found = tuple(parameters(made.measures)) if made.measures else ()
+        text = _first_line(type(made))
+        listed.append(Listed(name=name, description=text, parameters=found))
+    return listed
+
+
 def describe(name: str, find: Callable[[str], type[Any]]) -> Listed:
     """Describe a layer or workload by its module; one that cannot be imported says so."""
     try:
         kind = find(name)
     except Exception as error:  # noqa: BLE001 - one broken module must not hide the others
-        return Listed(name=name, description=f"broken: {type(error).__name__}: {error}")
-    text = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[0].replace("``", "'")
+        return Listed(name=name, description=_broken(error))
+    text = _first_line(kind)
     switches = tuple(switch.name for switch in getattr(kind, "switches", ()))
     return Listed(
         name=name, description=text, parameters=tuple(parameters(kind)), switches=switches
     )
+
+
+def _broken(error: Exception) -> str:
+    return f"broken: {type(error).__name__}: {error}"
+
+
+def _first_line(kind: type[Any]) -> str:
+    """Give the first line of what a class's module says of itself."""
+    return (sys.modules[kind.__module__].__doc__ or "").partition("\n")[0].replace("``", "'")
 
 
 def parameters(kind: type[Any]) -> Iterator[Parameter]:

@@ -78,6 +78,7 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
     """Print what a plan would run, with an estimate for each scale."""
     from tare.model import Design
     from tare.study import duet
+    from tare.study.declaration import CABLE
 
     rule = plan.repetition
     print(f"{study.name}: {study.question}" if study.question else study.name)
@@ -86,11 +87,13 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
     print(f"  baseline   {study.baseline}, measured twice in every block (A/A control)")
     for title, names in (
         ("platforms", [platform.name for platform in study.platforms]),
+        ("peer", [study.peer.name] if study.peer is not CABLE else []),
         ("ladders", [f"{one.default}: {', '.join(switch.name for switch in one.switches)}"
                      for one in study.ladders]),
         ("workloads", [_label(w.name, dict(w.params)) for w in study.workloads]),
         ("limits", [f"{x.cpus} CPU, {_bytes(x.memory_bytes)}, disk cache {x.disk_cache}"
                     for x in study.limits]),
+        ("parts", list(_parts(study))),
     ):  # fmt: skip
         for name in names:
             print(f"  {title:<10} {name}")
@@ -109,6 +112,17 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
     print("  estimated")
     for line in _side_by_side(estimates):
         print(f"  {line}")
+
+
+def _parts(study: Study) -> Iterator[str]:
+    """Say of which workloads a trial has several parts, each in an instance of its own."""
+    from tare import scenario
+
+    chosen = scenario.load(study.scenario)
+    for one in study.workloads:
+        parts = chosen.parts(one.made)
+        if len(parts) > 1:
+            yield f"{', '.join(parts)} of {_label(one.name, dict(one.params))}"
 
 
 def _label(name: str, params: Mapping[str, object]) -> str:
