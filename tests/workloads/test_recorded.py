@@ -74,8 +74,8 @@ def test_recorded(path):
 
     assert case["argv"] == list(workload.command())
     assert prepared(case) == words(workload.prepare())
-    server = next(iter(workload.roles()), None)
-    assert case.get("service") == words(server and server.command)
+    role = next(iter(workload.roles()), None)
+    assert case.get("role") == words(role and role.command)
 
     if "raises" in case:
         with pytest.raises(OutputNotUnderstood, match=case["raises"]):
