@@ -1,5 +1,6 @@
 """Several programs of one workload, for real: in instances of their own, in one, at a peer."""
 
+import os
 import sys
 from pathlib import Path
 from threading import Thread
@@ -12,7 +13,7 @@ from tare import workloads
 from tare.cli import main
 from tare.errors import LayerError
 from tare.machine import Host, await_true
-from tare.model import Status
+from tare.model import ComplaintKind, Status
 from tare.store import load
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/measure-several-programs.md"
@@ -93,6 +94,9 @@ def hold(results, platforms):
             assert len({part.instance for part in one.parts}) == len(one.parts)
             assert all(part.host.all_cpu_s > 0 for part in one.parts)
             assert "outside_cpu" in one.noise
+            # The peer keeps off the CPUs of this trial's parts, where there are others.
+            shares = ComplaintKind.OUTSIDE_SHARED in [told.kind for told in one.complaints]
+            assert not shares or len(one.parts) >= len(os.sched_getaffinity(0))
 
 
 @pytest.mark.needs("docker")

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tare.errors import LayerError, Unavailable
 from tare.ledger import Scope
-from tare.model import Cell, Limits, Plan
+from tare.model import Limits
 from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.study import Study
@@ -26,25 +26,24 @@ ALL_CPUS = 4096
 
 
 class Peers:
-    """Gives each cell its peer, made once for equal CPUs; ``kept`` are programs that last at it."""
+    """Gives each trial its peer, one for equal CPUs; ``kept`` are programs that last at it."""
 
-    def __init__(self, study: Study, plan: Plan, session: Session) -> None:
+    def __init__(self, study: Study, session: Session) -> None:
         self._platform, self._deadline_s = study.peer, study.deadlines.start_s
-        self._parts, self._session = plan.most_parts, session
-        self._known: dict[Limits, Peer] = {}
+        self._session, self._made = session, 0
+        self._known: dict[str, Peer] = {}
         self.kept: Kept = {}
 
-    def of(self, cell: Cell, made: Measured) -> Peer | None:
-        """Give the peer of a cell, None where its workload has nothing there.
+    def of(self, limits: Limits, made: Measured, parts: int) -> Peer | None:
+        """Give the peer of trials with so many parts, None where the workload has nothing there.
 
         Raises Unavailable where the declared one cannot be had or reached, LayerError where it
         fails.
         """
         if not isinstance(made, Workload) or not made.cast().at_peer():
             return None
-        limits = cell.limits
         measured = {
-            cpu for number in range(self._parts) for cpu in self._session.cpus(limits.cpus, number)
+            cpu for number in range(parts) for cpu in self._session.cpus(limits.cpus, number)
         }
         rest = [cpu for cpu in self._session.everything if cpu not in measured]
         cpus = rest or sorted(measured)
@@ -55,18 +54,18 @@ class Peers:
         def alive(peer: Peer) -> bool:
             return peer in self._known.values()
 
-        name = f"peer {cpus}"
-        self._known[limits] = self._session.services.once(name, self._session.host, make, alive)
-        return self._known[limits]
+        name = f"peer {cpus} {limits.memory_bytes}"
+        self._known[name] = self._session.services.once(name, self._session.host, make, alive)
+        return self._known[name]
 
-    def drop_dead(self, cell: Cell) -> bool:
-        """Forget a cell's peer if it no longer answers, so that the next trial has another."""
-        peer = self._known.get(cell.limits)
-        if peer is None or peer.answers():
-            return False
-        self._known = {of: one for of, one in self._known.items() if one is not peer}
-        self.kept.clear()
-        return True
+    def drop_dead(self) -> bool:
+        """Forget the peers that no longer answer, so that the next trial has others."""
+        live = {name: peer for name, peer in self._known.items() if peer.answers()}
+        lost = len(live) < len(self._known)
+        if lost:
+            self._known = live
+            self.kept.clear()
+        return lost
 
     def close(self) -> None:
         """End what lasted for the session; what cannot be ended stays in the ledger."""
@@ -80,7 +79,8 @@ class Peers:
             layer.prepare(session.host, session.userland)
         is_elsewhere = layers[0].commits(limits) == 0 and not layers[0].runs_userland
         count = ALL_CPUS if is_elsewhere else len(cpus)
-        site = session.site(f"peer-{len(cpus)}", replace(limits, cpus=len(cpus)), self._deadline_s)
+        self._made += 1
+        site = session.site(f"peer-{self._made}", replace(limits, cpus=len(cpus)), self._deadline_s)
         site = replace(
             site, limits=replace(limits, cpus=count), cpuset=",".join(map(str, cpus)), scope=scope
         )

@@ -57,7 +57,7 @@ class Slots:
         self.done = {(t.block, t.cell, t.partner) for t in self.trials if t.kind is Kind.MEASURED}
         self.failures: Counter[str] = Counter()
         self.given_up: set[str] = set()
-        self.peers = Peers(study, plan, pool.session)
+        self.peers = Peers(study, pool.session)
         self.gate = Gate()
         self.recycling = Recycling(plan, pool)
         self.store_s = 0.0
@@ -117,7 +117,7 @@ class Slots:
         if is_good and not lost:
             return
         replaced = [self._replace_dead(fleet, member) for member in members]
-        replaced.append(self.peers.drop_dead(cell))
+        replaced.append(self.peers.drop_dead())
         is_impossible = last.status is Status.UNAVAILABLE and not any(replaced)
         if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
             self.given_up.add(cell.id)
@@ -146,7 +146,7 @@ class Slots:
             kind=kind,
             host=self.session.host,
             seats=seats,
-            peer=self.peers.of(cell, made),
+            peer=self.peers.of(cell.limits, made, len(members)),
             kept=self.peers.kept,
             ledger=self.session.ledger,
             deadline_s=self.study.deadlines.for_trial(made.expected_s()),
