@@ -362,7 +362,10 @@ def test_a_control_that_differs_stamps_the_page_and_the_terminal(tmp_path):
     plan = make_plan(workloads=("sysbench_cpu",))
     results = make_results(plan=plan, trials=control_differs(make_trials(plan), plan))
     write_report(results, tmp_path)
-    text = text_of((tmp_path / "report.html").read_text())
+    page = (tmp_path / "report.html").read_text()
+    assert '<p class="alarm">NOT TRUSTED: the A/A control' in page
+    assert '<p class="alarm">Below the noise floor' not in page
+    text = text_of(page)
     assert "NOT TRUSTED. host measured twice differs from itself on sysbench_cpu" in text
     assert "NOT TRUSTED" in printed(results, 80)
     assert as_json(describe(results))["trusted"] is False

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tare.compare import Comparison
+from tare.compare.flag import Flag, FlagKind
 from tare.model import Cell
 from tare.report import numbers, words
 from tare.report.figures.marks import MARKS
@@ -17,6 +18,8 @@ from tare.report.names import platform_text
 from tare.report.numbers import NONE
 from tare.report.theme import variables
 from tare.stats.sequential import Verdict
+
+ALARMS = (FlagKind.NOT_TRUSTED, FlagKind.IMPLAUSIBLE)
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,17 @@ class VerdictRow:
     floor: str
     cpu: str
     waiting: str
-    notes: Sequence[str]
+    notes: Sequence[Note]
     cell: str
     order: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What concerns a number; ``is_alarm`` where the number is not to be used before it is read."""
+
+    text: str
+    is_alarm: bool = False
 
 
 def verdict_rows(found: Findings, group: Group) -> Iterator[VerdictRow]:
@@ -127,12 +138,14 @@ def _verdict(found: Findings, row: Comparison | None) -> dict[str, str]:
     }
 
 
-def _notes(found: Findings, cell: Cell, row: Comparison | None) -> list[str]:
+def _notes(found: Findings, cell: Cell, row: Comparison | None) -> list[Note]:
     """Gather what concerns one number: its flags, its trials' warnings, why it is not there."""
     lost = words.lost_text(found, cell)
-    notes = [f"{lost[:1].upper()}{lost[1:]}, on average over its trials."] if lost else []
-    notes += flag_texts(row.flags) if row else []
-    notes += found.notes[cell.id]
+    first = [Note(f"{lost[:1].upper()}{lost[1:]}, on average over its trials.")] if lost else []
+    flags = row.flags if row else ()
+    alarms = [isinstance(one, Flag) and one.kind in ALARMS for one in flags]
+    first += map(Note, flag_texts(flags), alarms)
+    notes = [*found.notes[cell.id]]
     usage = found.usage.get(cell.id)
     if usage and usage.coverage < 0.9:
         seen = numbers.share_text(usage.coverage)
@@ -143,4 +156,4 @@ def _notes(found: Findings, cell: Cell, row: Comparison | None) -> list[str]:
         bound = [abs(end - 1) for end in (row.low, row.high) if end is not None]
         if row.verdict is Verdict.UNDECIDED and bound and math.isfinite(max(bound)):
             notes.append(f"Any difference is smaller than {numbers.share_text(max(bound))}.")
-    return notes
+    return [*first, *map(Note, notes)]
