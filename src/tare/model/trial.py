@@ -188,5 +188,5 @@ class Trial(Measurement):
 
 
 def recorded(result: Result, kind: type[Result]) -> dict[str, Any]:
-    """Return by name what a result says of the fields of a kind of it, to make one of that kind."""
+    """Return the fields of ``kind`` with their values in a result, to make one of that kind."""
     return {one.name: getattr(result, one.name) for one in fields(kind)}

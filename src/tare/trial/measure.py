@@ -60,31 +60,29 @@ class Outcome(Measurement):
     parts: tuple[Outcome, ...] = ()
 
     def read(self) -> tuple[Outcome, Mapping[str, Sequence[Series]]]:
-        """Add what the platform took, to each part too; give all series by their instance.
+        """Return it with the resources of it and its parts, and all series by their instance.
 
         It takes its time, so it waits until nothing is measured any more. Of the host that is what
         grows with the work; the rest is in the readings alone. Trials stay in memory, and share
         the names.
         """
-        series: dict[str, Sequence[Series]] = {self.instance: self.courses}
-        taken: dict[str, float] = {}
-        if self.timeline is not None:
-            own = (LAYER, MACHINE, "monitor_")
-            taken = {
-                intern(name): value
-                for name, value in self.timeline.metrics.items()
-                if name.startswith(own) or name in PER_WORK
-            }
-            series[self.instance] = (*self.timeline.series, *self.courses)
+        own = (LAYER, MACHINE, "monitor_")
+        resources = {
+            intern(name): value
+            for name, value in (self.timeline.metrics if self.timeline else {}).items()
+            if name.startswith(own) or name in PER_WORK
+        }
+        readings = self.timeline.series if self.timeline else ()
+        series: dict[str, Sequence[Series]] = {self.instance: (*readings, *self.courses)}
         parts = []
         for part, of_part in (one.read() for one in self.parts):
             parts.append(part)
             series |= of_part
-        return replace(self, resources=taken, parts=tuple(parts)), series
+        return replace(self, resources=resources, parts=tuple(parts)), series
 
 
 def suspected(outcome: Outcome) -> Outcome:
-    """Make one that has a number suspect if there are complaints, and say them as its reason."""
+    """Return an ok outcome as suspect if there are complaints, with these as its reason."""
     if outcome.status is not Status.OK or not outcome.complaints:
         return outcome
     return replace(outcome, status=Status.SUSPECT, reason="; ".join(texts(outcome.complaints)))
