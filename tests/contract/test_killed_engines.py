@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tare.trial.ends import Command, in_directory
 
 from tare import layer
 from tare.engines import docker as engine
@@ -22,7 +21,9 @@ from tare.limits.cgroup import Group
 from tare.machine import Host, await_true
 from tare.model import Status
 from tare.stack import open_stack
+from tare.trial.cast import Command, in_directory
 from tare.trial.measure import measure
+from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 from tare.workload import load as load_workload
 
@@ -65,6 +66,10 @@ def pids_of(*words, first=""):
 def works():
     """See whether the workload itself runs, not only what was told to run it."""
     return any(pids_of("4321", first="sysbench "))
+
+
+def seat_of(stack):
+    return Seat(part="", instance="", stack=stack, how=Watching(cpus=[int(stack.cpuset)]))
 
 
 @pytest.fixture
@@ -129,7 +134,7 @@ def test_a_daemon_killed_while_a_workload_runs(host, daemon, own_place, traces, 
     host.during("sysbench", works, kills=pid_in(daemon / "pid"))
 
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(stack, workload, command, 60, Watching(cpus=[int(stack.cpuset)]))
+    outcome = measure(seat_of(stack), workload, command, 60)
     with pytest.raises(LayerError, match=r"docker pause .* failed: .*daemon"):
         stack.pause()
     stack.close()
@@ -173,9 +178,7 @@ def test_a_conmon_killed_while_a_workload_runs(own_place, traces, settles):
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
 
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(
-            measure, stack, workload, command, 60, Watching(cpus=[int(stack.cpuset)])
-        )
+        running = pool.submit(measure, seat_of(stack), workload, command, 60)
         assert await_true(works, timeout_s=SEEN_S)
         Group(Host(), f"tare/{site.name}-0/conmon").kill()
         outcome = running.result()

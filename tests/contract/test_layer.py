@@ -14,7 +14,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tare.trial.ends import Command, in_directory
 
 from contract.stacks import PARAMS
 from tare import detection, layer
@@ -27,7 +26,9 @@ from tare.machine import Host, Inner, await_true, check, get, put, text
 from tare.model import DiskCache, Limits, Status
 from tare.monitors.threads import Sampler
 from tare.stack import Stack
+from tare.trial.cast import Command, in_directory
 from tare.trial.measure import measure
+from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 from tare.workload import load as load_workload
 
@@ -241,9 +242,8 @@ def test_a_workload_is_measured_inside(stack):
     workload = load_workload("sysbench_cpu", max_prime=2000, threads=1, time_s=1)
 
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(
-        stack, workload, command, 60, Watching(cpus=[int(stack.cpuset.split("-")[0])])
-    )
+    how = Watching(cpus=[int(stack.cpuset.split("-")[0])])
+    outcome = measure(Seat(part="", instance="", stack=stack, how=how), workload, command, 60)
 
     assert outcome.status in (Status.OK, Status.SUSPECT), outcome.reason
     assert outcome.samples["events"] > 0

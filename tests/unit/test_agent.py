@@ -18,7 +18,11 @@ from tare.agent.client import GONE, Client, LostAgent
 from tare.agent.placement import can_connect
 from tare.agent.streams import Entry, Relay, Socket
 from tare.machine import Cancelled, Host, Inner, await_true
-from tare.trial.together import Ready, together
+from tare.model import Status
+from tare.trial.measure import Outcome
+from tare.trial.seat import Seat
+from tare.trial.together import together
+from tare.trial.watch import Watching
 
 SOURCE = Path(__file__).parents[2] / "src/tare/agent/agent.c"
 EVERY_BYTE = bytes(range(256)) * 4096
@@ -266,7 +270,7 @@ class Part:
 
     def __init__(self, machine, argv, *, bad=False):
         self.command, self.bad = SimpleNamespace(machine=machine, argv=argv), bad
-        self.how = SimpleNamespace(cpus=[0])
+        self.seat = Seat(part="", instance="", stack=None, how=Watching(cpus=[0]))
 
     def go(self, execute):
         if self.bad:
@@ -274,7 +278,7 @@ class Part:
         self.done = execute()
 
     def outcome(self, others_s):
-        return self.done
+        return Outcome(instance="", status=Status.OK, completed=self.done)
 
 
 def test_parts_of_several_machines_start_together_and_one_that_is_lost_is_lost_alone(open_agent):
@@ -282,11 +286,11 @@ def test_parts_of_several_machines_start_together_and_one_that_is_lost_is_lost_a
     runs = [Part(machine, ["true"]) for machine in machines[:2]]
     runs.append(Part(machines[2], ["sh", "-c", "kill -KILL $PPID"]))
 
-    *good, lost = together([Ready(str(n), str(n), run) for n, run in enumerate(runs)], print)
+    *good, lost = together(runs, print)
 
-    assert [part.outcome.returncode for part in good] == [0, 0]
+    assert [part.completed.returncode for part in good] == [0, 0]
     assert min(part.late_s for part in good) == 0
-    assert (lost.outcome.returncode, lost.late_s) == (GONE, None)
+    assert (lost.completed.returncode, lost.late_s) == (GONE, None)
 
 
 def test_what_is_held_for_a_meeting_that_broke_is_ended(machine, tmp_path):
@@ -294,7 +298,7 @@ def test_what_is_held_for_a_meeting_that_broke_is_ended(machine, tmp_path):
     good, bad = Part(machine, ["touch", str(trace)]), Part(machine, ["true"], bad=True)
 
     with pytest.raises(OSError, match="it cannot be watched"):
-        together([Ready("good", "1", good), Ready("bad", "2", bad)], print)
+        together([good, bad], print)
 
     assert await_true(lambda: not children_of(machine), timeout_s=PATIENCE_S)
     assert not trace.exists()

@@ -813,7 +813,7 @@ def test_trials_are_read_as_often_as_the_study_asks_and_warmups_most_closely(lab
     watched = []
 
     def measured(*arguments):
-        watched.append(arguments[4])
+        watched.append(arguments[0].how)
         return measure(*arguments)
 
     command = import_module("tare.trial.measure")

@@ -16,7 +16,7 @@ from tare.machine import Completed
 from tare.model import Contrast, ContrastKind, Kind, Status
 from tare.store import load
 from tare.study import make_plan, read_study
-from tare.trial.together import Ready, together
+from tare.trial.together import together
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-scenario.md"
 MOST_LINES = 80
@@ -122,10 +122,10 @@ def test_an_interrupted_crowd_goes_on_and_is_shown(lab, crowd, capsys):
 
 
 def test_what_a_part_raises_ends_the_meeting_and_is_raised():
-    parts = [Ready(name, name, Failing(name)) for name in ("calm", "bad", "quiet")]
+    runs = [Failing(name) for name in ("calm", "bad", "quiet")]
 
     with pytest.raises(OSError, match="bad could not be watched"):
-        together(parts, lambda: pytest.fail("nothing was interrupted"))
+        together(runs, lambda: pytest.fail("nothing was interrupted"))
 
 
 class Failing:

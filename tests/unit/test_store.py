@@ -5,7 +5,7 @@ import math
 import shlex
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from tare.complaints import sentence
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import Complaint, ComplaintKind, HostCost, Kind, Status, Trial
+from tare.model import Complaint, ComplaintKind, HostCost, Kind, Part, Status, Trial
 from tare.store import Writer, formats, load, raw_output
 from tare.store.raw_output import INDEX, raw_name, raw_of, read_raw
 from tare.store.reader import read_trials
@@ -68,6 +68,29 @@ def test_a_number_that_is_none_is_read_back(writer):
 
     (trial,) = stored(writer)
     assert math.isnan(trial.samples["events"])
+
+
+def test_a_line_has_every_field_of_a_trial_and_of_its_parts_in_the_order_it_always_had(writer):
+    host = HostCost(cpu_s=1.0, run_delay_s=0.1, all_cpu_s=1.1, coverage=0.9, threads=2)
+    part = Part(name="client", instance="abc123-0", status=Status.OK, host=host, late_s=0.5)
+    writer.trial(replace(TRIAL, parts=(part,)), None)
+
+    (line,) = (writer.folder / "trials.jsonl").read_text().splitlines()
+    content = json.loads(line)
+    assert list(content) == [
+        "format", "cell", "block", "slot", "kind", "instance", "status", "reason", "started_at",
+        "duration_s", "samples", "host", "phases_s", "warnings", "noise", "resources", "repeat",
+        "cpuset", "partner", "entry", "session", "parts",
+    ]  # fmt: skip
+    assert content.keys() - {"format"} == {one.name for one in fields(Trial)}
+    (in_line,) = content["parts"]
+    assert list(in_line) == [
+        "name", "instance", "status", "reason", "duration_s", "samples", "host", "noise",
+        "resources", "cpuset", "late_s",
+    ]  # fmt: skip
+    assert in_line.keys() == {one.name for one in fields(Part)}
+    assert in_line["host"] == asdict(host)
+    assert stored(writer)[-1].parts == (part,)
 
 
 def test_trials_are_one_line_each_in_the_order_in_which_they_ended(writer):

@@ -40,9 +40,12 @@ from tare.model.trial import (
     Entry,
     HostCost,
     Kind,
+    Measurement,
     Part,
+    Result,
     Status,
     Trial,
+    recorded,
 )
 
 __all__ = [
@@ -65,6 +68,7 @@ __all__ = [
     "Ladder",
     "LadderSwitch",
     "Limits",
+    "Measurement",
     "Metric",
     "MetricRole",
     "Params",
@@ -73,6 +77,7 @@ __all__ = [
     "Plan",
     "Repetition",
     "Replicates",
+    "Result",
     "Sample",
     "Scalar",
     "Slot",
@@ -81,5 +86,6 @@ __all__ = [
     "Unit",
     "Variant",
     "metric_of",
+    "recorded",
     "tool_duration_s",
 ]

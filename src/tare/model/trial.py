@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from tare.model.metric import Metric
 
@@ -104,69 +105,78 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """What one of several parts of a trial came to; fields that a trial has too mean the same.
+class Result:
+    """What the work in one instance came to: of a trial, and of each part of one.
+
+    ``instance`` names what it was measured in. ``reason`` is a sentence for people. ``duration_s``
+    is the wall time of the command by the host's monotonic clock. ``samples`` maps a metric's name
+    to its value in the metric's base unit; the plan says what the names mean. ``noise`` is what
+    else the host did meanwhile, by the names of ``tare.monitors.noise.between``; ``resources`` is
+    what the platform took of it, by those of ``tare.monitors.series.summary``. ``cpuset`` lists
+    the host's CPUs it was held to.
+    """
+
+    instance: str
+    status: Status
+    reason: str = ""
+    duration_s: float = 0.0
+    samples: Mapping[str, float] = field(default_factory=dict)
+    host: HostCost | None = None
+    noise: Mapping[str, float] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
+    cpuset: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Result):
+    """What one of several parts of a trial came to.
 
     ``late_s`` is how much later than the first part it started, as far as that was seen: at its
     release, by the host's clock; None where it was not started, or was up before, as roles are.
     """
 
     name: str
-    instance: str
-    status: Status
-    reason: str = ""
-    duration_s: float = 0.0
-    samples: Mapping[str, float] = field(default_factory=dict)
-    host: HostCost | None = None
-    noise: Mapping[str, float] = field(default_factory=dict)
-    resources: Mapping[str, float] = field(default_factory=dict)
-    cpuset: str = ""
     late_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Measurement(Result):
+    """The result of a trial as a whole, before anything says which trial of a plan it is.
+
+    ``started_at`` is UTC in ISO 8601. ``phases_s`` is how long each step around the command took.
+    ``warnings`` are complaints, and texts of tools and engines.
+    """
+
+    started_at: str = ""
+    phases_s: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str | Complaint, ...] = ()
+
+    @property
+    def complaints(self) -> tuple[Complaint, ...]:
+        """What makes its number suspect; a trial that failed may have some as well."""
+        return tuple(one for one in self.warnings if isinstance(one, Complaint))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial(Measurement):
     """One measured run of one cell in one block, and everything recorded about it.
 
-    ``session`` names the one that measured it, ``instance`` what it was measured in.
-    ``started_at`` is UTC in ISO 8601; ``duration_s`` is the wall time of the command by the host's
-    monotonic clock. ``samples`` maps a metric's name to its value in the metric's base unit; the
-    plan says what the names mean. ``cpuset`` lists the host's CPUs it was held to. ``partner`` is
-    the cell that was measured at the same moment, in a duet; the lower slot was started first.
-    ``noise`` is what else the host did meanwhile, by the names of
-    ``tare.monitors.noise.between``; ``resources`` is what the platform took of it, by those of
-    ``tare.monitors.series.summary``. ``repeat`` is 1 for a trial that was run again at once
-    because the one before it was suspect; of a warm-up it is how many went before it in the
-    instance. ``reason`` is a sentence for people; ``warnings`` are complaints, and texts of tools
-    and engines. ``parts`` are those of a trial that has several, in the order of their placements.
+    ``session`` names the one that measured it. ``partner`` is the cell that was measured at the
+    same moment, in a duet; the lower slot was started first. ``repeat`` is 1 for a trial that was
+    run again at once because the one before it was suspect; of a warm-up it is how many went
+    before it in the instance. ``parts`` are those of a trial that has several, in the order of
+    their placements.
     """
 
     cell: str
     block: int
     slot: int
     kind: Kind
-    instance: str
-    status: Status
-    reason: str = ""
-    started_at: str = ""
-    duration_s: float = 0.0
-    samples: Mapping[str, float] = field(default_factory=dict)
-    host: HostCost | None = None
-    phases_s: Mapping[str, float] = field(default_factory=dict)
-    warnings: tuple[str | Complaint, ...] = ()
-    noise: Mapping[str, float] = field(default_factory=dict)
-    resources: Mapping[str, float] = field(default_factory=dict)
     repeat: int = 0
-    cpuset: str = ""
     partner: str = ""
     entry: Entry = Entry.ANEW
     session: str = ""
     parts: tuple[Part, ...] = ()
-
-    @property
-    def complaints(self) -> tuple[Complaint, ...]:
-        """What makes its number suspect; a trial that failed may have some as well."""
-        return tuple(one for one in self.warnings if isinstance(one, Complaint))
 
     def lasted_s(self, tool_duration: Metric | None) -> float:
         """Return how long the tool took by its own account, or else how long the command took.
@@ -175,3 +185,8 @@ class Trial:
         """
         told_s = None if tool_duration is None else self.samples.get(tool_duration.name)
         return self.duration_s if told_s is None else told_s
+
+
+def recorded(result: Result, kind: type[Result]) -> dict[str, Any]:
+    """Return the fields of ``kind`` with their values in a result, to make one of that kind."""
+    return {one.name: getattr(result, one.name) for one in fields(kind)}

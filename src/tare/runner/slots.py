@@ -16,7 +16,19 @@ from tare import scenario
 from tare.errors import ResultsError, TareError
 from tare.layer import Layer, Site
 from tare.machine import Completed
-from tare.model import Cell, Entry, Kind, Part, Plan, Slot, Status, Trial, Variant
+from tare.model import (
+    Cell,
+    Entry,
+    Kind,
+    Measurement,
+    Part,
+    Plan,
+    Slot,
+    Status,
+    Trial,
+    Variant,
+    recorded,
+)
 from tare.monitors.series import Series
 from tare.runner.duet import Alone, Half
 from tare.runner.fleet import Fleet, Member, key, running
@@ -30,12 +42,11 @@ from tare.scenario import Turn
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
-from tare.trial.measure import PartOutcome, status_of
+from tare.trial.measure import GOOD, status_of
 from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 from tare.workload import Measured
 
-GOOD = (Status.OK, Status.SUSPECT)
 GIVE_UP_AFTER = 3
 """Failures of a cell in a row after which it is left out: the next would fail too."""
 ALIVE_S = 20.0
@@ -204,38 +215,28 @@ class Slots:
         half.ready()
         outcome = self.scenario.measure(turn)
         half.ended()
-        resources, series = outcome.readings()
-        parts = [(one, one.outcome.readings()) for one in outcome.parts]
+        outcome, series = outcome.read()
         if half.is_alone:
             warnings = (*warnings, "measured alone: the other half of its pair was lost")
         resumed_s = sum(member.resumed_s for member in members)
         resume = {"resume": 0.0 if repeat else resumed_s}
-        phases_s = {**resume, **settled_s, **outcome.phases_s, "store": self.store_s}
+        around = {
+            "phases_s": {**resume, **settled_s, **outcome.phases_s, "store": self.store_s},
+            "warnings": (*warnings, *outcome.warnings),
+        }
         trial = Trial(
+            **recorded(outcome, Measurement) | around,
             cell=cell.id,
             block=slot.block,
             slot=slot.slot,
             kind=kind,
-            instance=turn.seats[0].instance,
-            status=outcome.status,
-            reason=outcome.reason,
-            started_at=outcome.started_at,
-            duration_s=outcome.completed.duration_s,
-            samples=outcome.samples,
-            host=outcome.host,
-            phases_s=phases_s,
-            warnings=(*warnings, *outcome.warnings),
-            noise=outcome.noise,
-            resources=resources,
             repeat=repeat,
-            cpuset=",".join(map(str, turn.seats[0].how.cpus)),
             partner=slot.partner if kind is Kind.MEASURED else "",
             entry=self._entry,
             session=self.session.id,
-            parts=tuple(_part(one, of_part[0]) for one, of_part in parts),
+            parts=tuple(Part(**recorded(part, Part)) for part in outcome.parts),
         )
-        of_parts = {one.instance: of_part[1] for one, of_part in parts}
-        return self._store(trial, outcome.completed, {trial.instance: series} | of_parts)
+        return self._store(trial, outcome.completed, series)
 
     def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
         """Give the innermost layer and a site for each of some instances that a trial makes."""
@@ -326,24 +327,6 @@ def _awake(members: Sequence[Member]) -> Iterator[None]:
             awake.enter_context(running(member))
             member.resumed_s = time.perf_counter() - begin
         yield
-
-
-def _part(part: PartOutcome, resources: Mapping[str, float]) -> Part:
-    """Give what is stored of a part."""
-    came = part.outcome
-    return Part(
-        name=part.name,
-        instance=part.instance,
-        status=came.status,
-        reason=came.reason,
-        duration_s=came.completed.duration_s,
-        samples=came.samples,
-        host=came.host,
-        noise=came.noise,
-        resources=resources,
-        cpuset=part.cpuset,
-        late_s=part.late_s,
-    )
 
 
 def _answers(member: Member) -> bool:

@@ -10,18 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tare.complaints import texts
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
 from tare.facts import available_bytes
 from tare.layer import Instance, Layer, Site
 from tare.limits import readback
 from tare.machine import Completed, Host, Machine, check
-from tare.model import Complaint, Status
+from tare.model import Status
 from tare.monitors import noise
 from tare.monitors.timeline import Timeline
 from tare.scenarios.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
-from tare.trial.measure import Outcome, status_of
-from tare.trial.watch import Watching
+from tare.trial.measure import Outcome, status_of, suspected
+from tare.trial.seat import Seat
 
 DROP_CACHES = ["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"]
 DROP_S = 120.0
@@ -172,16 +171,13 @@ class _Trial:
 
 
 def measure(
-    host: Host,
-    outer: Machine,
-    instances: Sequence[tuple[Layer, Site]],
-    what: Lifecycle,
-    how: Watching,
+    host: Host, seat: Seat, instances: Sequence[tuple[Layer, Site]], what: Lifecycle
 ) -> Outcome:
-    """Run one trial on a machine, with a layer and a site for each instance.
+    """Run one trial on a seat's machine, with a layer and a site for each instance.
 
     What goes wrong is an outcome, not an error, and whatever was made is removed.
     """
+    outer, how = seat.stack.machine, seat.how
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     if what.cache is Cache.COLD:
         for machine in dict.fromkeys((host, outer)):
@@ -210,14 +206,23 @@ def measure(
         trial.add_up()
     seen = noise.between(before, noise.read(how.cpus), took_s, count, None)
     complaints = noise.disturbances(seen, took_s, count)
-    if status is Status.OK and complaints:
-        status, reason = Status.SUSPECT, "; ".join(texts(complaints))
     said = {life.site.name: life.log for life in lives}
     raw = Completed(("lifecycle",), 0, json.dumps(said, indent=1).encode(), b"", took_s)
-    samples = trial.samples if status in (Status.OK, Status.SUSPECT) else {}
-    warnings: tuple[str | Complaint, ...] = (*trial.warnings, *complaints)
-    phases = {"phases": took_s}
-    return Outcome(status, reason, raw, started_at, samples, None, warnings, phases, seen, timeline)
+    outcome = Outcome(
+        instance=seat.instance,
+        status=status,
+        reason=reason,
+        started_at=started_at,
+        duration_s=took_s,
+        samples=trial.samples if status is Status.OK else {},
+        phases_s={"phases": took_s},
+        warnings=(*trial.warnings, *complaints),
+        noise=seen,
+        cpuset=seat.cpuset,
+        completed=raw,
+        timeline=timeline,
+    )
+    return suspected(outcome)
 
 
 def _busy_s() -> float:

@@ -100,4 +100,4 @@ class Scenario(scenario.Scenario[Lifecycle]):
         from tare.scenarios._lives import measure
 
         what, (seat,) = turn.made, turn.seats
-        return measure(turn.host, seat.stack.machine, turn.fresh(what.count), what, seat.how)
+        return measure(turn.host, seat, turn.fresh(what.count), what)

@@ -43,9 +43,7 @@ class Scenario(scenario.Scenario[Workload]):
         with cast(turn, turn.seats).up() as command:
             if others:
                 return measure_among(turn.seats, turn.made, command, turn.deadline_s, turn.at_start)
-            return measure(
-                first.stack, turn.made, command, turn.deadline_s, first.how, turn.at_start
-            )
+            return measure(first, turn.made, command, turn.deadline_s, turn.at_start)
 
 
 def prepare(turn: Turn[Workload], seats: Sequence[Seat]) -> None:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 from tare import durable
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import Plan, Trial
+from tare.model import Complaint, HostCost, Part, Plan, Trial
 from tare.store import formats
 from tare.store.raw_output import RawOutput
 
-TRIAL_FIELDS = tuple(field.name for field in fields(Trial))
+# What a person looks for in a line comes first, whatever the records share with each other.
+TRIAL_FIELDS = (
+    *("cell", "block", "slot", "kind", "instance", "status", "reason", "started_at", "duration_s"),
+    *("samples", "host", "phases_s", "warnings", "noise", "resources", "repeat", "cpuset"),
+    *("partner", "entry", "session", "parts"),
+)
+PART_FIELDS = (
+    *("name", "instance", "status", "reason", "duration_s", "samples", "host", "noise"),
+    *("resources", "cpuset", "late_s"),
+)
 
 
 class Writer:
@@ -51,7 +60,7 @@ class Writer:
             "format": formats.TRIALS,
             **{name: getattr(trial, name) for name in TRIAL_FIELDS},
         }
-        line = json.dumps(content, separators=(",", ":"), default=asdict) + "\n"
+        line = json.dumps(content, separators=(",", ":"), default=_content) + "\n"
         try:
             if completed is not None:
                 self._raw.add(trial, completed)
@@ -75,3 +84,10 @@ class Writer:
         """Close the file of trials and the index of their raw output."""
         self._trials.close()
         self._raw.close()
+
+
+def _content(record: Part | HostCost | Complaint) -> dict[str, object]:
+    """Return what is stored of a record in a trial, by name."""
+    if isinstance(record, Part):
+        return {name: getattr(record, name) for name in PART_FIELDS}
+    return asdict(record)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tare.complaints import texts
 from tare.machine import Completed
 from tare.model import HostCost, Status
 from tare.trial.cast import Command
-from tare.trial.measure import Outcome, PartOutcome, Run
+from tare.trial.measure import GOOD, Outcome, Run, suspected
 from tare.trial.seat import Seat
 from tare.trial.together import each_once
 from tare.trial.watch import Watch
@@ -30,7 +29,7 @@ def measure_among(
     cost is what all of them cost; what was read over its time is kept with each part.
     """
     first, *others = seats
-    run = Run(first.stack, workload, command, deadline_s, first.how)
+    run = Run(first, workload, command, deadline_s)
     watches = [Watch(one.stack, workload, None, one.how) for one in others]
 
     def execute() -> Completed:
@@ -50,37 +49,35 @@ def measure_among(
         return sum(cpu_s for cpus, cpu_s in rest if mine & set(cpus))
 
     outcome = run.outcome(others_s(0))
-    parts = [PartOutcome(first.part, first.instance, first.cpuset, outcome, None)]
-    for number, (one, watch) in enumerate(zip(others, watches, strict=True), start=1):
-        seen = watch.seen(outcome.completed, outcome.samples, others_s(number))
-        status, reason = outcome.status, outcome.reason
-        if status in (Status.OK, Status.SUSPECT):
-            status = Status.SUSPECT if seen.complaints else Status.OK
-            reason = "; ".join(texts(seen.complaints))
-        came = replace(
+    parts = [outcome]
+    for number, (seat, watch) in enumerate(zip(others, watches, strict=True), start=1):
+        is_bad = outcome.status not in GOOD
+        part = replace(
             outcome,
-            status=status,
-            reason=reason,
-            samples={},
-            host=seen.cost,
-            warnings=tuple(seen.complaints),
-            noise=seen.noise,
+            name=seat.part,
+            instance=seat.instance,
+            cpuset=seat.cpuset,
+            status=outcome.status if is_bad else Status.OK,
+            reason=outcome.reason if is_bad else "",
+            warnings=(),
             timeline=watch.timeline,
             courses=(),
         )
-        parts.append(PartOutcome(one.part, one.instance, one.cpuset, came, None))
+        # The command's samples say how long its tool ran, and are no part's but the first one's.
+        parts.append(replace(suspected(watch.fill(part, others_s(number))), samples={}))
     status, reason = outcome.status, outcome.reason
-    doubted = [one for one in parts[1:] if one.outcome.status is Status.SUSPECT]
-    if doubted and status in (Status.OK, Status.SUSPECT):
+    doubted = [part for part in parts[1:] if part.status is Status.SUSPECT]
+    if doubted and status in GOOD:
         status = Status.SUSPECT
-        said = [f"{one.name}: {one.outcome.reason}" for one in doubted]
+        said = [f"{part.name}: {part.reason}" for part in doubted]
         reason = "; ".join([*([reason] if reason else []), *said])
     return replace(
         outcome,
+        name="",
         status=status,
         reason=reason,
-        host=_sum([one.outcome.host for one in parts]),
-        warnings=each_once([told for one in parts for told in one.outcome.warnings]),
+        host=_sum([part.host for part in parts]),
+        warnings=each_once([one for part in parts for one in part.warnings]),
         timeline=None,
         courses=(),
         parts=tuple(parts),

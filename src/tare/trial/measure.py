@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from sys import intern
 
@@ -13,15 +13,18 @@ from tare.compare.conditions import LEAST_BYTES, claim
 from tare.complaints import texts
 from tare.errors import LayerTimedOut, OutputNotUnderstood, TareError, Unavailable
 from tare.machine import Completed
-from tare.model import Complaint, DiskCache, FileAccess, HostCost, Status, tool_duration_s
+from tare.model import DiskCache, FileAccess, Measurement, Status, tool_duration_s
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
 from tare.trial.cast import NOT_IN_USERLAND, Command
+from tare.trial.seat import Seat
 from tare.trial.service import Ended
-from tare.trial.watch import Watch, Watching
+from tare.trial.watch import Watch
 from tare.workload import Output, Workload
 
+GOOD = (Status.OK, Status.SUSPECT)
+"""Statuses of a run that has a number."""
 CLOCK_RATIO, CLOCK_SLACK_S = 1.01, 0.02
 """What a tool may claim to have run longer than the host's clock saw: rounding, and slewing."""
 MOVED_SHARE = 0.1
@@ -41,67 +44,60 @@ def status_of(error: TareError) -> Status:
     return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one run of a command came to."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Measurement):
+    """What a run came to: what is stored of it, and what its raw output and samples are made of.
 
-    status: Status
-    reason: str
-    completed: Completed
-    started_at: str
-    samples: dict[str, float]
-    host: HostCost | None
-    warnings: tuple[str | Complaint, ...]
-    phases_s: dict[str, float]
-    noise: dict[str, float] = field(default_factory=dict)
-    timeline: Timeline | None = None
-    courses: tuple[Series, ...] = ()
-    parts: tuple[PartOutcome, ...] = ()
-
-    def readings(self) -> tuple[dict[str, float], tuple[Series, ...]]:
-        """Give what the platform took, and all that was read; it takes its time.
-
-        Of the host that is what grows with the work; the rest is in the readings alone. Trials stay
-        in memory, and share the names.
-        """
-        if self.timeline is None:
-            return {}, self.courses
-        own = (LAYER, MACHINE, "monitor_")
-        taken = {
-            intern(name): value
-            for name, value in self.timeline.metrics.items()
-            if name.startswith(own) or name in PER_WORK
-        }
-        return taken, (*self.timeline.series, *self.courses)
-
-
-@dataclass(frozen=True, slots=True)
-class PartOutcome:
-    """What one of several parts came to: its outcome, and by how much it started after the first.
-
-    ``late_s`` is None where it was not started with the others.
+    One that is a part of a trial has a ``name``, and starts ``late_s`` after the first of them:
+    None where it was not started with the others. ``timeline`` is not read yet; see ``read``.
     """
 
-    name: str
-    instance: str
-    cpuset: str
-    outcome: Outcome
-    late_s: float | None
+    completed: Completed
+    timeline: Timeline | None = None
+    courses: tuple[Series, ...] = ()
+    name: str = ""
+    late_s: float | None = None
+    parts: tuple[Outcome, ...] = ()
+
+    def read(self) -> tuple[Outcome, Mapping[str, Sequence[Series]]]:
+        """Return it with the resources of it and its parts, and all series by their instance.
+
+        It takes its time, so it waits until nothing is measured any more. Of the host that is what
+        grows with the work; the rest is in the readings alone. Trials stay in memory, and share
+        the names.
+        """
+        own = (LAYER, MACHINE, "monitor_")
+        resources = {
+            intern(name): value
+            for name, value in (self.timeline.metrics if self.timeline else {}).items()
+            if name.startswith(own) or name in PER_WORK
+        }
+        readings = self.timeline.series if self.timeline else ()
+        series: dict[str, Sequence[Series]] = {self.instance: (*readings, *self.courses)}
+        parts = []
+        for part, of_part in (one.read() for one in self.parts):
+            parts.append(part)
+            series |= of_part
+        return replace(self, resources=resources, parts=tuple(parts)), series
+
+
+def suspected(outcome: Outcome) -> Outcome:
+    """Return an ok outcome as suspect if there are complaints, with these as its reason."""
+    if outcome.status is not Status.OK or not outcome.complaints:
+        return outcome
+    return replace(outcome, status=Status.SUSPECT, reason="; ".join(texts(outcome.complaints)))
 
 
 class Run:
-    """One run of a workload's command in a started stack: watched first, and judged afterwards.
+    """One run of a workload's command at a seat: watched first, and judged afterwards.
 
     ``command`` is what is run, and where: in the stack, or at the peer where the stack serves.
-    ``how`` is how it is watched.
     """
 
-    def __init__(
-        self, stack: Stack, workload: Workload, command: Command, deadline_s: float, how: Watching
-    ) -> None:
-        self.stack, self.workload, self.command = stack, workload, command
-        self.deadline_s, self.how = deadline_s, how
-        self._watch = Watch(stack, workload, command.peer, how)
+    def __init__(self, seat: Seat, workload: Workload, command: Command, deadline_s: float) -> None:
+        self.seat, self.workload, self.command = seat, workload, command
+        self.deadline_s = deadline_s
+        self._watch = Watch(seat.stack, workload, command.peer, seat.how)
         self._done: Completed | None = None
 
     @property
@@ -128,42 +124,41 @@ class Run:
         status, reason, samples = _understand(done, workload, self.deadline_s)
         courses = _courses(done, workload) if status is Status.OK else ()
         status, reason = _served(self.command.conclude(), status, reason)
-        seen = self._watch.seen(done, samples, others_s)
-        too_fast = _too_fast(self.stack, workload, samples, seen.noise, done)
-        if status is Status.OK and too_fast:
-            status, reason = Status.FAILED, too_fast
-        if status is Status.OK and seen.complaints:
-            status, reason = Status.SUSPECT, "; ".join(texts(seen.complaints))
+        outcome = Outcome(
+            instance=self.seat.instance,
+            status=status,
+            reason=reason,
+            started_at=self._started_at,
+            duration_s=done.duration_s,
+            samples=samples,
+            cpuset=self.seat.cpuset,
+            completed=done,
+            timeline=self._watch.timeline,
+            courses=courses,
+            name=self.seat.part,
+        )
+        outcome = self._watch.fill(outcome, others_s)
+        too_fast = _too_fast(self.seat.stack, workload, samples, outcome.noise, done)
+        if outcome.status is Status.OK and too_fast:
+            outcome = replace(outcome, status=Status.FAILED, reason=too_fast)
+        outcome = suspected(outcome)
         phases_s = {
             "setup": max(0.0, self._end - self._begin - done.duration_s),
             "command": done.duration_s,
             "parse": time.perf_counter() - begin,
         }
-        return Outcome(
-            status=status,
-            reason=reason,
-            completed=done,
-            started_at=self._started_at,
-            samples=samples,
-            host=seen.cost,
-            warnings=tuple(seen.complaints),
-            phases_s=phases_s,
-            noise=seen.noise,
-            timeline=self._watch.timeline,
-            courses=courses,
-        )
+        return replace(outcome, phases_s=phases_s)
 
 
-def measure(  # noqa: PLR0913 - five things make a trial, and a duet starts two at once
-    stack: Stack,
+def measure(
+    seat: Seat,
     workload: Workload,
     command: Command,
     deadline_s: float,
-    how: Watching,
     at_start: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Run a workload once, alone; see Run. ``at_start`` is called right before the command."""
-    run = Run(stack, workload, command, deadline_s, how)
+    run = Run(seat, workload, command, deadline_s)
 
     def execute() -> Completed:
         at_start()

@@ -32,6 +32,11 @@ class Seat:
     kept: Kept = field(default_factory=dict)
 
     @property
+    def own_clock(self) -> bool:
+        """Whether the machine has a kernel of its own, and so another monotonic clock."""
+        return self.how.reader is not None
+
+    @property
     def cpuset(self) -> str:
         """The host's CPUs that it is held to, as a list."""
         return ",".join(map(str, self.how.cpus))

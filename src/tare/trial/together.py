@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Barrier, BrokenBarrierError
 
 from tare.agent import AgentMachine, release
@@ -19,23 +19,10 @@ from tare.agent import Command as Armed
 from tare.agent.client import GONE
 from tare.machine import Completed
 from tare.model import Complaint, ComplaintKind, Status
-from tare.trial.measure import Outcome, PartOutcome, Run
+from tare.trial.measure import GOOD, Outcome, Run
 
 OFFSET_TRIES = 3
 WORST_FIRST = (Status.FAILED, Status.DNR, Status.UNAVAILABLE, Status.SUSPECT, Status.OK)
-
-
-@dataclass(frozen=True)
-class Ready:
-    """One part that is ready to be run: its name, its instance, and its run.
-
-    ``own_clock`` says that the machine has a kernel of its own, and so another monotonic clock.
-    """
-
-    name: str
-    instance: str
-    run: Run
-    own_clock: bool = False
 
 
 @dataclass
@@ -50,29 +37,29 @@ class _Start:
     at_s: float | None = None
     offset_s: float = 0.0
 
-    def arm(self, part: Ready) -> None:
+    def arm(self, run: Run) -> None:
         """Have the command held in its machine, where an agent is there."""
-        command = part.run.command
+        command = run.command
         machine = command.machine
         if not isinstance(machine, AgentMachine) or machine.entered_anew:
             return
         try:
-            if part.own_clock:
+            if run.seat.own_clock:
                 self.offset_s = machine.clock_offset_ns(OFFSET_TRIES)[0] / 1e9
-            self.armed = machine.arm(command.argv, timeout_s=part.run.deadline_s)
+            self.armed = machine.arm(command.argv, timeout_s=run.deadline_s)
             self.armed.await_armed()
         except (OSError, ValueError) as error:  # also words that no process can have
             self.armed, self.lost = None, str(error)
 
-    def execute(self, part: Ready, meeting: Barrier) -> Completed:
+    def execute(self, run: Run, meeting: Barrier) -> Completed:
         """Wait for all others, and then for the command's end."""
-        command = part.run.command
+        command = run.command
         meeting.wait()
         if self.lost:
             return Completed(tuple(command.argv), GONE, b"", self.lost.encode(), 0.0)
         if self.armed is None:
             self.at_s = time.monotonic()
-            return command.machine.run(command.argv, timeout_s=part.run.deadline_s)
+            return command.machine.run(command.argv, timeout_s=run.deadline_s)
         done = self.armed.wait()
         if done.usage is not None:
             self.at_s = done.usage.start_ns / 1e9 - self.offset_s
@@ -85,7 +72,7 @@ class _Start:
             self.armed.abandon()
 
 
-def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOutcome, ...]:
+def together(runs: Sequence[Run], cancel: Callable[[], None]) -> tuple[Outcome, ...]:
     """Run all parts from one moment on, each to its own end, and say what each came to.
 
     One that fails, or cannot be started, fails alone; what becomes of the others is for the
@@ -93,24 +80,24 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
     trial's own. ``cancel`` ends all commands at an interrupt of this thread. What a part raises is
     raised when those that had begun have ended.
     """
-    starts = [_Start() for _ in ready]
+    starts = [_Start() for _ in runs]
 
     def go() -> None:
         release([start.armed for start in starts if start.armed is not None])
 
-    meeting = Barrier(len(ready), action=go)
+    meeting = Barrier(len(runs), action=go)
 
-    def one(part: Ready, start: _Start) -> None:
+    def one(run: Run, start: _Start) -> None:
         try:
-            start.arm(part)
-            part.run.go(lambda: start.execute(part, meeting))
+            start.arm(run)
+            run.go(lambda: start.execute(run, meeting))
         except BaseException:
             meeting.abort()  # or the others would wait for it for ever
             start.drop()
             raise
 
-    with ThreadPoolExecutor(max_workers=len(ready)) as threads:
-        asked = [threads.submit(one, *both) for both in zip(ready, starts, strict=True)]
+    with ThreadPoolExecutor(max_workers=len(runs)) as threads:
+        asked = [threads.submit(one, *both) for both in zip(runs, starts, strict=True)]
         try:
             failures = [error for future in asked if (error := future.exception()) is not None]
         except BaseException:  # an interrupt of the waiting thread: nobody may go on
@@ -123,14 +110,11 @@ def together(ready: Sequence[Ready], cancel: Callable[[], None]) -> tuple[PartOu
     known = [start.at_s for start in starts if start.at_s is not None]
     first_s = min(known, default=0.0)
     return tuple(
-        PartOutcome(
-            part.name,
-            part.instance,
-            ",".join(map(str, part.run.how.cpus)),
-            part.run.outcome(_others_s(part, ready)),
-            None if start.at_s is None else start.at_s - first_s,
+        replace(
+            run.outcome(_others_s(run, runs)),
+            late_s=None if start.at_s is None else start.at_s - first_s,
         )
-        for part, start in zip(ready, starts, strict=True)
+        for run, start in zip(runs, starts, strict=True)
     )
 
 
@@ -145,42 +129,44 @@ def each_once(warnings: Sequence[str | Complaint]) -> tuple[str | Complaint, ...
     return (*texts, *kinds.values())
 
 
-def _others_s(part: Ready, every: Sequence[Ready]) -> float:
-    """Add up the CPU time of the other parts that may have run on a part's CPUs."""
-    mine = set(part.run.how.cpus)
-    return sum(one.run.cpu_s for one in every if one is not part and mine & set(one.run.how.cpus))
+def _others_s(run: Run, runs: Sequence[Run]) -> float:
+    """Add up the CPU time of the other runs that may have been on a run's CPUs."""
+    mine = set(run.seat.how.cpus)
+    return sum(one.cpu_s for one in runs if one is not run and mine & set(one.seat.how.cpus))
 
 
-def of_all(parts: Sequence[PartOutcome], samples: Mapping[str, float]) -> Outcome:
+def of_all(parts: Sequence[Outcome], samples: Mapping[str, float]) -> Outcome:
     """Make one outcome of all parts, as bad as its worst one, with ``samples`` where none is bad.
 
     It lasted from the first start to the last end; what each printed is kept by the part's name.
     """
-    worst = min(parts, key=lambda part: WORST_FIRST.index(part.outcome.status))
-    status, reason = worst.outcome.status, worst.outcome.reason
-    if status is not Status.OK and len(parts) > 1:
+    first, worst = parts[0], min(parts, key=lambda part: WORST_FIRST.index(part.status))
+    reason = worst.reason
+    if worst.status is not Status.OK and len(parts) > 1:
         reason = f"{worst.name or worst.instance}: {reason}"
     printed = {
         part.name or part.instance: {
-            "argv": part.outcome.completed.argv,
-            "status": part.outcome.completed.returncode,
-            "stdout": part.outcome.completed.stdout.decode(errors="replace"),
-            "stderr": part.outcome.completed.stderr.decode(errors="replace"),
+            "argv": part.completed.argv,
+            "status": part.completed.returncode,
+            "stdout": part.completed.stdout.decode(errors="replace"),
+            "stderr": part.completed.stderr.decode(errors="replace"),
         }
         for part in parts
     }
-    ends = [part.outcome.completed.duration_s + (part.late_s or 0.0) for part in parts]
-    raw = Completed(("together",), 0, json.dumps(printed, indent=1).encode(), b"", max(ends))
-    names = parts[0].outcome.phases_s
+    lasted_s = max(part.duration_s + (part.late_s or 0.0) for part in parts)
     return Outcome(
-        status=status,
+        instance=first.instance,
+        status=worst.status,
         reason=reason,
-        completed=raw,
-        started_at=min(part.outcome.started_at for part in parts),
-        samples=dict(samples) if status in (Status.OK, Status.SUSPECT) else {},
-        host=None,
-        warnings=each_once([one for part in parts for one in part.outcome.warnings]),
-        phases_s={name: max(part.outcome.phases_s[name] for part in parts) for name in names},
-        noise=worst.outcome.noise,
+        started_at=min(part.started_at for part in parts),
+        duration_s=lasted_s,
+        samples=dict(samples) if worst.status in GOOD else {},
+        phases_s={name: max(part.phases_s[name] for part in parts) for name in first.phases_s},
+        warnings=each_once([one for part in parts for one in part.warnings]),
+        noise=worst.noise,
+        cpuset=first.cpuset,
+        completed=Completed(
+            ("together",), 0, json.dumps(printed, indent=1).encode(), b"", lasted_s
+        ),
         parts=tuple(parts),
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from tare.home import home
-from tare.machine import Completed
-from tare.model import Complaint, HostCost, tool_duration_s
+from tare.model import Complaint, Measurement, tool_duration_s
 from tare.monitors import disk, noise
 from tare.monitors.inside import AnyReader
 from tare.monitors.instruments import Instruments, shared
@@ -21,6 +21,8 @@ from tare.monitors.timeline import Timeline
 from tare.stack import Stack
 from tare.trial.peer import Peer
 from tare.workload import Workload
+
+M = TypeVar("M", bound=Measurement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +41,6 @@ class Watching:
     foreign_counts: bool = True
     reader: AnyReader | None = None
     instruments: Instruments = field(default_factory=shared)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What was seen: the work's cost on the host, what else went on, and what is wrong with it."""
-
-    cost: HostCost | None
-    noise: dict[str, float]
-    complaints: list[Complaint]
 
 
 class Watch:
@@ -103,20 +96,20 @@ class Watch:
         cost = self._sampler.cost if self._sampler is not None else None
         return cost.all_cpu_s if cost is not None else 0.0
 
-    def seen(
-        self, done: Completed, samples: dict[str, float], others_s: float | None = None
-    ) -> Seen:
-        """Say what was seen of a command that has ended, and of which the tool gave ``samples``.
+    def fill(self, result: M, others_s: float | None = None) -> M:
+        """Add what was seen of a command that has ended: cost, noise, and complaints as warnings.
 
+        ``result`` says how long the command took, and has what its tool gave as ``samples``.
         ``others_s`` is the CPU time that other parts of the same trial took on the same CPUs: it is
         the trial's own, neither suspect nor taken off. A part is watched from before the release on
         until it has ended, so that what went on is a share of that time.
         """
         cost, said, complaints = None, dict[str, float](), list[Complaint]()
-        count, tool_s = len(self._how.cpus), tool_duration_s(samples, self._workload.metrics)
+        count = len(self._how.cpus)
+        tool_s = tool_duration_s(result.samples, self._workload.metrics)
         if self.timeline is not None and self._sampler is not None:
             add_counts(self.timeline, self._sampler, self._counters)
-            lasted_s = done.duration_s if others_s is None else self._watched_s
+            lasted_s = result.duration_s if others_s is None else self._watched_s
             busy_s = self._after.busy_s - self._before.busy_s - (others_s or 0.0)
             cost = self._sampler.beside(busy_s, count, tool_s)
             said = noise.between(self._before, self._after, lasted_s, count, cost, others_s or 0.0)
@@ -125,10 +118,11 @@ class Watch:
             said |= disk.between(self._disk_before, self._disk_after)
         if self._peer is not None:
             # A tool's start is no load, and would make a busy machine look half idle.
-            used = self._peer_used(self._peer, done.duration_s if tool_s is None else tool_s)
+            used = self._peer_used(self._peer, result.duration_s if tool_s is None else tool_s)
             said |= used
             complaints += self._peer.complaints(used, spins=self._workload.spins)
-        return Seen(cost, said, complaints)
+        warnings = (*result.warnings, *complaints)
+        return replace(result, host=cost, noise=said, warnings=warnings)
 
     def _peer_used(self, peer: Peer, lasted_s: float) -> Mapping[str, float]:
         if self._is_elsewhere:
