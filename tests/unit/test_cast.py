@@ -223,6 +223,19 @@ def test_what_lasts_for_an_instance_is_started_once_and_stands_still_between():
         assert len(started(machine)) == 1
 
 
+def test_what_is_kept_of_two_cells_shares_the_ports_that_are_published_while_there_are_any():
+    both, at = seat(ports=(11, 12)), peer()
+    ports = []
+
+    for cell in ("one", "two", "one", "two", "three"):
+        with Cast(kept(Lifetime.INSTANCE), cell, [both], at).up() as command:
+            ports.append(command.argv[-1])
+
+    assert ports == ["11", "12", "11", "12", "11"]
+    assert len(started(both.stack.machine)) == 3
+    assert [cell for cell, _ in both.kept] == ["two", "three"]
+
+
 def test_what_died_or_has_other_words_is_started_anew():
     inside, at = seat(), peer()
     machine = inside.stack.machine
