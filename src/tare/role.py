@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
+from pathlib import PurePosixPath
 from typing import Literal
 
 OWN, PEER = "own", "peer"
@@ -20,6 +21,8 @@ COMMAND = "command"
 PLACEHOLDER = re.compile(r"\{(\w+)\.(address|port|data_port)\}")
 STATES = {"tcp": "0A", "udp": "07"}
 """As proc_net(5) writes them: LISTEN of TCP, and an UDP socket that is bound."""
+OWN_FILES = ("service.log", "service.pid", "ready.log")
+"""What Tare writes into a role's directory itself."""
 
 
 class Lifetime(StrEnum):
@@ -100,6 +103,8 @@ class Role:
         yield from self.files.values()
         if isinstance(self.ready, Succeeds):
             yield from self.ready.command
+        elif isinstance(self.ready, Prints):
+            yield self.ready.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +223,17 @@ def _of_place(name: str, role: Role | Main, known: Mapping[str, object]) -> Iter
         yield f"{name} is at {role.place!r}; expected {OWN}, {PEER} or the name of another role"
     if not role.command:
         yield f"{name} has no words; expected a command"
-    if isinstance(role, Role) and role.ready_s <= 0:
+    if not isinstance(role, Role):
+        return
+    if role.ready_s <= 0:
         yield f"{name} has {role.ready_s:g} s to get ready; expected more than 0"
+    for file in role.files:
+        path = PurePosixPath(file)
+        if file in OWN_FILES or not path.name or path.is_absolute() or ".." in path.parts:
+            yield (
+                f"{name} has a file {file!r}; expected a path in its directory, "
+                f"other than {', '.join(OWN_FILES)}"
+            )
 
 
 def _placeholders(texts: Iterable[str]) -> list[tuple[str, str]]:

@@ -215,7 +215,7 @@ def test_a_role_that_never_gets_ready_is_no_response(tmp_path, lab):
     results = run(tmp_path / "results", ["host"], [{"store": {"shows": "never"}}])
 
     statuses = {(one.status, one.reason) for _, one in trials(results)}
-    assert statuses == {(Status.DNR, "the role idle (sh) was not ready within 2 s")}
+    assert statuses == {(Status.DNR, "the role idle (sh) was not ready within 2 s; it said: up")}
     assert lab.leftovers(results.folder) == []
 
 

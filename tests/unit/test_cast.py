@@ -169,6 +169,17 @@ def test_both_ends_are_given_a_way_to_each_other():
         assert at.stack.ways == ["172.17.0.2"]
 
 
+def test_a_line_that_tells_may_hold_its_own_port():
+    inside = seat()
+    of = Roles(
+        Main(OWN, ["w"]), (replace(SERVER, command=["s"], ready=Prints("at {server.port}")),)
+    )
+
+    with Cast(replace(of, others=(replace(of.others[0], place="command"),)), "c", [inside]).up():
+        pattern = inside.stack.machine.ran[-1][inside.stack.machine.ran[-1].index("-e") + 1]
+        assert re.fullmatch(r"at \d+", pattern)
+
+
 def test_published_ports_go_to_what_others_reach_and_can_be_too_few():
     both = seat(ports=(11, 12))
 
@@ -210,6 +221,19 @@ def test_what_lasts_for_an_instance_is_started_once_and_stands_still_between():
     assert inside.kept  # it goes with its instance
     with Cast(kept(Lifetime.INSTANCE), "cell", [seat("b")], at).up():
         assert len(started(machine)) == 1
+
+
+def test_what_is_kept_of_two_cells_shares_the_ports_that_are_published_while_there_are_any():
+    both, at = seat(ports=(11, 12)), peer()
+    ports = []
+
+    for cell in ("one", "two", "one", "two", "three"):
+        with Cast(kept(Lifetime.INSTANCE), cell, [both], at).up() as command:
+            ports.append(command.argv[-1])
+
+    assert ports == ["11", "12", "11", "12", "11"]
+    assert len(started(both.stack.machine)) == 3
+    assert [cell for cell, _ in both.kept] == ["two", "three"]
 
 
 def test_what_died_or_has_other_words_is_started_anew():
@@ -279,6 +303,13 @@ def test_what_is_on_another_computer_is_in_the_ledger(threads, written):
         (Roles(Main(OWN, ["w"]), (replace(SERVER, command=[]),)), "server has no words"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, ready_s=0),)), "has 0 s to get ready"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, command=["s"]),)), "names no port of its own"),
+        (Roles(Main(OWN, ["w"]), (replace(SERVER, files={"../x": ""}),)), "has a file '../x'"),
+        (Roles(Main(OWN, ["w"]), (replace(SERVER, files={"/x": ""}),)), "has a file '/x'"),
+        (Roles(Main(OWN, ["w"]), (replace(SERVER, files={"ready.log": ""}),)), "file 'ready.log'"),
+        (
+            Roles(Main(OWN, ["w"]), (replace(SERVER, ready=Prints("at {db.port}")),)),
+            r"server names \{db.port\}",
+        ),
         (Roles(Main(PEER, ["w"]), (replace(SERVER, place=PEER),)), "are at the peer"),
         (
             Roles(Main(OWN, ["w"]), (replace(SERVER, lifetime=Lifetime.SESSION),)),

@@ -168,6 +168,25 @@ def test_who_got_its_pid_afterwards_is_left_alone(tmp_path):
         os.kill(int(own.split()[0]), signal.SIGKILL)
 
 
+def test_files_of_any_size_are_written_into_folders_of_their_own(tmp_path):
+    text = "%s é'\\\n" * 50_000
+    files = {"conf/a/large": text, "conf/small": "'", "-n": "x", "empty": ""}
+    one = server(role("sleep", "60", files=files, ready=Succeeds(["true"])), tmp_path / "made")
+
+    with up(one):
+        read = {name: (tmp_path / "made" / name).read_text() for name in files}
+
+    assert read == files
+
+
+def test_one_that_never_gets_ready_is_told_with_what_it_and_the_check_said(tmp_path):
+    ask = Succeeds(["sh", "-c", "echo still loading; exit 1"])
+    one = server(role("sh", "-c", "echo on; exec sleep 61", ready=ask, ready_s=0.5), tmp_path)
+
+    with pytest.raises(LayerTimedOut, match=r"within 0.5 s; it said: on\nstill loading"):
+        one.start()
+
+
 def test_files_are_written_nowhere_else_if_the_directory_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
 
@@ -205,7 +224,7 @@ def test_one_that_stands_still_goes_on_or_is_ended(tmp_path):
     with up(one) as port:
         pid = int((tmp_path / "made/service.pid").read_text().split()[0])
         assert one.pause()
-        assert _state(pid) == "T"
+        assert await_true(lambda: _state(pid) == "T", timeout_s=5, every_s=0.01)
         assert one.resume()
         with socket.create_connection(("127.0.0.1", port), timeout=5) as peer:
             assert peer.recv(100)

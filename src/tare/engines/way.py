@@ -2,7 +2,7 @@
 
 What is made by Tare passes packets on to what else is; here they come in by a device of a machine's
 own. So that one is told to pass them on, and a packet filter to let through what is for an address.
-All of it is undone at the end.
+All of it is undone at the session's end, for several instances on one computer have the same ways.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from tare.layer import Site
     from tare.ledger import Scope
 
-ROUTE = 'ip route add "$0/32" via "$1" || ip route show "$0/32" via "$1" | grep -q .'
+ROUTE = 'ip route add "$0/32" via "$1"'
+ROUTED = 'ip route show "$0/32" via "$1" | grep -q .'
 UNROUTE = '! ip route show "$0/32" via "$1" | grep -q . || ip route del "$0/32" via "$1"'
 DEVICE = r"""ip -o route get "$0" | sed -n 's/.* dev \([^ ]*\).*/\1/p'"""
 FORWARDS = 'cat "/proc/sys/net/ipv4/conf/$0/forwarding"'
@@ -60,21 +61,31 @@ class Ways:
 
 def _route(machine: Machine, site: Site, address: str, by: str) -> None:
     """Let a machine reach an address by way of another; raises Unavailable where it may not."""
-    remove = ["sh", "-c", UNROUTE, address, by]
-    site.scope.about_to_make("route", address, machine, remove)
-    done = machine.run(["sh", "-c", ROUTE, address, by])
-    if done.returncode != 0:
-        why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
-        raise Unavailable(
-            f"{machine.name} has no way to {address}: {why}",
-            f"let it have a route there by way of {by}: on one network, and as root",
-        )
+
+    def is_routed(_: object = None) -> bool:
+        return machine.run(["sh", "-c", ROUTED, address, by]).returncode == 0
+
+    def make(scope: Scope) -> str:
+        if is_routed():  # another instance's, or one that was there before Tare
+            return address
+        remove = ["sh", "-c", UNROUTE, address, by]
+        scope.about_to_make("route", address, machine, remove)
+        done = machine.run(["sh", "-c", ROUTE, address, by])
+        if done.returncode != 0:
+            why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
+            raise Unavailable(
+                f"{machine.name} has no way to {address}: {why}",
+                f"let it have a route there by way of {by}: on one network, and as root",
+            )
+        return address
+
+    site.services.once(f"route to {address} by {by}", machine, make, is_routed)
 
 
 def _forward(machine: Machine, site: Site, address: str, far: str) -> None:
     """Let a machine pass on to an address what comes from the side of ``far``; raises LayerError.
 
-    The device that leads there goes on with that until the session's end.
+    It goes on with that until the session's end.
     """
     try:
         device = text(machine, ["sh", "-c", DEVICE, far]).strip()
@@ -86,9 +97,12 @@ def _forward(machine: Machine, site: Site, address: str, far: str) -> None:
                 lambda _: True,
             )
         if machine.run(["sh", "-c", FILTERED]).returncode == 0:
-            dismiss = ["sh", "-c", DISMISS, address]
-            site.scope.about_to_make("packet filter rule", address, machine, dismiss)
-            check(machine, ["sh", "-c", ADMIT, address])
+            site.services.once(
+                f"packet filter rule for {address}",
+                machine,
+                lambda scope: _admit(machine, scope, address),
+                lambda _: True,
+            )
     except CommandFailed as error:
         raise LayerError(
             f"{machine.name} does not pass on to {address} what comes from {far}: {error}"
@@ -101,3 +115,11 @@ def _begin(machine: Machine, scope: Scope, device: str) -> str:
     scope.about_to_make("forwarding", device, machine, stop)
     check(machine, ["sh", "-c", FORWARD, device, "1"])
     return device
+
+
+def _admit(machine: Machine, scope: Scope, address: str) -> str:
+    """Let through what is from or for an address, until the scope is closed."""
+    dismiss = ["sh", "-c", DISMISS, address]
+    scope.about_to_make("packet filter rule", address, machine, dismiss)
+    check(machine, ["sh", "-c", ADMIT, address])
+    return address

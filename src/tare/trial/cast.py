@@ -212,14 +212,16 @@ class Cast:
             return free_port()
         here = [name for name in self._ports if self._seat_of(name) is seat]
         taken = {port for name in here for port in self._ports[name].values()}
-        left = next((port for port in published if port not in taken), None)
-        if left is None:
+        free = [port for port in published if port not in taken]
+        if not free:
             raise Unavailable(
                 f"{stack.machine.name} passes on {len(published)} ports, and its roles "
                 f"{', '.join(sorted(here))} are reached at more",
                 "give the layer another `network:`, or its `netdev: tap`",
             )
         kept = {} if seat is None else seat.kept
+        others = {port for other in kept.values() for port in other.ports.values()}
+        left = next((port for port in free if port not in others), free[0])
         for key, other in [*kept.items()]:
             if left in other.ports.values():  # of another cell: it has to be started anew then
                 del kept[key]

@@ -16,8 +16,24 @@ WRITE = r"""
 set -eu
 mkdir -p "$0"
 cd "$0"
-while [ $# -gt 0 ]; do printf %s "$2" > "$1"; shift 2; done
+while [ $# -gt 0 ]; do
+    case $1 in */*) mkdir -p "./${1%/*}" ;; esac
+    printf %s "$2" > "./$1"
+    shift 2
+done
 """
+WRITE_LARGE = r"""
+set -eu
+cd "$0"
+case $1 in */*) mkdir -p "./${1%/*}" ;; esac
+cat > "./$1"
+"""
+LARGE = 2**15
+"""Of characters: what all words of a command may hold together, each four bytes and quoted at most.
+
+Linux takes 128 KiB in a word, and over ssh a whole command is one.
+"""
+SAID = 'cd "$0" && tail -qc 200 service.log ready.log 2> /dev/null'
 # Who has a pid now may be another than who had it: the moment of its birth tells them apart.
 LIVES = r"""
 born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
@@ -72,7 +88,7 @@ fi
 now=$(born "$pid")
 [ -z "$pid" ] || {{ [ -n "$now" ] && [ "$now" != "$birth" ]; }} || kill -KILL "-$pid" 2> /dev/null
 tail -c 300 service.log 2> /dev/null
-cd / && rm -rf "$0"
+cd / && rm -rf --one-file-system "$0"
 exit $status
 """
 # As a ledger wants it: what is gone is removed.
@@ -151,8 +167,7 @@ class Server:
                 "program", self._directory, self._machine, stop
             )
         try:
-            files = [part for both in self.files.items() for part in both]
-            self._do(["sh", "-c", WRITE, self._directory, *files], "its files")
+            self._write()
             if self.setup:
                 setup = ["env", "-C", self._directory, "LC_ALL=C", *self.setup]
                 self._do(setup, self.setup[0])
@@ -185,16 +200,36 @@ class Server:
                 self._ledger.forget(self._entry)
         return self._ended
 
+    def _write(self) -> None:
+        """Write its files: all at once, but for those that no command's words can hold."""
+        room, words, large = LARGE, list[str](), dict[str, str]()
+        for name, text in self.files.items():
+            if len(text) <= room:
+                room -= len(text)
+                words += [name, text]
+            else:
+                large[name] = text
+        self._do(["sh", "-c", WRITE, self._directory, *words], "its files")
+        for name, text in large.items():
+            self._do(["sh", "-c", WRITE_LARGE, self._directory, name], "its files", text.encode())
+
+    def _said(self) -> str:
+        """Read what it and the command that checks it printed last; nothing if that fails."""
+        done = self._machine.run(["sh", "-c", SAID, self._directory])
+        return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+
     def _tell(self, signal: str) -> bool:
         return self._machine.run(["sh", "-c", TELL, self._directory, signal]).returncode == 0
 
-    def _do(self, argv: Sequence[str], what: str) -> None:
+    def _do(self, argv: Sequence[str], what: str, stdin: bytes = b"") -> None:
         role = self.role
-        done = self._machine.run(argv, timeout_s=role.ready_s)
+        done = self._machine.run(argv, stdin=stdin, timeout_s=role.ready_s)
         why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
         if done.timed_out:
+            said = self._said()
             raise LayerTimedOut(
                 f"the role {role.name} ({what}) was not ready within {role.ready_s:g} s"
+                + (f"; it said: {said}" if said else "")
             )
         if done.returncode in (NOT_FOUND, 126):
             raise Unavailable(
