@@ -345,7 +345,11 @@ def test_a_last_line_cut_short_is_no_trial(tmp_path, capsys, cut):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("trials.jsonl", "{}\n", "trials.jsonl:1: not a trial: cell: Field required (and 5 more)"),
+        (
+            "trials.jsonl",
+            "{}\n",
+            "trials.jsonl:1: not a trial: instance: Field required (and 5 more)",
+        ),
         ("trials.jsonl", "\n", "trials.jsonl:1: not a trial: Invalid JSON: "),
         ("trials.jsonl", "\0\0\0\n", "trials.jsonl:1: not a trial: Invalid JSON: "),
         ("plan.json", "", "plan.json is not understood: Invalid JSON: "),

@@ -263,7 +263,7 @@ def test_a_damaged_line_is_said_and_the_rest_is_shown(finished, root, damage):
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (b'{"cell": 3}', "cell: Input should be a valid string"),
+        (b'{"instance": 3}', "instance: Input should be a valid string"),
         (b"[1]", "Input should be an object"),
         (b"no", "Invalid JSON"),
     ],
