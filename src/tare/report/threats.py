@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.model import Kind, Status
-from tare.report.facts import mismatch_rows, noise, platform_warnings
+from tare.report.facts import mismatch_rows, platform_warnings
 from tare.report.findings import Findings
 from tare.report.numbers import share_text
 from tare.report.words import control_text
@@ -38,7 +38,7 @@ def _host(found: Findings) -> Iterator[str]:
         yield f"Unlike the baseline in what was not declared, see below: {', '.join(unlike)}."
     if warned:
         yield f"With a warning of their own, see What ran where: {', '.join(warned)}."
-    if makes := noise(found):
+    if makes := found.results.facts.noise:
         yield f"What makes this host noisy, see below: {len(makes):,} of the things looked for."
 
 
