@@ -62,11 +62,6 @@ def facts(found: Findings) -> list[Fact]:
     return listed
 
 
-def platform_warnings(found: Findings) -> Mapping[str, Sequence[str]]:
-    """List what is to be known about each platform beside its numbers."""
-    return {name: one.warnings for name, one in found.results.facts.platforms.items()}
-
-
 def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
     """Set what each platform was to get beside what was read back inside it."""
     asked = dict.fromkeys(cell.limits for cell in found.plan.cells)

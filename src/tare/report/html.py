@@ -16,7 +16,7 @@ import yaml
 from markupsafe import Markup
 
 from tare.compare import Attribution
-from tare.model import Status, Trial
+from tare.model import NO_FACTS, Status, Trial
 from tare.report import numbers, words
 from tare.report.disturbances import disturbances
 from tare.report.explanations import CAUTION, explained, has_counters, slower
@@ -142,6 +142,7 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
         data=drill.embedded and Markup(drill.embedded),  # noqa: S704 - escaped by its maker
         threats=[_unbroken(one) for one in threats(found)],
         facts=facts(found),
+        has_facts=found.results.facts != NO_FACTS,
         noise=found.results.facts.noise,
         disturbances=disturbances(found),
         selftest=selftest(found),
