@@ -11,7 +11,7 @@ import pytest
 from browser.conftest import COSTS, EVIL
 from tare.live import Catalogue, serving
 from tare.model import Status
-from tare.store import Writer
+from tare.store import Writer, read_facts
 from tare.store.raw_output import raw_name
 from tare.store.samples import Samples
 
@@ -68,7 +68,7 @@ def write(results, folder, trials=999):
     ]
     with closing(Writer(folder)) as writer:
         writer.start(results.study, results.plan)
-        writer.facts(results.facts)
+        writer.facts(read_facts(results.folder))
         if trials >= len(timed):
             writer.run(results.run)
     append(results, folder, timed[:trials])

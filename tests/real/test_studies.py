@@ -14,7 +14,7 @@ from tare.home import home
 from tare.ledger import leftovers
 from tare.machine import Host
 from tare.model import Kind, Status
-from tare.store import Writer, load
+from tare.store import Writer, load, read_facts
 from tare.study import make_plan, read_study
 
 GOOD = (Status.OK, Status.SUSPECT)
@@ -95,14 +95,14 @@ def test_every_stack_is_measured_and_nothing_stays(lab, tmp_path):
         assert all(trial.status in GOOD for trial in trials), [t.reason for t in trials]
         assert all(trial.samples for trial in trials)
         assert all(trial.host is not None and trial.host.all_cpu_s > 0 for trial in trials)
-        facts = results.facts["platforms"][stack]
+        facts = read_facts(results.folder)["platforms"][stack]
         assert facts["inside"]["cpus"] == 1
         assert facts["inside"]["memory_bytes"] <= 512 * 2**20
         assert facts["probe"]
         assert facts["start_s"]
-    inside_guest = results.facts["platforms"]["host/qemu-tcg"]["inside"]
+    inside_guest = read_facts(results.folder)["platforms"]["host/qemu-tcg"]["inside"]
     assert inside_guest["disk_cache"] == "none"
-    assert {"sysbench", "fio", "mbw"} <= set(results.facts["userland"]["versions"])
+    assert {"sysbench", "fio", "mbw"} <= set(results.facts.userland.versions.keys())
     assert lab.leftovers(folder) == []
 
 

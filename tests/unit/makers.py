@@ -106,11 +106,11 @@ def make_trial(cell, block=0, **others):
     return Trial(cell=getattr(cell, "id", cell), **given)
 
 
-def store(side, folder):
-    """Write what has a plan, facts and trials as a results directory; gives the folder."""
+def store(side, folder, facts=None):
+    """Write what has a plan and trials as a results directory, with raw facts; gives the folder."""
     writer = Writer(folder)
     writer.start("name: made\n", side.plan)
-    writer.facts(side.facts)
+    writer.facts(facts or {})
     for trial in side.trials:
         writer.trial(trial, None)
     writer.close()

@@ -18,6 +18,7 @@ from tare.compare.side import Side
 from tare.errors import ConfigError, ResultsError
 from tare.model import Better, Design, Metric, Status, Unit
 from tare.scenarios.lifecycle import Lifecycle, Scenario
+from tare.store import facts_of
 from tare.study.variant import params_of
 from unit.makers import TIME, again, contrasts_of, make_cell, make_plan, make_trial, store
 
@@ -54,7 +55,7 @@ def make_side(costs, *, wobble=None, metrics=None, facts=None, **repetition):
         for cell, cost in cells.items()
         if cost is not None
     ]
-    return Side(plan, trials, facts or {})
+    return Side(plan, trials, facts_of(facts or {}))
 
 
 def trial_of(cell, block, value, plan):
@@ -466,7 +467,7 @@ def folder(tmp_path):
         "platforms": {"base": {"start_s": [9.0]}, "docker": {"start_s": [0.25]}},
     }
     side = make_side({**BOTH, "<script>": {"cpu": 1.3}}, facts=facts, wobble={"kvm": 0.01})
-    return store(side, tmp_path / "results")
+    return store(side, tmp_path / "results", facts)
 
 
 def written(folder, text):
@@ -549,7 +550,7 @@ def test_results_without_a_lifecycle_are_no_lifecycle(folder):
 def test_a_lifecycle_of_another_host_is_refused(folder, tmp_path, capsys, monkeypatch):
     lives = make_lives({"docker": [{"create": 0.1, "boot": 0.2, "host_memory": 2**20}]})
     same = store(lives, tmp_path / "same")
-    other = store(replace(lives, facts={"host": {"kernel": "5.10"}}), tmp_path / "other")
+    other = store(lives, tmp_path / "other", {"host": {"kernel": "5.10"}})
     path = written(folder, "weights: {cpu: 1}\nconstraints: {memory: 2MiB}")
     monkeypatch.setenv("COLUMNS", "200")
 

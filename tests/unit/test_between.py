@@ -17,6 +17,7 @@ from tare.report.flags import flag_texts
 from tare.stats.independent import weighted_sum
 from tare.stats.signed_rank import Interval
 from tare.stats.values import Estimated
+from tare.store import facts_of
 from unit.makers import LIMITS, RATE, TIME, again, make_cell, make_plan, make_trial, store
 
 BLOCKS = 8
@@ -62,7 +63,7 @@ def make_side(costs, *, wobble=0.0, host=0.0, metric=TIME, facts=None, blocks=BL
         for block in range(blocks)
         for cell, cost in costs.items()
     ]
-    return Side(plan, trials, {"host": {"kernel": "6.1"}} if facts is None else facts)
+    return Side(plan, trials, facts_of({"host": {"kernel": "6.1"}} if facts is None else facts))
 
 
 def of(found, cell):
@@ -415,7 +416,10 @@ def folders(tmp_path):
     gone = cell_of("<script>")
     a = make_side({BASE: 1, DEAR: 1.25, gone: 1}, wobble=0.03, facts=inside())
     b = make_side({BASE: 1, DEAR: 1.5}, wobble=0.04, facts=inside(kernel="6.12"))
-    return store(a, tmp_path / "a"), store(b, tmp_path / "b")
+    return (
+        store(a, tmp_path / "a", inside()),
+        store(b, tmp_path / "b", inside(kernel="6.12")),
+    )
 
 
 def test_the_command_prints_what_changed_and_a_verdict_for_each_cell(folders, capsys, monkeypatch):

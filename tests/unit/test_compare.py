@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, decided
-from tare.model import Better, Complaint, ComplaintKind, Kind, Metric, Status, Unit
+from tare.model import NO_FACTS, Better, Complaint, ComplaintKind, Kind, Metric, Status, Unit
 from tare.report import as_json, describe
 from tare.report.flags import flag_texts
 from tare.stats.sequential import Stop, Verdict
@@ -545,7 +545,7 @@ def test_arbitrary_outcomes_never_make_a_nan(seed):
     ]
     found = compare(plan(*cells), trials)
     json.dumps(
-        as_json(describe(Results(Path(), "", plan(*cells), {}, {}, tuple(trials)))),
+        as_json(describe(Results(Path(), "", plan(*cells), NO_FACTS, {}, tuple(trials)))),
         allow_nan=False,
     )
     assert_no_nan(found)

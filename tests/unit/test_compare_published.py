@@ -25,6 +25,7 @@ from tare.published.counterparts import Measure, has_limits, made_of, platforms_
 from tare.published.printed import PARTS, POINTS, Printed
 from tare.scenarios.lifecycle import Lifecycle
 from tare.stats.signed_rank import Interval
+from tare.store import facts_of
 from tare.study import load_study, make_plan
 from unit.makers import LIMITS, again, make_cell, make_trial, store
 from unit.makers import make_plan as plan_of
@@ -84,7 +85,7 @@ def make_ours(work, costs, *, stacks=STACKS, unavailable=(), wobble=0.0, **repet
         for block in range(BLOCKS)
         for name, cell in cells.items()
     ]
-    return Ours(plan, trials, FACTS)
+    return Ours(plan, trials, facts_of(FACTS))
 
 
 def trial_of(cell, block, cost, wobble, unavailable):
@@ -104,7 +105,7 @@ def trial_of(cell, block, cost, wobble, unavailable):
 def folder(tmp_path):
     """Results of writes as a directory."""
     ours = make_ours(WRITES, {"native": 1, "docker": 1.25, "kvm": 2})
-    return store(ours, tmp_path / "results")
+    return store(ours, tmp_path / "results", FACTS)
 
 
 def by_platform(part):
@@ -422,7 +423,7 @@ def test_every_preset_stands_beside_its_study(preset):
         for block in range(3)
         for cell in plan.cells
     ]
-    part = beside(preset.partition("-")[0], Ours(plan, trials, FACTS))
+    part = beside(preset.partition("-")[0], Ours(plan, trials, facts_of(FACTS)))
 
     assert {pair.ours.cell.workload for pair in part.pairs} == MEASURED[preset]
     assert {pair.ours.cost for pair in part.pairs} == {1.0}
@@ -512,7 +513,7 @@ def test_of_several_cells_that_measure_the_same_the_most_alike_stands_beside():
 
 def test_the_table_has_what_the_figures_have_and_names_the_rest(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "220")
-    folder = store(two_sizes(), tmp_path / "results")
+    folder = store(two_sizes(), tmp_path / "results", FACTS)
     assert tare("compare", folder, "hpe2016") == 0
     said = capsys.readouterr().out
     table, _, rest = said.partition("LESS LIKE THE STUDY")
@@ -528,7 +529,7 @@ def test_the_table_has_what_the_figures_have_and_names_the_rest(tmp_path, capsys
 
 def test_what_is_undecided_or_not_as_in_the_study_is_told(tmp_path, capsys):
     ours = make_ours(PRIMES, {"native": 1, "docker": 1.25, "qemu-tcg": 1.26}, wobble=0.01)
-    assert tare("compare", store(ours, tmp_path / "results"), "cole2022") == 0
+    assert tare("compare", store(ours, tmp_path / "results", FACTS), "cole2022") == 0
     said = " ".join(capsys.readouterr().out.split())
 
     assert "Against docker." in said

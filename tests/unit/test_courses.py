@@ -10,7 +10,7 @@ import pytest
 from tare.compare.side import Side
 from tare.errors import OutputNotUnderstood
 from tare.machine import Completed
-from tare.model import Better, Kind, Metric, MetricRole, Status, Unit
+from tare.model import NO_FACTS, Better, Kind, Metric, MetricRole, Status, Unit
 from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.courses import MAX_OTHERS, chosen, gather
@@ -52,7 +52,7 @@ def stored(folder, told, *, metrics=METRICS):
             if isinstance(value, Status):
                 given = {"status": value, "reason": "no answer"}
             trials.append((make_trial(cell, block, **given), some))
-    store(Side(make_plan(*cells, metrics=metrics), [one for one, _ in trials], {}), folder)
+    store(Side(make_plan(*cells, metrics=metrics), [one for one, _ in trials], NO_FACTS), folder)
     store_samples(folder, *trials)
     return describe(load(folder))
 
@@ -302,7 +302,7 @@ def test_warm_ups_are_not_drawn(tmp_path):
     cell = make_cell("host", workload="web")
     kinds = (Kind.WARMUP, Kind.MEASURED)
     trials = [make_trial(cell, kind=kind, samples={"throughput": 7.0}) for kind in kinds]
-    store(Side(make_plan(cell, metrics=METRICS), trials, {}), tmp_path)
+    store(Side(make_plan(cell, metrics=METRICS), trials, NO_FACTS), tmp_path)
     store_samples(tmp_path, (trials[0], [line(9.0)]))
 
     assert courses(describe(load(tmp_path))) == []

@@ -14,6 +14,7 @@ from tare.model import Better, FileAccess, Metric, Unit
 from tare.monitors import disk
 from tare.monitors.disk import Moved
 from tare.report.flags import flag_texts
+from tare.store import facts_of
 from tare.store.reader import plan_of
 from tare.study import make_plan as planned
 from tare.study import read_study
@@ -51,7 +52,7 @@ def trial(of, block, moved=None, rate=100.0 * MIB, **samples):
 
 
 def flags(cells, trials, facts=None):
-    found = compare(plan(*cells), trials, facts)
+    found = compare(plan(*cells), trials, facts_of(facts or {}))
     return {row.cell.platform: " ".join(flag_texts(row.flags)) for row in found.comparisons}
 
 
@@ -173,7 +174,7 @@ def test_mismatches_stand_beside_the_numbers_that_they_touch():
     ],
 )
 def test_facts_of_any_shape_are_not_known(facts):
-    assert unlike(facts, "vm", "fio") == []
+    assert unlike(facts_of(facts), "vm", "fio") == []
 
 
 @pytest.mark.parametrize("name", ["dd_disk", "fio", "ioping", "sysbench_fileio"])

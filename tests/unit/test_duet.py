@@ -568,8 +568,7 @@ def test_a_known_cost_is_found_by_a_duet(lab, two_cpus):
     assert {t.partner for t in warm} == {""}
     for cell in results.plan.cells:
         assert {t.instance.partition("-")[2] for t in warm if t.cell == cell.id} <= set("01")
-    session = results.facts["session"]
-    assert session["cpuset"] == " and ".join(two_cpus)
+    assert results.facts.cpuset == " and ".join(two_cpus)
 
 
 def test_unequal_cores_cost_nothing_and_are_seen(lab, scripted, two_cpus):
@@ -718,6 +717,6 @@ def test_a_host_with_too_few_cpus_says_so_for_every_cell(lab):
 
 def test_the_facts_say_where_both_halves_take_all_cpus(lab, two_cpus):
     results = lab.run(declared(lab, {"base": {"sim": {}}, "dear": {"sim": {}}}))
-    told = any("two halves of the duet take all CPUs" in one for one in results.facts["noise"])
+    told = any("two halves of the duet take all CPUs" in one for one in results.facts.noise)
     first = min(map(int, two_cpus))
     assert told == (first == min(os.sched_getaffinity(0)))

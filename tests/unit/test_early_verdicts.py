@@ -9,7 +9,7 @@ import pytest
 from tare.compare import compare, decided, standings
 from tare.compare.flag import FlagKind, flag
 from tare.compare.side import Side
-from tare.model import Evidence, Status
+from tare.model import NO_FACTS, Evidence, Status
 from tare.report import as_json, describe
 from tare.report.flags import flag_texts
 from tare.report.words import stop_text
@@ -238,7 +238,7 @@ def test_what_cannot_be_compared_is_measured_eight_times():
 
 def test_early_verdicts_are_told_apart_in_what_is_exported():
     some = tuple(measured([3.0, 3.1, 2.9]))
-    rows = as_json(describe(Results(Path(), "", STUDY, {}, {}, some)))["rows"]
+    rows = as_json(describe(Results(Path(), "", STUDY, NO_FACTS, {}, some)))["rows"]
 
     told = [
         (one["decided_by"], one["interval_by"]) for one in rows if one["stack"] == "host/docker"
@@ -249,7 +249,7 @@ def test_early_verdicts_are_told_apart_in_what_is_exported():
 def test_results_that_were_stored_with_a_minimum_of_8_are_decided_from_8_pairs_on(tmp_path):
     old = plan(HOST, CONTROL, DOCKER, min_blocks=8)
     for count, verdict in ((5, Verdict.UNDECIDED), (8, Verdict.SLOWER)):
-        folder = store(Side(old, measured([3.0] * count), {}), tmp_path / str(count))
+        folder = store(Side(old, measured([3.0] * count), NO_FACTS), tmp_path / str(count))
         results = load(folder)
         found = row(compare(results.plan, results.trials))
         assert results.plan.repetition.min_blocks == 8

@@ -6,6 +6,7 @@ from tare.errors import CommandFailed
 from tare.facts import CPU, SCRIPT, host_facts, noise, read_facts
 from tare.machine import Host
 from tare.report.facts import _lines
+from tare.store import facts_of
 from unit.fakes import Printing
 
 # Printed by SCRIPT in a Firecracker guest; lines that say nothing new are left out.
@@ -211,7 +212,9 @@ def test_the_report_tells_the_detected_stack_and_what_each_step_rests_on():
         {"layer": "unknown", "title": "unknown", "evidence": ["it does not show"]},
         {"layer": "kvm", "title": "KVM (micro-VM)", "evidence": ["cpuid", "clocks"]},
     ]
-    assert list(_lines({"kernel": "6.1", "detected": stack})) == [
+    (section,) = facts_of({"host": {"kernel": "6.1", "detected": stack}}).sections
+
+    assert [line for value in section.values for line in _lines(value)] == [
         ("kernel", "6.1"),
         ("detected", "unknown > KVM (micro-VM)"),
         ("detected: unknown", "it does not show"),

@@ -36,7 +36,7 @@ from tare.live.watching import MAX_FAILURES, Watching
 from tare.model import Kind, Status
 from tare.report import describe
 from tare.report.numbers import cost_text
-from tare.store import Writer, load
+from tare.store import Writer, load, read_facts
 from tare.store.raw_output import raw_name
 from unit.makers import make_trial, store_samples
 from unit.test_live_liveness import proc
@@ -75,7 +75,7 @@ def begun(results, folder, trials=0):
     """Write a study as a session finds it after so many trials; gives the rest of them."""
     with closing(Writer(folder)) as writer:
         writer.start(results.study, results.plan)
-        writer.facts(results.facts)
+        writer.facts(read_facts(results.folder))
         for one in results.trials[:trials]:
             writer.trial(one, None)
     return results.trials[trials:]

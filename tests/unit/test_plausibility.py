@@ -10,6 +10,7 @@ from tare.compare.flag import FlagKind
 from tare.model import Better, DiskCache, FileAccess, HostCost, Limits, Metric, Unit, Variant
 from tare.report.causes import _WORDS, LOOKS
 from tare.report.flags import flag_texts
+from tare.store import facts_of
 from tare.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial
 
@@ -70,7 +71,7 @@ def verdict(
     """The sentence on the VM's row, empty if there is none."""
     every = [*(host or trials(cells[0])), *vm]
     every += trials(CONTROL) if control is None else control
-    found = compare(plan(cells, metrics=metrics), every, stored)
+    found = compare(plan(cells, metrics=metrics), every, facts_of(stored or {}))
     (row,) = (one for one in found.comparisons if one.cell is cells[-1] and one.primary)
     return next((flag for flag in flag_texts(row.flags) if flag.startswith("IMPLAUSIBLE")), "")
 
@@ -103,7 +104,7 @@ def test_every_cause_and_every_look_has_words():
 
 def test_a_cause_is_a_kind_with_its_numbers():
     every = [*trials(HOST), *trials(VM, 1.3), *trials(CONTROL)]
-    found = compare(plan(), every, facts(here={"cpus_allowed": 2})).comparisons
+    found = compare(plan(), every, facts_of(facts(here={"cpus_allowed": 2}))).comparisons
     row = next(one for one in found if one.cell is VM and one.primary)
 
     (implausible,) = (one for one in row.flags if one.kind is FlagKind.IMPLAUSIBLE)
@@ -228,7 +229,7 @@ def test_every_variant_of_a_metric_is_judged_beside_its_own_control():
         return [replace(one, duration_s=1.05, noise={}, host=cost) for one in trials(of, factor)]
 
     every = [*accounted(HOST), *accounted(CONTROL), *accounted(VM, 1.3)]
-    rows = [one for one in compare(plan(), every, facts()).comparisons if one.cell is VM]
+    rows = [one for one in compare(plan(), every, facts_of(facts())).comparisons if one.cell is VM]
 
     assert {row.variant for row in rows} >= {Variant.WALL, Variant.HOST_CPU}
     assert all(

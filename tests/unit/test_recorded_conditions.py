@@ -14,6 +14,7 @@ from tare.model import DiskCache, Status
 from tare.report.flags import flag_texts
 from tare.simulation.tools import answer
 from tare.stack import Stack
+from tare.store import read_facts
 from tare.trial.measure import _too_fast
 from tare.workloads.fio import Workload
 
@@ -58,7 +59,7 @@ def test_what_is_unlike_the_baseline_is_stored_and_stands_beside_the_numbers(lab
     scripted.plot = plot
     results = lab.run(study(lab))
 
-    stored = results.facts["platforms"]
+    stored = read_facts(results.folder)["platforms"]
     assert stored["base"]["preconditions"]["clocksource"] == "tsc"
     assert stored["base"]["mismatches"] == []
     assert [(one["said"], one["workloads"]) for one in stored["dear"]["mismatches"]] == [
@@ -89,7 +90,7 @@ def test_a_time_of_day_that_was_set_meanwhile_is_said(lab, scripted):
     scripted.plot = plot
     results = lab.run(study(lab))
 
-    about = results.facts["platforms"]["dear"]
+    about = read_facts(results.folder)["platforms"]["dear"]
     assert about["clock"]["set_s"] > 0
     assert about["mismatches"][0]["about"] == "clock set"
 
@@ -103,7 +104,7 @@ def test_a_machine_that_cannot_be_asked_is_measured_and_warned_of(lab, scripted)
     scripted.plot = plot
     results = lab.run(study(lab))
 
-    stored = results.facts["platforms"]["dear"]
+    stored = read_facts(results.folder)["platforms"]["dear"]
     assert stored["preconditions"] == {}
     assert any("preconditions could not be read inside" in one for one in stored["warnings"])
     assert {one.status for one in results.trials} == {Status.OK}

@@ -48,7 +48,7 @@ from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scale_for
 from tare.report.tables import write_csv
 from tare.report.words import control_text, trials_text
-from tare.store import Results
+from tare.store import Results, facts_of
 from unit.drawing import assert_dark
 from unit.invented import Study
 from unit.makers import contrasts_of, make_cell, store
@@ -254,7 +254,8 @@ STUDY = "name: quick\nquestion: What does each layer cost on this host?\n"
 def make_results(folder=Path("results/quick-20241121"), **changes):
     plan = changes.pop("plan", None) or make_plan()
     trials = changes.pop("trials", None)
-    content = {"study": STUDY, "facts": FACTS, "run": RUN, **changes}
+    facts = facts_of(changes.pop("facts", FACTS))
+    content = {"study": STUDY, "facts": facts, "run": RUN, **changes}
     trials = make_trials(plan) if trials is None else trials
     return Results(folder=folder, plan=plan, trials=trials, **content)
 
@@ -741,7 +742,7 @@ def test_that_a_process_that_draws_was_killed_is_told_with_what_to_do(monkeypatc
 
     monkeypatch.setattr(render, "_artists", doomed)
     with pytest.raises(ResultsError, match=r"was killed.*make memory free, then tare report"):
-        read_and_report(store(make_results(), tmp_path), tmp_path)
+        read_and_report(store(make_results(), tmp_path, FACTS), tmp_path)
 
 
 LARGE = """
@@ -755,7 +756,7 @@ with patch.object(render, "LARGE_BYTES", 0), patch.object(render, "ThreadPoolExe
 
 
 def test_a_large_report_is_drawn_by_processes_and_is_the_same(tmp_path):
-    folder = store(make_results(), tmp_path / "results")
+    folder = store(make_results(), tmp_path / "results", FACTS)
     small, large = tmp_path / "small", tmp_path / "large"
     read_and_report(folder, small)
     # Of its own, because processes are made only where nothing was drawn before.
@@ -770,7 +771,7 @@ def test_where_vega_was_awake_before_no_process_is_made_that_would_wait_for_it(
 ):
     monkeypatch.setattr(render, "LARGE_BYTES", 0)
     vega.svg({"data": {"values": []}, "mark": "point"})
-    with render._artists(store(make_results(), tmp_path)) as artists:
+    with render._artists(store(make_results(), tmp_path, FACTS)) as artists:
         assert isinstance(artists, ThreadPoolExecutor)
 
 
@@ -804,7 +805,7 @@ def test_characters_that_no_drawing_can_have_do_not_break_a_chart(tmp_path, text
 
 
 def test_a_report_that_cannot_be_written_is_told_with_what_to_do(tmp_path):
-    folder = store(make_results(), tmp_path / "results")
+    folder = store(make_results(), tmp_path / "results", FACTS)
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(ResultsError, match=r"cannot write the report: .*file.*the trials are unt"):

@@ -17,7 +17,7 @@ from tare.machine import Completed, Host
 from tare.model import Kind, Status
 from tare.runner import session
 from tare.runner.session import Session
-from tare.store import load
+from tare.store import load, read_facts
 
 ROOM = "16m"
 
@@ -224,12 +224,12 @@ def test_a_userland_that_has_changed_is_refused(lab):
 def test_facts_of_earlier_sessions_stay_until_there_are_new_ones(lab):
     declared, plan, folder = lab.begin(lab.text({"base": {"sim": {}}}))
     runner.run(declared, plan, folder, runner.Silent())
-    platforms = load(folder).facts["platforms"]
+    platforms = read_facts(folder)["platforms"]
 
     with pytest.raises(Killed):
         runner.run(declared, plan, folder, EndingAnywhere(2))
 
-    assert load(folder).facts["platforms"] == platforms
+    assert read_facts(folder)["platforms"] == platforms
 
 
 def test_things_left_by_a_killed_session_are_refused_until_they_are_cleaned(lab):
@@ -324,7 +324,7 @@ def test_only_what_needs_what_the_userland_lacks_is_unavailable(lab, scripted, m
 
     results = load(folder)
     assert tried == ["mbw"], "what was begun without it goes on without it"
-    assert results.facts["userland"]["lacking"].keys() == {"mbw"}
+    assert read_facts(folder)["userland"]["lacking"].keys() == {"mbw"}
     of_workload = {"mbw": [], "sysbench_cpu": []}
     for trial in measured(results, "scripted"):
         of_workload[results.plan.cells_by_id[trial.cell].workload].append(trial)
@@ -507,7 +507,7 @@ def test_a_platform_that_is_unavailable_has_one_trial_and_the_study_goes_on(lab,
     assert trial.status is Status.UNAVAILABLE
     assert "apt-get install frobnicator" in trial.reason
     assert len(measured(results, "dear")) == 8
-    assert results.facts["platforms"]["gone"]["unavailable"]
+    assert results.facts.platform("gone").unavailable
 
 
 def test_a_platform_stays_unavailable_in_one_trial_after_resuming(lab, scripted):
@@ -785,7 +785,7 @@ def test_the_cpus_of_this_process_are_given_back(lab):
 
 
 def test_the_facts_say_what_ran_where(lab):
-    facts = lab.run(lab.text({"base": {"sim": {}}})).facts
+    facts = read_facts(lab.run(lab.text({"base": {"sim": {}}})).folder)
 
     assert facts["host"]["kernel"] == host_facts(Host())["kernel"]
     assert facts["platforms"]["base"]["inside"]["cpus"] == 1

@@ -18,7 +18,7 @@ from tare.cli import selftest as command
 from tare.cli.progress import Lines
 from tare.compare import compare
 from tare.errors import OutputNotUnderstood
-from tare.model import ContrastKind, HostCost, Kind, Status, Trial, Variant
+from tare.model import NO_FACTS, ContrastKind, HostCost, Kind, Status, Trial, Variant
 from tare.report import describe
 from tare.report.facts import selftest as told
 from tare.report.names import platform_text
@@ -26,7 +26,7 @@ from tare.selftest import ARMS, STAGES, declare, evaluate, is_resolved, order, u
 from tare.selftest.outcome import SPANS_S
 from tare.selftest.words import found_so_far, said
 from tare.selftest.work import Work
-from tare.store import Results, Writer, load
+from tare.store import Results, Writer, facts_of, load
 from tare.workload import Output
 
 WORK_S = 0.7
@@ -284,11 +284,11 @@ def test_a_damaged_self_test_is_none(stored, content):
 
 
 def test_reports_tell_the_last_self_test_or_how_to_get_one(stored, tmp_path):
-    results = Results(tmp_path, "", planned(), facts={}, run={}, trials=())
+    results = Results(tmp_path, "", planned(), facts=NO_FACTS, run={}, trials=())
     known = {"said": ["As the study began."]}
 
     def lines(**facts):
-        return told(describe(replace(results, facts=facts)))
+        return told(describe(replace(results, facts=facts_of(facts))))
 
     assert lines(host=HOST) == ["It came out.", "It resolves 1 %."]
     other = {**HOST, "cpus": 64}

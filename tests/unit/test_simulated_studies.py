@@ -108,7 +108,7 @@ def test_what_is_stored_is_read_back_as_it_was(lab):
 
     assert first.plan.cells[0].id in first.plan.cells_by_id
     assert all(asdict(trial)["samples"] for trial in first.trials)
-    assert first.facts["platforms"]["dear"]["settings"]["sim.cost"] == 1.1
+    assert first.facts.platform("dear").settings["sim.cost"] == 1.1
 
 
 def test_a_baseline_on_its_own_is_compared_with_its_control(lab):

@@ -9,7 +9,7 @@ import pytest
 
 from tare.compare.side import Side
 from tare.errors import ResultsError
-from tare.model import Kind, Status
+from tare.model import NO_FACTS, Kind, Status
 from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.figures import figures
@@ -79,7 +79,7 @@ def results_of(folder, told, plan=None):
     """Store trials, each with its samples (None: it has none), and load the results."""
     cells = list(dict.fromkeys(one.cell for one, _ in told))
     assert set(cells) <= {one.id for one in plan.cells}
-    store(Side(plan, [one for one, _ in told], {}), folder)
+    store(Side(plan, [one for one, _ in told], NO_FACTS), folder)
     store_samples(folder, *told)
     return load(folder)
 
@@ -284,7 +284,7 @@ def test_ten_thousand_long_trials_fit_into_the_page(tmp_path):
 def test_results_without_samples_have_no_timelines_and_no_threat(tmp_path):
     cell = make_cell("host")
     trial = make_trial(cell, samples={"time": 1.0}, duration_s=1.0)
-    store(Side(make_plan(cell), [trial], {}), tmp_path)
+    store(Side(make_plan(cell), [trial], NO_FACTS), tmp_path)
     found = describe(load(tmp_path))
     assert drawn(found) == {}
     assert found.timelines.texts == {}

@@ -200,7 +200,5 @@ def _load() -> str:
 
 
 def _host(results: Results) -> str:
-    host = results.facts.get("host")
-    known = host if isinstance(host, dict) else {}
-    words = [known.get(key) for key in ("cpu_model", "cpus", "hypervisor", "kernel")]
+    words = [results.facts.host.get(key) for key in ("cpu_model", "cpus", "hypervisor", "kernel")]
     return ", ".join(str(word) for word in words if word) or "unknown"

@@ -48,7 +48,7 @@ from tare.compare.comparison import Comparison
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.matching import identity, matched, refusals, refusals_of_all, unlike
 from tare.compare.side import Side
-from tare.compare.told_facts import Difference, differences, mapping, named
+from tare.compare.told_facts import Difference, differences, named
 from tare.errors import ResultsError
 from tare.model import Better, Cell, Metric, Plan, Replicates, Status
 from tare.stats.description import middle
@@ -316,9 +316,9 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
         yield f"The studies are called {a.plan.study} (A) and {b.plan.study} (B)."
     ends = [("A", a), ("B", b)]
     for name, side in ends:
-        if not side.facts.get("host"):
+        if not side.facts.host:
             yield f"{name} says nothing of its host: what changed there is not known."
-    has_userland = [bool(mapping(side.facts.get("userland")).get("id")) for _, side in ends]
+    has_userland = [bool(side.facts.userland.id) for _, side in ends]
     if has_userland[0] is not has_userland[1]:
         silent = "B" if has_userland[0] else "A"
         yield f"{silent} does not say which userland it ran, so that the tools may be others."

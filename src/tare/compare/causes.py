@@ -16,7 +16,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.compare.pairing import History
-from tare.model import Better, DiskCache, FileAccess, Metric
+from tare.model import Better, ClockSkew, DiskCache, FileAccess, Metric, Scalars
 from tare.stats.sequential import Verdict
 
 ENOUGH = 0.5
@@ -95,9 +95,9 @@ class Case:
     base: History
     control: Comparison | None
     metrics: Sequence[Metric]
-    here: Mapping[str, object]
-    there: Mapping[str, object]
-    clock: Mapping[str, object]
+    here: Scalars
+    there: Scalars
+    clock: ClockSkew
 
     @property
     def gain(self) -> float:
@@ -122,8 +122,8 @@ def _clock(seen: Case) -> Check:
     not account for, beyond what the baseline's does not (start and end of the command).
     """
     what = Look.CLOCK
-    low, high = (seen.clock.get(end) for end in ("low", "high"))
-    if isinstance(low, float) and isinstance(high, float):
+    low, high = seen.clock.low, seen.clock.high
+    if low is not None and high is not None:
         if -high > ENOUGH * seen.gain:
             return Check(what, cause=cause(CauseKind.SLOW_CLOCK, by=-high))
         if -low < ENOUGH * seen.gain:

@@ -1,7 +1,6 @@
 """In what a platform was unlike the baseline, beside the numbers that this touches.
 
-``facts`` are those stored with the results, where ``platforms.<name>.mismatches`` lists what
-``tare.preconditions`` found; whatever of them is missing or not understood is not known.
+What ``tare.preconditions`` found is in the facts stored with the results.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History
-from tare.model import FileAccess, Metric, Plan, Trial, Unit, tool_duration_s
-
-Facts = Mapping[str, object]
+from tare.model import Facts, FileAccess, Metric, Plan, Trial, Unit, tool_duration_s
 
 DIRECT_SHARE = 0.9
 """Part of the bytes claimed that must have moved; tools count requests in flight at the end."""
@@ -35,22 +32,10 @@ def beside_conditions(
     ]
 
 
-def about(facts: Facts, platform: str) -> Mapping[str, object]:
-    """Give what is stored of a platform."""
-    platforms = facts.get("platforms")
-    one = platforms.get(platform) if isinstance(platforms, Mapping) else None
-    return one if isinstance(one, Mapping) else {}
-
-
 def unlike(facts: Facts, platform: str, workload: str) -> list[str]:
     """List the mismatches of a platform that touch a workload."""
-    listed = about(facts, platform).get("mismatches")
-    found = []
-    for one in listed if isinstance(listed, list) else ():
-        touched = one.get("workloads") if isinstance(one, Mapping) else None
-        if isinstance(touched, list) and workload in touched:
-            found.append(str(one.get("said", "")))
-    return found
+    listed = facts.platform(platform).mismatches
+    return [one.said for one in listed if workload in one.workloads]
 
 
 def moved_share(history: History, metrics: Sequence[Metric]) -> float | None:

@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TypeGuard
 
 import numpy as np
 
 from tare.compare.columns import has_numbers
-from tare.compare.conditions import about
 from tare.compare.side import Side
 from tare.compare.told_facts import as_read
 from tare.model import Cell, Limits, Replicates
@@ -107,9 +105,8 @@ def _startup_s(cell: Cell, sources: Sequence[Side]) -> Values:
     values, source = _of_lives(cell, sources, ("create", "boot"))
     if values:
         return values, source
-    listed = about(sources[0].facts, cell.platform).get("start_s")
-    found = [one for one in listed if isinstance(one, int | float)] if _is_list(listed) else []
-    return [float(s) for s in found if math.isfinite(s)], "opening its instances in this study"
+    start_s = sources[0].facts.platform(cell.platform).start_s
+    return list(start_s), "opening its instances in this study"
 
 
 def _memory_bytes(cell: Cell, sources: Sequence[Side]) -> Values:
@@ -193,7 +190,3 @@ def _limits(limits: Limits) -> str:
 
 def _middle(values: Sequence[float]) -> float:
     return middle(np.array(values, dtype=np.float64))
-
-
-def _is_list(found: object) -> TypeGuard[list[object]]:
-    return isinstance(found, list)

@@ -32,13 +32,21 @@ from tare.compare.comparison import Comparison, is_done, rule_of
 from tare.compare.instances import linked
 from tare.compare.pairing import Group, History, Pairs, group, pair
 from tare.compare.rows import begun, compared
-from tare.model import Cell, Contrast, ContrastKind, Ladder, LadderSwitch, Metric, Plan, Replicates
+from tare.model import (
+    Cell,
+    Contrast,
+    ContrastKind,
+    Facts,
+    Ladder,
+    LadderSwitch,
+    Metric,
+    Plan,
+    Replicates,
+)
 from tare.stats.hierarchy import means, numbered
 from tare.stats.ratio import ratio, ratios
 from tare.stats.sequential import INFINITE_FROM, LookKind
 from tare.stats.signed_rank import estimate
-
-Facts = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,15 +272,7 @@ class _Ladder:
 
 def _readings(switch: LadderSwitch, ladder: Ladder, facts: Facts) -> Iterator[Reading]:
     """List what was read inside with a switch on and off, as far as both are known."""
-    on, off = (_inside(facts, name) for name in (ladder.default, switch.without))
+    on, off = (facts.platform(name).confinement for name in (ladder.default, switch.without))
     for name in switch.shows:
         if name in on or name in off:
             yield Reading(name, on.get(name, ""), off.get(name, ""))
-
-
-def _inside(facts: Facts, platform: str) -> Mapping[str, str]:
-    """Find what was read back inside a platform; nothing where none was stored."""
-    found: object = facts
-    for key in ("platforms", platform, "inside", "confinement"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tare.compare.side import Side
-from tare.compare.told_facts import as_read, differing, mapping, named, reading
+from tare.compare.told_facts import as_read, differing, named
 from tare.model import Cell
 from tare.parameter import word_of
 
@@ -92,10 +92,10 @@ def refusals_of_all(a: Side, b: Side) -> Iterator[str]:
         yield f"the design is {mine.design.value} in A and {theirs.design.value} in B"
     if mine.variant is not theirs.variant:
         yield f"A decides by the variant {mine.variant.value}, B by {theirs.variant.value}"
-    ours, other = (mapping(side.facts.get("userland")) for side in (a, b))
-    if ours.get("id") and other.get("id") and ours["id"] != other["id"]:
-        versions = mapping(ours.get("versions")), mapping(other.get("versions"))
-        told = [f"{one.what} {one.before} and {one.after}" for one in differing(*versions)]
+    ours, other = a.facts.userland, b.facts.userland
+    if ours.id and other.id and ours.id != other.id:
+        versions = differing(ours.versions, other.versions)
+        told = [f"{one.what} {one.before} and {one.after}" for one in versions]
         packages = f" ({named(told, ', ')})" if told else ""
         yield f"the userland inside is another{packages}"
 
@@ -106,11 +106,12 @@ def refusals(a: Side, b: Side, before: Cell, after: Cell) -> Iterator[str]:
     if mine != theirs:
         told = [f"{one.name} ({one.unit.value}, {one.better.value})" for one in (mine, theirs)]
         yield f"its first metric is {told[0]} in A and {told[1]} in B"
-    readings = reading(a, before.platform), reading(b, after.platform)
+    ours = a.facts.platform(before.platform).preconditions
+    other = b.facts.platform(after.platform).preconditions
     files = [
         one.what.removeprefix("sha256.")
-        for one in differing(*readings)
-        if one.what.startswith("sha256.") and one.what in readings[0] and one.what in readings[1]
+        for one in differing(ours, other)
+        if one.what.startswith("sha256.") and one.what in ours and one.what in other
     ]
     if files:
         yield f"the files inside that it measures with are others: {named(files, ', ')}"

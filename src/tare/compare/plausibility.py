@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from tare.compare.causes import CHECKS, Case, Check
 from tare.compare.comparison import Comparison
-from tare.compare.conditions import Facts, about
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History, group
-from tare.model import Plan
+from tare.model import Facts, Plan
 from tare.stats.sequential import Verdict
 
 
@@ -37,9 +36,9 @@ def beside_causes(
             histories[row.baseline.id],
             controls.get((group(row.cell), row.metric.name, row.variant)),
             plan.metrics[row.cell.workload],
-            _part(facts, row.cell.platform, "preconditions"),
-            _part(facts, row.baseline.platform, "preconditions"),
-            _part(facts, row.cell.platform, "clock"),
+            facts.platform(row.cell.platform).preconditions,
+            facts.platform(row.baseline.platform).preconditions,
+            facts.platform(row.cell.platform).clock,
         )
         told = _flag([check(case) for check in CHECKS])
         judged.append(replace(row, flags=(*row.flags, told)))
@@ -63,8 +62,3 @@ def _flag(checks: Sequence[Check]) -> Flag:
         clean=tuple(one.what for one in checks if one.known and not one.hint),
         unknown=tuple(one.what for one in checks if not one.known),
     )
-
-
-def _part(facts: Facts, platform: str, name: str) -> Mapping[str, object]:
-    found = about(facts, platform).get(name)
-    return found if isinstance(found, Mapping) else {}

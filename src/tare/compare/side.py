@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tare.compare.comparison import Comparison
-from tare.compare.conditions import Facts
 from tare.compare.pairing import History, histories
 from tare.compare.study import Comparisons, compare
-from tare.model import Cell, Metric, Plan, Trial
+from tare.model import Cell, Facts, Metric, Plan, Trial
 
 
 @dataclass(frozen=True)

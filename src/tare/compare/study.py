@@ -17,7 +17,7 @@ from tare.compare.rows import begun, compared, primaries, unpaired, whole
 from tare.compare.stability import beside_series
 from tare.compare.summary import Summary, summarize
 from tare.compare.warmup import beside_warmup
-from tare.model import Evidence, Plan, Trial, Variant
+from tare.model import NO_FACTS, Evidence, Facts, Plan, Trial, Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,7 @@ class Comparisons:
     histories: Mapping[str, History] = field(default_factory=dict, repr=False, compare=False)
 
 
-def compare(
-    plan: Plan, trials: Iterable[Trial], facts: Mapping[str, object] | None = None
-) -> Comparisons:
+def compare(plan: Plan, trials: Iterable[Trial], facts: Facts = NO_FACTS) -> Comparisons:
     """Compare every cell with its baseline, on every metric of its workload.
 
     ``facts`` are those stored with the results; without them nothing is known of what the platforms
@@ -60,8 +58,8 @@ def compare(
                 else:
                     rows.append(compared(plan, measurements, contrast, metric, variant))
     rows = with_queueing(with_holm(beside_controls(rows)))
-    rows = beside_causes(rows, plan, measurements, facts or {})
-    rows = beside_conditions(rows, plan, measurements, facts or {})
+    rows = beside_causes(rows, plan, measurements, facts)
+    rows = beside_conditions(rows, plan, measurements, facts)
     rows = beside_series(rows, measurements, plan)
     rows = beside_halves(rows, measurements, plan)
     rows = beside_warmup(rows, plan, trials)
@@ -69,7 +67,7 @@ def compare(
         summaries=tuple(summaries),
         comparisons=tuple(rows),
         attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
-        ladders=tuple(ladder_costs(plan, measurements, facts or {})),
+        ladders=tuple(ladder_costs(plan, measurements, facts)),
         histories=measurements,
     )
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tare.compare.conditions import Facts, about
 from tare.compare.side import Side
-from tare.model import Cell, Unit
+from tare.model import Cell, Facts, Scalars, Unit
 from tare.parameter import unit_of
 
 MOST = 4
 """As many names, or reasons, are told; others are counted."""
 
-STATES = ("load", "steal", "swap_used_bytes", "detected")
-"""Facts of a host that are those of a moment, or stand in other facts too."""
+STATES = ("load", "steal", "swap_used_bytes")
+"""Facts of a host that are those of a moment."""
 
 READINGS = (
     *("loop_s", "clock_read_s", "filesystem_device", "memory_given_bytes", "affinity"),
@@ -36,11 +35,11 @@ def differences(a: Side, b: Side, partners: Mapping[str, Cell]) -> Iterator[Diff
     """List the stored facts of host, Tare and platforms that are not the same."""
     of_host = list(host_differences(a.facts, b.facts))
     yield from of_host
-    ours, other = (mapping(side.facts.get("tare")) for side in (a, b))
-    yield from (replace(one, what=f"Tare's {one.what}") for one in differing(ours, other))
-    ours, other = (mapping(side.facts.get("userland")) for side in (a, b))
-    if ours.get("kernel") and other.get("kernel") and ours["kernel"] != other["kernel"]:
-        yield Difference("kernel of guests", text(ours["kernel"]), text(other["kernel"]))
+    of_tare = differing(a.facts.tare, b.facts.tare)
+    yield from (replace(one, what=f"Tare's {one.what}") for one in of_tare)
+    before, after = a.facts.userland.kernel, b.facts.userland.kernel
+    if before and after and before != after:
+        yield Difference("kernel of guests", before, after)
     names = dict.fromkeys(
         (a.plan.cells_by_id[mine].platform, one.platform) for mine, one in partners.items()
     )
@@ -52,16 +51,15 @@ def differences(a: Side, b: Side, partners: Mapping[str, Cell]) -> Iterator[Diff
 
 def host_differences(before: Facts, after: Facts) -> Iterator[Difference]:
     """List the facts of two hosts that are not the same, but for what passes."""
-    mine, theirs = mapping(before.get("host")), mapping(after.get("host"))
-    yield from (one for one in differing(mine, theirs) if one.what not in STATES)
-    cpus = (mapping(facts.get("session")).get("cpuset") for facts in (before, after))
+    yield from (one for one in differing(before.host, after.host) if one.what not in STATES)
+    cpus = (facts.cpuset for facts in (before, after))
     yield from differing(*({"CPUs of the session": one} if one else {} for one in cpus))
 
 
 def _of_platform(before: tuple[Side, str], after: tuple[Side, str]) -> Iterator[Difference]:
-    probes = [mapping(about(side.facts, name).get("probe")) for side, name in (before, after)]
-    yield from differing(*probes)
-    mine, theirs = reading(*before), reading(*after)
+    ours, other = (side.facts.platform(name) for side, name in (before, after))
+    yield from differing(ours.probe, other.probe)
+    mine, theirs = ours.preconditions, other.preconditions
     for one in differing(mine, theirs):
         if one.what not in READINGS and not one.what.startswith("sha256."):
             yield one
@@ -71,25 +69,15 @@ def _of_platform(before: tuple[Side, str], after: tuple[Side, str]) -> Iterator[
         yield Difference("CPU flags only there", *told)
 
 
-def _flags_of(reading: Mapping[str, object]) -> set[str]:
+def _flags_of(reading: Scalars) -> set[str]:
     return set(str(reading.get("cpu_flags", "")).split())
 
 
-def mapping(found: object) -> Mapping[str, object]:
-    """Take what should be a mapping for one; anything else tells nothing."""
-    return found if isinstance(found, Mapping) else {}
-
-
-def reading(side: Side, platform: str) -> Mapping[str, object]:
-    """Give what was read inside a platform before it was measured."""
-    return mapping(about(side.facts, platform).get("preconditions"))
-
-
-def differing(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[Difference]:
+def differing(before: Scalars, after: Scalars) -> Iterator[Difference]:
     """List what is not the same; where one side tells nothing at all, nothing is known."""
     for name in dict.fromkeys((*before, *after)) if before and after else ():
         if before.get(name) != after.get(name):
-            yield Difference(str(name), text(before.get(name)), text(after.get(name)))
+            yield Difference(name, text(before.get(name)), text(after.get(name)))
 
 
 def text(value: object) -> str:

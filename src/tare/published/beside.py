@@ -13,7 +13,7 @@ from importlib import import_module
 
 from tare.compare import Comparison, Comparisons, compare
 from tare.compare.pairing import against
-from tare.model import Cell, Design, Plan, Status, Trial, Variant
+from tare.model import Cell, Design, Facts, Plan, Status, Trial, Variant
 from tare.published.counterparts import (
     Measure,
     has_limits,
@@ -39,7 +39,7 @@ class Ours:
 
     plan: Plan
     trials: Sequence[Trial]
-    facts: Mapping[str, object]
+    facts: Facts
     _against: dict[str, Mapping[Key, Comparison]] = field(default_factory=dict)
 
     @property
@@ -239,8 +239,7 @@ def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Compar
 def _caveats(study: str, pairs: Sequence[Pair], ours: Ours, untold: str) -> Iterator[str]:
     if not pairs:
         return
-    host = ours.facts.get("host")
-    known = host if isinstance(host, Mapping) else {}
+    known = ours.facts.host
     says = [f"{known[key]}" for key in ("cpu", "os", "kernel") if key in known]
     if known.get("hypervisor"):
         says.append(f"itself a guest of {known['hypervisor']}")

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare import resolution
+from tare.model import DetectedStack, NamedValue
 from tare.report.findings import Findings
 from tare.report.names import limits_text
 from tare.report.numbers import NONE, bytes_text, plain
 from tare.report.words import VARIANTS
-
-_SEPARATE = ("platforms", "noise", "selftest")
 
 OF_THE_HOST = "is the host's own"
 """Said of what a platform has none of, such as a disk with a cache mode."""
@@ -57,66 +56,40 @@ def facts(found: Findings) -> list[Fact]:
     if isinstance(sessions, list) and sessions:
         lines = [(f"session {n}", _session(one)) for n, one in enumerate(sessions, 1)]
         listed.append(Fact("Sessions", lines))
-    for name, about in found.results.facts.items():
-        if name not in _SEPARATE and about:
-            lines = list(_lines(about))
-            listed.append(Fact(name.replace("_", " ").capitalize(), lines))
+    for section in found.results.facts.sections:
+        lines = [line for value in section.values for line in _lines(value)]
+        listed.append(Fact(section.name.replace("_", " ").capitalize(), lines))
     return listed
-
-
-def platform_warnings(found: Findings) -> Mapping[str, Sequence[str]]:
-    """List what is to be known about each platform beside its numbers."""
-    platforms = found.results.facts.get("platforms")
-    told: dict[str, list[str]] = {}
-    for name, about in platforms.items() if isinstance(platforms, Mapping) else ():
-        warnings = about.get("warnings") if isinstance(about, Mapping) else None
-        told[name] = [str(one) for one in warnings] if isinstance(warnings, list) else []
-    return told
 
 
 def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
     """Set what each platform was to get beside what was read back inside it."""
-    platforms = found.results.facts.get("platforms")
-    known = platforms if isinstance(platforms, Mapping) else {}
     asked = dict.fromkeys(cell.limits for cell in found.plan.cells)
     for name in found.platforms:
-        about = known.get(name)
-        about = about if isinstance(about, Mapping) else {}
-        inside = about.get("inside")
-        unavailable = about.get("unavailable")
-        detected = _steps(about.get("detected"))
+        platform = found.results.facts.platform(name)
         yield {
             "platform": name,
             "asked": "; ".join(limits_text(limits) for limits in asked),
-            "inside": "unavailable" if unavailable else _inside(inside),
+            "inside": "unavailable" if platform.unavailable else _inside(platform.inside),
             "known": [
-                (name, value)
-                for part in ("settings", "probe")
-                for name, value in _lines(about.get(part) or {})
-                if value  # a setting that is not used is empty
+                (what, text)
+                for part in (platform.settings, platform.probe)
+                for key, value in part.items()
+                for what, text in _lines(NamedValue((key,), value))
+                if text  # a setting that is not used is empty
             ]
-            + ([("detected:", _stack(detected))] if detected else []),
-            "warnings": platform_warnings(found).get(name, []),
+            + ([("detected:", _stack(platform.detected))] if platform.detected.steps else []),
+            "warnings": platform.warnings,
         }
 
 
 def mismatch_rows(found: Findings) -> list[tuple[str, str, str]]:
     """List in what each platform was unlike the baseline, and which workloads that touches."""
-    platforms = found.results.facts.get("platforms")
-    listed = []
-    for name, stored in platforms.items() if isinstance(platforms, Mapping) else ():
-        mismatches = stored.get("mismatches") if isinstance(stored, Mapping) else None
-        for one in mismatches if isinstance(mismatches, list) else ():
-            if isinstance(one, Mapping):
-                touched = _text(one.get("workloads")) or NONE
-                listed.append((str(name), _text(one.get("said")), touched))
-    return listed
-
-
-def noise(found: Findings) -> list[str]:
-    """List what makes the host noisy."""
-    sentences = found.results.facts.get("noise")
-    return [_text(one) for one in sentences] if isinstance(sentences, list) else []
+    return [
+        (name, one.said, ", ".join(one.workloads) or NONE)
+        for name, platform in found.results.facts.platforms.items()
+        for one in platform.mismatches
+    ]
 
 
 def selftest(found: Findings) -> list[str]:
@@ -125,12 +98,10 @@ def selftest(found: Findings) -> list[str]:
     It is the one that is stored on this machine, if the host is this machine, else the one that was
     known when the study began.
     """
-    host = found.results.facts.get("host")
-    result = resolution.last(host) if isinstance(host, Mapping) else {}
-    known = result or found.results.facts.get("selftest")
-    said = known.get("said") if isinstance(known, Mapping) else None
-    if isinstance(said, list) and said:
-        return [_text(one) for one in said if one]
+    facts = found.results.facts
+    said = (resolution.sentences(facts.host) if facts.host else ()) or facts.selftest
+    if said:
+        return [one for one in said if one]
     return [
         "No self-test of this host is known, so nobody has seen what it can resolve.",
         "tare selftest tells: it injects overheads of known size and looks whether they come out.",
@@ -139,14 +110,12 @@ def selftest(found: Findings) -> list[str]:
 
 def version(found: Findings) -> str:
     """Give the version of Tare that ran the study, if it is known."""
-    about = found.results.facts.get("tare")
-    return _text(about.get("version")) if isinstance(about, Mapping) else ""
+    return _text(found.results.facts.tare.get("version"))
 
 
-def _inside(inside: object) -> str:
-    if not isinstance(inside, Mapping) or not inside:
-        return "not read back"
-    return ", ".join(f"{name} {value or OF_THE_HOST}" for name, value in _lines(inside))
+def _inside(inside: Sequence[NamedValue]) -> str:
+    lines = [line for value in inside for line in _lines(value)]
+    return ", ".join(f"{name} {text or OF_THE_HOST}" for name, text in lines) or "not read back"
 
 
 def _session(one: object) -> str:
@@ -158,35 +127,21 @@ def _session(one: object) -> str:
     return f"{_text(one.get('started')) or NONE}{until}{reason}"
 
 
-def _lines(about: object, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Flatten nested facts into names and values."""
-    if isinstance(about, Mapping):
-        for key, value in about.items():
-            name = f"{prefix}{key}".replace("_", " ")
-            if isinstance(value, Mapping):
-                yield from _lines(value, f"{name}: ")
-            elif steps := _steps(value):
-                yield name, _stack(steps)
-                for step in steps:
-                    evidence = step.get("evidence")
-                    said = evidence if isinstance(evidence, list) else []
-                    yield f"{name}: {_text(step['title'])}", "; ".join(map(_text, said))
-            elif name.endswith(" bytes") and isinstance(value, int):
-                yield name.removesuffix(" bytes"), _size(value)
-            else:
-                yield name, _text(value)
+def _lines(fact: NamedValue) -> Iterator[tuple[str, str]]:
+    """Write a fact as names and texts: a detected stack has a line for each of its steps too."""
+    name, value = ": ".join(fact.names).replace("_", " "), fact.value
+    if isinstance(value, DetectedStack):
+        yield name, _stack(value)
+        for step in value.steps:
+            yield f"{name}: {step.title}", "; ".join(step.evidence)
+    elif name.endswith(" bytes") and isinstance(value, int):
+        yield name.removesuffix(" bytes"), _size(value)
     else:
-        yield prefix.removesuffix(": "), _text(about)
+        yield name, _text(value)
 
 
-def _steps(value: object) -> list[Mapping[str, object]]:
-    """Take a list for the steps of a detected stack if it is one."""
-    steps = value if isinstance(value, list) else []
-    return [step for step in steps if isinstance(step, Mapping) and "title" in step]
-
-
-def _stack(steps: Sequence[Mapping[str, object]]) -> str:
-    return " > ".join(_text(step["title"]) for step in steps)
+def _stack(detected: DetectedStack) -> str:
+    return " > ".join(step.title for step in detected.steps)
 
 
 def _size(value: int) -> str:

@@ -16,11 +16,11 @@ import yaml
 from markupsafe import Markup
 
 from tare.compare import Attribution
-from tare.model import Status, Trial
+from tare.model import NO_FACTS, Status, Trial
 from tare.report import numbers, words
 from tare.report.disturbances import disturbances
 from tare.report.explanations import CAUTION, explained, has_counters, slower
-from tare.report.facts import facts, limit_rows, mismatch_rows, noise, selftest, version
+from tare.report.facts import facts, limit_rows, mismatch_rows, selftest, version
 from tare.report.figures import drawn
 from tare.report.findings import Findings, Group
 from tare.report.host_use import OVERHEAD_PHASES
@@ -142,7 +142,8 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
         data=drill.embedded and Markup(drill.embedded),  # noqa: S704 - escaped by its maker
         threats=[_unbroken(one) for one in threats(found)],
         facts=facts(found),
-        noise=noise(found),
+        has_facts=found.results.facts != NO_FACTS,
+        noise=found.results.facts.noise,
         disturbances=disturbances(found),
         selftest=selftest(found),
         version=version(found),
@@ -253,11 +254,9 @@ def _troubles(found: Findings, drill: DrillDown) -> Iterator[dict[str, Any]]:
 def _unavailable(found: Findings) -> list[tuple[str, str]]:
     """List the platforms that this host cannot run, and why, from the facts and the trials."""
     reasons: dict[tuple[str, str], None] = {}
-    platforms = found.results.facts.get("platforms")
-    if isinstance(platforms, Mapping):
-        for name, about in platforms.items():
-            if isinstance(about, Mapping) and about.get("unavailable"):
-                reasons[str(name), str(about["unavailable"])] = None
+    for name, platform in found.results.facts.platforms.items():
+        if platform.unavailable:
+            reasons[name, platform.unavailable] = None
     for trial in found.results.trials:
         cell = found.plan.cells_by_id.get(trial.cell)
         if trial.status is Status.UNAVAILABLE and cell is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tare.report.facts import platform_warnings
 from tare.report.findings import Findings
 from tare.report.flags import flag_texts
 from tare.report.names import platform_text
@@ -14,9 +13,9 @@ from tare.report.words import stop_text
 def notes(found: Findings) -> Mapping[str, Sequence[str]]:
     """List the warnings of platforms, numbers and trials, each with where it stands."""
     concerned: dict[str, dict[str, None]] = {}
-    for platform, warnings in platform_warnings(found).items():
-        for warning in warnings:
-            concerned.setdefault(warning, {})[platform] = None
+    for name, platform in found.results.facts.platforms.items():
+        for warning in platform.warnings:
+            concerned.setdefault(warning, {})[name] = None
     for row in found.headline:
         where = f"{found.group_names[row.cell.id]} on {platform_text(row.cell)}"
         unmeasured = [stop_text(row)] if row.cost is None else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.model import Kind, Status
-from tare.report.facts import mismatch_rows, noise, platform_warnings
 from tare.report.findings import Findings
 from tare.report.numbers import share_text
 from tare.report.words import control_text
@@ -32,13 +31,14 @@ def _trials(found: Findings) -> Iterator[str]:
 
 
 def _host(found: Findings) -> Iterator[str]:
-    unlike = dict.fromkeys(name for name, *_ in mismatch_rows(found))
-    warned = [name for name, some in platform_warnings(found).items() if some]
+    facts = found.results.facts
+    unlike = [name for name, platform in facts.platforms.items() if platform.mismatches]
+    warned = [name for name, platform in facts.platforms.items() if platform.warnings]
     if unlike:
         yield f"Unlike the baseline in what was not declared, see below: {', '.join(unlike)}."
     if warned:
         yield f"With a warning of their own, see What ran where: {', '.join(warned)}."
-    if makes := noise(found):
+    if makes := facts.noise:
         yield f"What makes this host noisy, see below: {len(makes):,} of the things looked for."
 
 

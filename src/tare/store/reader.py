@@ -12,8 +12,9 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
-from tare.model import Complaint, Plan, Trial
+from tare.model import Complaint, Facts, Plan, Trial
 from tare.store import formats
+from tare.store.facts import facts_of
 from tare.visible import visible
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ class Results:
     folder: Path
     study: str
     plan: Plan
-    facts: Mapping[str, object]
+    facts: Facts
     run: Mapping[str, object]
     trials: tuple[Trial, ...]
 
@@ -50,7 +51,7 @@ def load(folder: Path) -> Results:
             folder,
             _text(folder / "study.yaml"),
             read_plan(folder / "plan.json"),
-            read_facts(folder),
+            facts_of(read_facts(folder)),
             read_run(folder),
             read_trials(folder / "trials.jsonl"),
         )
@@ -141,7 +142,10 @@ def _text(path: Path) -> str:
 
 
 def read_facts(folder: Path) -> Mapping[str, object]:
-    """Read what ran where; empty where nothing is stored. Raises ResultsError."""
+    """Read what ran where as it is stored, which a session that goes on adds to and writes again.
+
+    Empty where nothing is stored. Raises ResultsError.
+    """
     return _json(folder / "facts.json", formats.FACTS)
 
 

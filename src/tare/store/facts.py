@@ -1,0 +1,130 @@
+"""Reads the facts stored with results into types.
+
+Facts explain numbers and decide nothing, and what tools and hosts tell varies: a part that is
+missing or of another type than is written is not known, and stops neither a report nor a
+comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from tare.model import (
+    ClockSkew,
+    DetectedStack,
+    DetectedStep,
+    Facts,
+    FactSection,
+    NamedValue,
+    PlatformFacts,
+    Scalar,
+    Scalars,
+    StoredMismatch,
+    UserlandFacts,
+)
+
+_OWN_PLACE = ("platforms", "noise", "selftest")
+"""Parts that are shown in a place of their own, and not in the list of all that was stored."""
+
+
+def facts_of(stored: Mapping[str, object]) -> Facts:
+    """Return the facts of what ``facts.json`` holds, in this format or an earlier one."""
+    platforms = _mapping(stored.get("platforms"))
+    userland = _mapping(stored.get("userland"))
+    return Facts(
+        host=_scalars(stored.get("host")),
+        platforms={name: _platform(_mapping(one)) for name, one in platforms.items()},
+        userland=UserlandFacts(
+            id=_text(userland.get("id")),
+            versions=_scalars(userland.get("versions")),
+            kernel=_text(userland.get("kernel")),
+        ),
+        tare=_scalars(stored.get("tare")),
+        cpuset=_text(_mapping(stored.get("session")).get("cpuset")),
+        noise=_texts(stored.get("noise")),
+        selftest=_texts(_mapping(stored.get("selftest")).get("said")),
+        sections=tuple(
+            FactSection(name, tuple(_named_values(part)))
+            for name, part in stored.items()
+            if part and name not in _OWN_PLACE
+        ),
+    )
+
+
+def _platform(stored: Mapping[str, object]) -> PlatformFacts:
+    inside, clock = _mapping(stored.get("inside")), _mapping(stored.get("clock"))
+    confinement = _mapping(inside.get("confinement"))
+    return PlatformFacts(
+        settings=_scalars(stored.get("settings")),
+        probe=_scalars(stored.get("probe")),
+        inside=tuple(_named_values(inside)),
+        confinement={name: str(value) for name, value in confinement.items()},
+        detected=DetectedStack(tuple(_steps(stored.get("detected")))),
+        preconditions=_scalars(stored.get("preconditions")),
+        clock=ClockSkew(_float(clock.get("low")), _float(clock.get("high"))),
+        mismatches=tuple(
+            StoredMismatch(_text(one.get("said")), _texts(one.get("workloads")))
+            for one in map(_mapping, _list(stored.get("mismatches")))
+            if one
+        ),
+        start_s=tuple(
+            seconds
+            for seconds in map(_float, _list(stored.get("start_s")))
+            if seconds is not None and math.isfinite(seconds)
+        ),
+        warnings=_texts(stored.get("warnings")),
+        unavailable=_text(stored.get("unavailable")),
+    )
+
+
+def _named_values(stored: object, names: tuple[str, ...] = ()) -> Iterator[NamedValue]:
+    """List the values of nested mappings, each with the names that lead to it."""
+    if isinstance(stored, Mapping):
+        for name, part in stored.items():
+            yield from _named_values(part, (*names, name))
+    elif steps := tuple(_steps(stored)):
+        yield NamedValue(names, DetectedStack(steps))
+    elif isinstance(stored, list):
+        yield NamedValue(names, tuple(map(_plain, stored)))
+    else:
+        yield NamedValue(names, _plain(stored))
+
+
+def _steps(stored: object) -> Iterator[DetectedStep]:
+    for one in map(_mapping, _list(stored)):
+        if isinstance(title := one.get("title"), str):
+            yield DetectedStep(title, _texts(one.get("evidence")))
+
+
+def _plain(stored: object) -> Scalar | None:
+    return stored if stored is None or isinstance(stored, Scalar) else str(stored)
+
+
+def _scalars(stored: object) -> Scalars:
+    return {name: one for name, one in _mapping(stored).items() if isinstance(one, Scalar)}
+
+
+def _mapping(stored: object) -> Mapping[str, object]:
+    return stored if isinstance(stored, Mapping) else {}
+
+
+def _list(stored: object) -> list[object]:
+    return stored if isinstance(stored, list) else []
+
+
+def _texts(stored: object) -> tuple[str, ...]:
+    return tuple(one for one in _list(stored) if isinstance(one, str))
+
+
+def _text(stored: object) -> str:
+    return stored if isinstance(stored, str) else ""
+
+
+def _float(stored: object) -> float | None:
+    if not isinstance(stored, int | float) or isinstance(stored, bool):
+        return None
+    try:
+        return float(stored)
+    except OverflowError:
+        return None
