@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from tare.trial.ends import Command, in_directory
 
 from tare import layer
 from tare.compare.contention import value
@@ -26,7 +27,6 @@ from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.stats.description import spread
 from tare.stats.power import blocks_needed
-from tare.trial.ends import Command, in_directory
 from tare.trial.measure import measure
 from tare.trial.watch import Watching
 from tare.workload import load

@@ -23,6 +23,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tare.trial.ends import Command, in_directory
+
 from tare import layer
 from tare.model import Kind, Limits, Sample, Status, Trial
 from tare.monitors.inside import AnyReader, reader_of
@@ -30,7 +32,6 @@ from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.store import Writer
 from tare.store.samples import Samples
-from tare.trial.ends import Command, in_directory
 from tare.trial.measure import Outcome, measure
 from tare.trial.watch import Watching
 from tare.workload import Output, Workload, load

@@ -50,7 +50,7 @@ STACKS = {
 }
 WRITES = ("fio", {"pattern": "randwrite", "depth": 64})
 PRIMES = ("sysbench_cpu", {"max_prime": 100, "threads": 1, "time_s": 1})
-FACTS = {"host": {"cpu": "AMD EPYC", "os": "Debian 12", "hypervisor": "KVM"}}
+FACTS = {"host": {"cpu_model": "AMD EPYC", "os": "Debian 12", "hypervisor": "KVM"}}
 BLOCKS = 8
 
 

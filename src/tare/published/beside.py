@@ -240,7 +240,7 @@ def _caveats(study: str, pairs: Sequence[Pair], ours: Ours, untold: str) -> Iter
     if not pairs:
         return
     known = ours.facts.host
-    says = [f"{known[key]}" for key in ("cpu", "os", "kernel") if key in known]
+    says = [f"{known[key]}" for key in ("cpu_model", "os", "kernel") if key in known]
     if known.get("hypervisor"):
         says.append(f"itself a guest of {known['hypervisor']}")
     yield (
