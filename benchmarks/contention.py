@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from tare.trial.ends import Command, in_directory
 
 from tare import layer
 from tare.compare.contention import value
@@ -27,7 +26,9 @@ from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.stats.description import spread
 from tare.stats.power import blocks_needed
+from tare.trial.cast import Command, in_directory
 from tare.trial.measure import measure
+from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 from tare.workload import load
 from tare.workloads.sysbench_cpu import EVENTS
@@ -81,7 +82,8 @@ def pairs(session: Session, count: int) -> dict[Variant, list[float]]:
 
 def one_trial(session: Session, stack: Stack) -> Trial:
     command = Command(stack.machine, in_directory(stack.workdir, WORK.command()))
-    outcome = measure(stack, WORK, command, 60, Watching(cpus=session.cpus(1)))
+    how = Watching(cpus=session.cpus(1))
+    outcome = measure(Seat(part="", instance="0", stack=stack, how=how), WORK, command, 60)
     return Trial(
         cell="bench", block=0, slot=0, kind=Kind.MEASURED, instance="0", status=outcome.status,
         duration_s=outcome.completed.duration_s, samples=outcome.samples, host=outcome.host,

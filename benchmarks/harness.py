@@ -23,8 +23,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tare.trial.ends import Command, in_directory
-
 from tare import layer
 from tare.model import Kind, Limits, Sample, Status, Trial
 from tare.monitors.inside import AnyReader, reader_of
@@ -32,7 +30,9 @@ from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.store import Writer
 from tare.store.samples import Samples
+from tare.trial.cast import Command, in_directory
 from tare.trial.measure import Outcome, measure
+from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 from tare.workload import Output, Workload, load
 
@@ -68,10 +68,10 @@ class Recorder:
     samples: Samples
 
     def store(self, trial: Trial, outcome: Outcome) -> None:
-        resources, series = outcome.readings()
-        trial = replace(trial, resources=resources)
+        read, series = outcome.read()
+        trial = replace(trial, resources=read.resources)
         self.writer.trial(trial, outcome.completed)
-        self.samples.add(trial, series)
+        self.samples.add(trial, series[outcome.instance])
 
 
 def trial_of(
@@ -80,7 +80,8 @@ def trial_of(
     """Run and store one trial; give the seconds it took as a whole."""
     begin = time.perf_counter()
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    outcome = measure(stack, workload, command, 60, Watching(cpus=[LAST_CPU], reader=reader))
+    how = Watching(cpus=[LAST_CPU], reader=reader)
+    outcome = measure(Seat(part="", instance="0", stack=stack, how=how), workload, command, 60)
     trial = Trial(
         cell="bench", block=number, slot=0, kind=Kind.MEASURED, instance="0",
         status=outcome.status, duration_s=outcome.completed.duration_s,

@@ -18,7 +18,9 @@ from tare.model import Limits
 from tare.runner.session import Session
 from tare.scenarios._lives import measure
 from tare.scenarios.lifecycle import Lifecycle
+from tare.stack import Stack
 from tare.trial.measure import Outcome
+from tare.trial.seat import Seat
 from tare.trial.watch import Watching
 
 LIMITS = Limits(cpus=1, memory_bytes=2**28)
@@ -37,9 +39,13 @@ def storm(name: str, count: int) -> dict[int, Outcome]:
                 for number in range(many)
             ]
             what = Lifecycle(count=many, reboots=False)
-            outcomes[many] = measure(
-                session.host, session.host, instances, what, Watching(cpus=session.cpus(1))
+            seat = Seat(
+                part="",
+                instance="0",
+                stack=Stack(session.host),
+                how=Watching(cpus=session.cpus(1)),
             )
+            outcomes[many] = measure(session.host, seat, instances, what)
     return outcomes
 
 
