@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.cli import main
+from tare.cli import INTERRUPTED, main
+from tare.cli import run as cli_run
+from tare.cli.progress import Lines
 from tare.store import load
 
 HEAVY = ("numpy", "scipy", "vl_convert", "rich", "pydantic", "jinja2")
@@ -81,7 +83,9 @@ def test_wrong_usage_has_status_2(words, capsys):
 def test_nothing_heavy_is_imported_before_it_is_needed(words):
     check = f"""
 import sys
-from tare.cli import main
+from tare.cli import INTERRUPTED, main
+from tare.cli import run as cli_run
+from tare.cli.progress import Lines
 try:
     main({words!r})
 except SystemExit:
@@ -380,3 +384,37 @@ def test_a_reader_who_has_had_enough_is_no_error(study):
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait() == 0
+
+
+@pytest.fixture
+def handlers():
+    """Leave the handlers of signals as they were."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+def test_an_interrupt_while_things_are_removed_does_not_end_that(tmp_path, monkeypatch, capfd):
+    left = []
+    monkeypatch.setattr(os, "_exit", left.append)
+    progress = Lines(tmp_path)
+    cli_run._second_interrupt_leaves(progress)
+
+    progress.removes()
+    signal.raise_signal(signal.SIGINT)
+    assert left == []
+    signal.raise_signal(signal.SIGINT)
+
+    assert left == [INTERRUPTED]
+    assert "again to leave at once" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("handlers")
+def test_the_first_interrupt_before_that_ends_the_run(tmp_path):
+    cli_run._second_interrupt_leaves(Lines(tmp_path))
+
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

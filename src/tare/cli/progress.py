@@ -18,14 +18,13 @@ from tare.compare.pairing import group
 from tare.model import Cell, ContrastKind, Kind, Plan, Status, Trial
 from tare.report.names import named_apart
 from tare.report.speed import standing_text
-from tare.runner.progress import Progress
 
 QUIET_S = 10.0
 """Without a terminal a line about the current block appears no more often than this."""
 
 
 @contextmanager
-def watching(folder: Path) -> Iterator[Progress]:
+def watching(folder: Path) -> Iterator[Tally]:
     """Show progress on standard error for as long as the block runs."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -53,6 +52,7 @@ class Tally:
         self.began_s = time.monotonic()
         self.budget_s: float | None = None
         self.measuring_s: float | None = None
+        self.is_removing = False
 
     def begins(self, plan: Plan, trials_done: int) -> None:
         """See Progress.begins."""
@@ -70,6 +70,11 @@ class Tally:
     def says(self, text: str) -> None:
         """See Progress.says."""
         self.phase = text
+
+    def removes(self) -> None:
+        """See Progress.removes."""
+        self.is_removing = True
+        self.says("removing what was started")
 
     def block(self, number: int, decided: int, of: int) -> None:
         """See Progress.block."""

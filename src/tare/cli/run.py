@@ -16,6 +16,7 @@ from tare.cli import CANNOT, DONE, INTERRUPTED, NOT_ALL_OK
 from tare.cli.plan import scale_argument
 
 if TYPE_CHECKING:
+    from tare.cli.progress import Tally
     from tare.model import Plan
     from tare.store import Results
     from tare.study import Study
@@ -98,7 +99,7 @@ def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
     from tare.cli.progress import watching
 
     with watching(folder) as progress:
-        _second_interrupt_leaves()
+        _second_interrupt_leaves(progress)
         try:
             return runner.run(study, plan, folder, progress)
         except KeyboardInterrupt:
@@ -116,8 +117,10 @@ def status_of(results: Results) -> int:
     return DONE if came <= {Status.OK, Status.SUSPECT, Status.UNAVAILABLE} else NOT_ALL_OK
 
 
-def _second_interrupt_leaves() -> None:
+def _second_interrupt_leaves(progress: Tally) -> None:
     """The first interrupt ends the run and cleans up; a second one leaves that to `tare clean`.
+
+    Where the removal has begun by itself the first one changes nothing.
 
     It is said past Python's own buffers, which the interrupted thread may be writing to. A hang-up
     is one too: the study of a lost ssh connection must not leave its machines behind.
@@ -130,6 +133,8 @@ def _second_interrupt_leaves() -> None:
         count += 1
         if count == 1:
             _say("ending; removing what was started (again to leave at once)")
+            if progress.is_removing:
+                return
             raise KeyboardInterrupt
         _say("left at once; remove what was started with: tare clean")
         os._exit(INTERRUPTED)

@@ -17,6 +17,9 @@ class Progress(Protocol):
     def says(self, text: str) -> None:
         """A sentence about what is done outside blocks: building, starting, stopping."""
 
+    def removes(self) -> None:
+        """Nothing more is measured: what was started is removed, which no interrupt may end."""
+
     def block(self, number: int, decided: int, of: int) -> None:
         """A block begins (counted from 0); so many comparisons of so many are decided.
 
@@ -41,6 +44,9 @@ class Silent:
 
     def says(self, text: str) -> None:
         """See Progress.says."""
+
+    def removes(self) -> None:
+        """See Progress.removes."""
 
     def block(self, number: int, decided: int, of: int) -> None:
         """See Progress.block."""

@@ -70,7 +70,7 @@ def run(
                 raise
             finally:
                 session.host.restore()
-                progress.says("removing what was started")
+                progress.removes()
                 runner.finish()
             return runner.stop
     except OSError as error:
