@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from real.second import NAME, guest, second
+from real.second import NAME, THERE, guest, second
 from real.small import run, trials
 from tare import workloads
 from tare.cli import main
@@ -151,6 +151,7 @@ def test_another_computer_is_the_peer(tmp_path, computer):
     )
 
     hold(results, ["host", "host/docker"])
+    assert (results.facts.peer["stack"], results.facts.peer["ssh.address"]) == ("host/ssh", THERE)
     for platform, one in trials(results):
         assert one.status in GOOD, f"{platform}: {one.reason}"
         assert one.noise["outside_cpu"] > 0

@@ -396,6 +396,15 @@ def test_what_changed_on_the_host_is_listed_once_and_what_passes_is_not():
     assert of(found, DEAR).word is Word.SAME
 
 
+def test_another_peer_is_among_what_differs_where_both_are_known():
+    cable, remote = ({"peer": {"stack": stack}} for stack in ("host", "host/ssh"))
+    a, b = (make_side({BASE: 1, DEAR: 1}, facts=inside() | peer) for peer in (cable, remote))
+
+    (told,) = between(a, b).differences
+    assert (told.what, told.before, told.after) == ("the peer's stack", "host", "host/ssh")
+    assert between(a, make_side({BASE: 1, DEAR: 1}, facts=inside())).differences == ()
+
+
 @pytest.mark.parametrize("facts", [{}, {"host": "x", "platforms": [1], "userland": 3}])
 def test_facts_that_are_missing_or_damaged_are_not_known(facts):
     found = between(make_side({BASE: 1}, facts=inside()), make_side({BASE: 1}, facts=facts))

@@ -32,11 +32,13 @@ class Difference:
 
 
 def differences(a: Side, b: Side, partners: Mapping[str, Cell]) -> Iterator[Difference]:
-    """List the stored facts of host, Tare and platforms that are not the same."""
+    """List the stored facts of host, Tare, peer and platforms that are not the same."""
     of_host = list(host_differences(a.facts, b.facts))
     yield from of_host
     of_tare = differing(a.facts.tare, b.facts.tare)
     yield from (replace(one, what=f"Tare's {one.what}") for one in of_tare)
+    of_peer = differing(a.facts.peer, b.facts.peer)
+    yield from (replace(one, what=f"the peer's {one.what}") for one in of_peer)
     before, after = a.facts.userland.kernel, b.facts.userland.kernel
     if before and after and before != after:
         yield Difference("kernel of guests", before, after)

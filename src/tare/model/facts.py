@@ -100,16 +100,18 @@ class UserlandFacts:
 class Facts:
     """What is known of where results were measured.
 
-    ``tare`` has the versions of Tare and Python, ``cpuset`` the host's CPUs that the last session
-    was held to, ``noise`` what made the host noisy, ``selftest`` what its last self-test had shown
-    when the study began, as sentences. ``sections`` has all parts that are shown as they were
-    stored, in the order of the file.
+    ``tare`` has the versions of Tare and Python, ``peer`` the stack and settings of the machine
+    that loaded or served what was measured, where one did, ``cpuset`` the host's CPUs that the last
+    session was held to, ``noise`` what made the host noisy, ``selftest`` what its last self-test
+    had shown when the study began, as sentences. ``sections`` has all parts that are shown as they
+    were stored, in the order of the file.
     """
 
     host: Scalars = field(default_factory=dict)
     platforms: Mapping[str, PlatformFacts] = field(default_factory=dict)
     userland: UserlandFacts = UserlandFacts()
     tare: Scalars = field(default_factory=dict)
+    peer: Scalars = field(default_factory=dict)
     cpuset: str = ""
     noise: tuple[str, ...] = ()
     selftest: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from tare.runner.fleet import Fleet, takes_userland
 from tare.runner.pool import Pool
 from tare.runner.versions import other_versions
 from tare.store import read_facts, read_run
-from tare.study import Study
+from tare.study import Platform, Study
 from tare.workload import Workload
 
 SAME_HOST = ("kernel", "cpu_model", "cpus")
@@ -57,6 +57,7 @@ def session_facts(
             *(advice.what for advice in noise(host)),
             *cores.caveats(session, plan, study.limits),
         ],
+        **({"peer": _stack(study.peer)} if study.has_peer else {}),
         "selftest": dict(resolution.last(host)),
         "tare": {"version": version("tare"), "python": python_version()},
         "session": {
@@ -65,6 +66,11 @@ def session_facts(
             "disk_free_bytes": shutil.disk_usage(folder).free,
         },
     }
+
+
+def _stack(peer: Platform) -> dict[str, object]:
+    """State what the peer is, in words that no platform has to be read for."""
+    return {"stack": peer.stack, **dict(peer.settings)}
 
 
 def platform_facts(study: Study, pool: Pool) -> dict[str, object]:

@@ -41,6 +41,7 @@ def facts_of(stored: Mapping[str, object]) -> Facts:
             kernel=_text(userland.get("kernel")),
         ),
         tare=_scalars(stored.get("tare")),
+        peer=_scalars(stored.get("peer")),
         cpuset=_text(_mapping(stored.get("session")).get("cpuset")),
         noise=_texts(stored.get("noise")),
         selftest=_texts(_mapping(stored.get("selftest")).get("said")),

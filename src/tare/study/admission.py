@@ -14,7 +14,7 @@ from tare import layer, scenario
 from tare.errors import Unavailable
 from tare.model import Design, Limits, Plan
 from tare.study.declaration import Study
-from tare.workload import Measured, Workload
+from tare.workload import Measured
 
 RESERVE_BYTES = 2**29
 """Left to the host and to Tare itself, whatever a plan takes."""
@@ -133,8 +133,7 @@ def needs(study: Study, plan: Plan) -> list[Need]:
 
 def _peers(study: Study) -> Iterator[Need]:
     """List the peer, where something is run there and it is a machine with memory of its own."""
-    every = [one.made for one in study.workloads]
-    if any(isinstance(one, Workload) and one.cast().at_peer() for one in every):
+    if study.has_peer:
         for limits in study.limits:
             held, shared = _held(study.peer.made, limits)
             if held:

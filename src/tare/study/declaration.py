@@ -8,7 +8,7 @@ from functools import cached_property
 from tare import layer
 from tare.model import Ladder, Limits, Params, Repetition
 from tare.study.scale import Scale
-from tare.workload import Measured
+from tare.workload import Measured, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,3 +94,9 @@ class Study:
     readings_per_s: float = 1.0
     ladders: tuple[Ladder, ...] = ()
     peer: Platform = CABLE
+
+    @property
+    def has_peer(self) -> bool:
+        """Whether a workload has anything at the peer."""
+        every = (one.made for one in self.workloads)
+        return any(isinstance(one, Workload) and one.cast().at_peer() for one in every)
