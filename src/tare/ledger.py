@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 from tare import durable
 from tare.errors import LayerError
 from tare.machine import Host, Machine
+from tare.ssh import NO_CONNECTION, target
 
 UNDO_S = 60.0
 T = TypeVar("T")
@@ -50,6 +51,8 @@ class Ledger:
         durable.cut_torn_line(path)
         self._count = len(_lines(path))
         self._lock = threading.Lock()
+        self._silent: set[tuple[str, ...]] = set()
+        """Computers that did not answer: the next command there would wait as long for nothing."""
 
     def about_to_make(self, what: str, name: str, machine: Machine, undo: Sequence[str]) -> Entry:
         """Write down what is about to be made and how it is removed; returns once it is on disk."""
@@ -70,12 +73,16 @@ class Ledger:
 
     def remove(self, entry: Entry) -> None:
         """Remove a thing and write that down, or raise LayerError with what stands in the way."""
+        what = f"{entry.what} {entry.name} on {entry.machine.name}"
+        computer = target(entry.machine.undo_argv(entry.undo))
+        if computer in self._silent:
+            raise LayerError(f"could not remove {what}: {computer[-1]} did not answer before")
         done = entry.machine.run(entry.undo, timeout_s=UNDO_S)
         if done.returncode != 0:
+            if computer and (done.timed_out or done.returncode == NO_CONNECTION):
+                self._silent.add(computer)
             why = done.stderr.decode(errors="replace").strip()[-300:] or f"exit {done.returncode}"
-            raise LayerError(
-                f"could not remove {entry.what} {entry.name} on {entry.machine.name}: {why}"
-            )
+            raise LayerError(f"could not remove {what}: {why}")
         self.forget(entry)
 
     def forget(self, entry: Entry) -> None:
@@ -173,6 +180,11 @@ class Services:
                 raise
             self._services[key] = Service(value, machine, scope)
             return value
+
+    def abandon(self, what: str, machine: Machine) -> None:
+        """Forget a service that is gone for now; what it made stays in the ledger."""
+        with self._lock:
+            self._services.pop((what, id(machine)), None)
 
     def close(self) -> None:
         """Remove all services; those on machines that are gone by now are gone too."""

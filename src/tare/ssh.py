@@ -19,6 +19,18 @@ HANG_UP = (
 )
 
 
+NO_CONNECTION = 255
+"""The status of an OpenSSH client that could not connect, or lost its connection."""
+
+
+def target(argv: Sequence[str]) -> tuple[str, ...]:
+    """Give port, user and address that a command of ``wrap`` goes to; nothing of any other."""
+    if argv[:1] != ["ssh"] or "--" not in argv:
+        return ()
+    end = argv.index("--")
+    return tuple(argv[end - 5 : end])
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """A connection to a machine's sshd; ``control`` is the path of its socket."""

@@ -254,4 +254,5 @@ def test_a_peer_that_dies_in_a_trial_ends_that_trial_and_what_needs_it(tmp_path,
     lost = list(trials(results, takes_s=30.0))
     assert lost
     assert {one.status for _, one in lost} <= {Status.FAILED, Status.UNAVAILABLE}
+    assert all("no longer answers" in one.reason for _, one in lost)
     assert {one.status for _, one in trials(results, at="own")} <= GOOD

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from tare.errors import Unavailable
+from tare.errors import LayerError, Unavailable
 from tare.layer import Instance
 from tare.machine import Completed
 from tare.model import Complaint, ComplaintKind, HostCost, Status
@@ -97,7 +97,7 @@ def test_without_roles_one_machine_does_it_all():
         assert command.machine.name == "inside"
         assert list(command.argv) == ["env", "-C", "/data/cell", "LC_ALL=C", "work"]
         assert command.peer is None
-        assert command.conclude() == {}
+        assert command.conclude(False) == {}
 
 
 @pytest.mark.parametrize(("address", "asked"), [("172.17.0.2", "172.17.0.2"), (None, "198.19.0.5")])
@@ -110,7 +110,7 @@ def test_a_role_under_test_is_loaded_from_the_peer(address, asked):
         assert command.argv[4:6] == ["ask", asked]
         assert started(inside.stack.machine) == [["serve", command.argv[6]]]
         assert "/data/cell-server" in inside.stack.machine.ran[-1]
-        assert command.conclude() == {"server": Ended(lived=True, said="")}
+        assert command.conclude(False) == {"server": Ended(lived=True, said="")}
 
 
 def test_a_command_under_test_is_served_from_the_peer():
@@ -146,7 +146,7 @@ def test_roles_find_each_other_in_instances_of_their_own_or_in_one():
         assert db[:2] == ["db", "0.0.0.0"]  # noqa: S104 - so it says it
         assert proxy[2] == f"172.17.0.3:{db[2]}"
         assert command.argv[-1] == f"172.17.0.2:{proxy[1]}"
-        assert list(command.conclude()) == ["proxy", "db"]  # last started, first ended
+        assert list(command.conclude(False)) == ["proxy", "db"]  # last started, first ended
 
     with Cast(THREE, "cell", [first], at).up():
         assert started(first.stack.machine)[-1][2].startswith("127.0.0.1:")
@@ -212,7 +212,7 @@ def test_what_lasts_for_an_instance_is_started_once_and_stands_still_between():
     for _ in range(3):
         with Cast(kept(Lifetime.INSTANCE), "cell", [inside], at).up() as command:
             ports.append(command.argv[-1])
-            assert command.conclude()["server"].lived
+            assert command.conclude(False)["server"].lived
 
     assert len(set(ports)) == len(started(machine)) == 1
     told = [argv[-1] for argv in machine.ran if argv[-1] in ("STOP", "CONT")]
@@ -441,3 +441,38 @@ def test_what_a_role_said_last_stands_with_what_failed():
 
     assert status is Status.FAILED
     assert reason == "the role db ended while it was measured; the role db said: no memory"
+
+
+class Gone(Fake):
+    """A machine that no longer answers, once it is told to."""
+
+    is_gone = False
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        done = super().run(argv, stdin=stdin, timeout_s=timeout_s)
+        return replace(done, returncode=255, stderr=b"no route") if self.is_gone else done
+
+
+def test_of_roles_at_a_peer_that_is_lost_nothing_is_asked():
+    machine, book = Gone("board"), Book()
+    at = peer(machine=machine, threads=None)
+
+    with Cast(SERVED, "cell", [seat()], at, ledger=book).up() as command:
+        machine.is_gone = True
+        asked = len(machine.ran)
+        assert command.conclude(True) == {}
+        assert len(machine.ran) == asked
+
+    assert book.open == ["/data/cell-inside-server"]
+
+
+def test_a_role_that_cannot_be_started_at_a_peer_that_is_lost_says_so():
+    machine = Gone("board")
+    machine.is_gone = True
+    at = peer(machine=machine, threads=None)
+
+    with (
+        pytest.raises(LayerError, match=r"^the peer no longer answers: the role server .*no route"),
+        Cast(SERVED, "cell", [seat()], at).up(),
+    ):
+        pytest.fail("it cannot be up")

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tare.errors import LayerError
 from tare.ledger import Ledger, Scope, Services, clean, leftovers
 from tare.machine import Completed, Host
+from tare.ssh import Connection
 
 
 class Fake:
@@ -224,3 +226,48 @@ def test_names_in_any_script_survive(ledger, path):
 
     (left,) = leftovers(path)
     assert (left.name, left.undo) == ("é\u2028\n", ("rm", "\u2028"))
+
+
+class Far(Fake):
+    """A computer that is reached by ssh, or is not."""
+
+    def __init__(self, address, status):
+        super().__init__(f"host/{address}")
+        self.connection = Connection("root", address, 22, "", "/run/x.ssh")
+        self.status = status
+
+    def undo_argv(self, argv):
+        return self.connection.wrap(argv)
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        done = super().run(argv, stdin=stdin, timeout_s=timeout_s)
+        return replace(done, returncode=self.status)
+
+
+def test_a_computer_that_does_not_answer_is_asked_once(ledger, path):
+    dead, live, full = Far("192.0.2.7", 255), Far("192.0.2.8", 0), Far("192.0.2.9", 1)
+    scope = Scope(ledger)
+    for name in ("a", "b"):
+        for machine in (dead, live, full):
+            scope.about_to_make("folder", name, machine, ["rm", name])
+
+    with pytest.raises(LayerError, match=r"folder a on host/192\.0\.2\.7: 192\.0\.2\.7 did not answer"):
+        scope.close()
+
+    assert [len(machine.asked) for machine in (dead, live, full)] == [1, 2, 2]
+    assert {left.name for left in leftovers(path)} == {"a", "b"}
+
+
+def test_a_service_that_is_abandoned_stays_in_the_ledger(ledger, path):
+    services, machine = Services(ledger), Fake()
+
+    def make(scope):
+        scope.about_to_make("thing", "a", machine, ["rm", "a"])
+        return object()
+
+    first = services.once("daemon", machine, make, lambda _: True)
+    services.abandon("daemon", machine)
+
+    assert services.once("daemon", machine, make, lambda _: True) is not first
+    services.close()
+    assert len(leftovers(path)) == 1

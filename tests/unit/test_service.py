@@ -280,3 +280,12 @@ def _is_zombie(pid):
             return file.read().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+def test_a_readiness_command_that_is_not_there_is_told_as_missing_at_once(tmp_path):
+    one = server(role("sh", "-c", "exec sleep 61.8", ready=Succeeds(["no-such-tool"])), tmp_path)
+
+    with pytest.raises(Unavailable, match=r"no-such-tool.*lacks the tool"):
+        one.start()
+
+    assert not running("61.8")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tare.errors import LayerError, Unavailable
+from tare.errors import LayerError, TareError, Unavailable
 from tare.ledger import Scope
 from tare.model import Limits
 from tare.runner.session import Session
@@ -32,6 +32,9 @@ class Peers:
         self._platform, self._deadline_s = study.peer, study.deadlines.start_s
         self._session, self._made = session, 0
         self._known: dict[str, Peer] = {}
+        self._dropped: set[str] = set()
+        self._lost: dict[str, str] = {}
+        """Those that were not there again when they were needed, and why."""
         self.kept: Kept = {}
 
     def of(self, limits: Limits, made: Measured, parts: int) -> Peer | None:
@@ -51,21 +54,30 @@ class Peers:
         def make(scope: Scope) -> Peer:
             return self._make(scope, limits, cpus, is_apart=bool(rest))
 
-        def alive(peer: Peer) -> bool:
-            return peer in self._known.values()
-
         name = f"peer {cpus} {limits.memory_bytes}"
-        self._known[name] = self._session.services.once(name, self._session.host, make, alive)
-        return self._known[name]
+        if name not in self._lost:
+            try:
+                host = self._session.host
+                self._known[name] = self._session.services.once(name, host, make, lambda _: True)
+                return self._known[name]
+            except TareError as error:
+                if name not in self._dropped:
+                    raise
+                self._lost[name] = str(error)
+        raise LayerError(f"the peer {self._platform.name} no longer answers: {self._lost[name]}")
 
     def drop_dead(self) -> bool:
-        """Forget the peers that no longer answer, so that the next trial has others."""
-        live = {name: peer for name, peer in self._known.items() if peer.answers()}
-        lost = len(live) < len(self._known)
-        if lost:
-            self._known = live
+        """Forget the peers that no longer answer; the next trial tries once to have them again.
+
+        What they made stays in the ledger.
+        """
+        gone = [name for name, peer in self._known.items() if not peer.answers()]
+        for name in gone:
+            del self._known[name]
+            self._session.services.abandon(name, self._session.host)
             self.kept.clear()
-        return lost
+        self._dropped.update(gone)
+        return bool(gone)
 
     def close(self) -> None:
         """End what lasted for the session; what cannot be ended stays in the ledger."""

@@ -128,7 +128,7 @@ class Slots:
         if is_good and not lost:
             return
         replaced = [self._replace_dead(fleet, member) for member in members]
-        replaced.append(self.peers.drop_dead())
+        replaced.append(self._has_lost_peer())
         is_impossible = last.status is Status.UNAVAILABLE and not any(replaced)
         if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
             self.given_up.add(cell.id)
@@ -313,6 +313,13 @@ class Slots:
             if fleet.status is Status.OK and not _answers(other):
                 self.pool.reopen(fleet, other)
         return True
+
+    def _has_lost_peer(self) -> bool:
+        """Say whether a peer no longer answers, and tell it."""
+        lost = self.peers.drop_dead()
+        if lost:
+            self.progress.says(f"the peer {self.study.peer.name} no longer answers")
+        return lost
 
     def _instance(self, member: Member) -> str:
         return f"{self.session.id}-{member.label}"

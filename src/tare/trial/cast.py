@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tare.errors import TareError, Unavailable
+from tare.errors import LayerError, TareError, Unavailable
 from tare.ledger import Ledger
 from tare.machine import NOT_FOUND, Machine
 from tare.role import COMMAND, PEER, PLACEHOLDER, Lifetime, Role, Roles
@@ -16,6 +16,7 @@ from tare.trial.service import Ended, Server, free_port
 
 NOT_IN_USERLAND = (NOT_FOUND, 126)
 """Statuses of a command that is not there, or is no program."""
+PEER_LOST = "the peer no longer answers"
 LOOPBACK, ANY = "127.0.0.1", "0.0.0.0"  # noqa: S104 - a role is to be reached by others
 
 
@@ -23,13 +24,14 @@ LOOPBACK, ANY = "127.0.0.1", "0.0.0.0"  # noqa: S104 - a role is to be reached b
 class Command:
     """What a trial runs and where; ``peer`` is None where nothing is there.
 
-    ``conclude`` ends its roles, or lets them stand still, and says how each came to that.
+    ``conclude`` ends its roles, or lets them stand still, and says how each came to that; of those
+    at a peer that is lost nothing is known, and they stay in the ledger.
     """
 
     machine: Machine
     argv: Sequence[str]
     peer: Peer | None = None
-    conclude: Callable[[], Mapping[str, Ended]] = dict
+    conclude: Callable[[bool], Mapping[str, Ended]] = lambda _: {}
 
 
 class Cast:
@@ -86,19 +88,30 @@ class Cast:
         started: list[Server] = []
         ended: dict[str, Ended] = {}
 
-        def conclude() -> Mapping[str, Ended]:
+        def conclude(is_lost: bool) -> Mapping[str, Ended]:
             while started:
                 server = started.pop()
-                ended[server.role.name] = self._rest(server)
+                if not (is_lost and self._seat_of(server.role.name) is None):
+                    ended[server.role.name] = self._rest(server)
             return ended
 
         try:
             for role in self._roles.starts():
                 started.append(self._start(role, addresses))
+        except TareError as error:
+            is_lost = peer is not None and not peer.answers()
+            conclude(is_lost)
+            if is_lost:
+                raise LayerError(f"{PEER_LOST}: {error}") from error
+            raise
+        except BaseException:
+            conclude(False)
+            raise
+        try:
             argv = [self._fill(COMMAND, word, addresses) for word in self._roles.main.command]
             yield Command(machine, in_directory(directory, argv), peer, conclude)
         finally:
-            conclude()
+            conclude(False)
 
     def _start(self, role: Role, addresses: Mapping[tuple[str, str], str]) -> Server:
         """Have a role up: start it, or let the one that was kept go on."""

@@ -17,7 +17,7 @@ from tare.model import DiskCache, FileAccess, Measurement, Status, tool_duration
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
-from tare.trial.cast import NOT_IN_USERLAND, Command
+from tare.trial.cast import NOT_IN_USERLAND, PEER_LOST, Command
 from tare.trial.seat import Seat
 from tare.trial.service import Ended
 from tare.trial.watch import Watch
@@ -123,7 +123,11 @@ class Run:
         begin = time.perf_counter()
         status, reason, samples = _understand(done, workload, self.deadline_s)
         courses = _courses(done, workload) if status is Status.OK else ()
-        status, reason = _served(self.command.conclude(), status, reason)
+        peer = self.command.peer
+        is_lost = status is not Status.OK and peer is not None and not peer.answers()
+        status, reason = _served(self.command.conclude(is_lost), status, reason)
+        if is_lost:
+            reason = f"{PEER_LOST}: {reason}"
         outcome = Outcome(
             instance=self.seat.instance,
             status=status,

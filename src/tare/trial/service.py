@@ -59,10 +59,14 @@ is_ready() {{
 }}
 tries=0
 while lives $pid "$birth"; do
-    if is_ready "$@"; then
-        lives $pid "$birth" && exit 0
-        break
-    fi
+    is_ready "$@"
+    case $? in
+        0)
+            lives $pid "$birth" && exit 0
+            break
+            ;;
+        126 | 127) tail -n 5 ready.log && exit 127 ;;
+    esac
     tries=$((tries + 1))
     [ $tries -lt 250 ] && sleep 0.02 || sleep 0.2
 done
