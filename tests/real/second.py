@@ -68,8 +68,11 @@ class Second:
         known = ("sshd", "unshare")
         return [*(one for one in programs if one not in known), *routes[1:], *folders]
 
-    def die(self):
-        """Take its power away."""
+    def die(self, *, silently=False):
+        """Take its power away; ``silently`` nobody says then that nothing is there."""
+        if silently:
+            drop = ["iptables", "-w", "-A", "OUTPUT", "-j", "DROP"]
+            check(Host(), ["ip", "netns", "exec", NAME, *drop])
         self.process.kill()
         self.process.wait(timeout=10)
 

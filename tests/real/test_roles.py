@@ -233,13 +233,16 @@ def test_a_part_that_dies_while_others_run_is_told_and_the_others_go_on(tmp_path
 
 
 @pytest.mark.needs("sshd")
-def test_a_peer_that_dies_in_a_trial_ends_that_trial_and_what_needs_it(tmp_path, computer):
+@pytest.mark.parametrize("silently", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_peer_that_dies_in_a_trial_ends_that_trial_and_what_needs_it(
+    tmp_path, computer, silently
+):
     rows = [{"store": {"takes_s": [0.2, 30.0], "at": "peer"}}, {"store": {"at": "own"}}]
 
     def dies():
         asks = ["pgrep", "--ns", str(computer.process.pid), "--nslist", "net", "-fx", "sleep 30.0"]
         assert await_true(lambda: Host().run(asks).returncode == 0, timeout_s=120, every_s=0.1)
-        computer.die()
+        computer.die(silently=silently)
 
     killer = Thread(target=dies)
     killer.start()

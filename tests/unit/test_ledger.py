@@ -251,7 +251,9 @@ def test_a_computer_that_does_not_answer_is_asked_once(ledger, path):
         for machine in (dead, live, full):
             scope.about_to_make("folder", name, machine, ["rm", name])
 
-    with pytest.raises(LayerError, match=r"folder a on host/192\.0\.2\.7: .* did not answer before"):
+    with pytest.raises(
+        LayerError, match=r"folder a on host/192\.0\.2\.7: .* did not answer before"
+    ):
         scope.close()
 
     assert [len(machine.asked) for machine in (dead, live, full)] == [1, 2, 2]
