@@ -137,7 +137,9 @@ class Slots:
         """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
         self.scenario.prepare(self._turn(slot, members, Kind.WARMUP, Alone()))
         for number in range(self.recycling.warmups(cell)):
-            self._trial(slot, members, Kind.WARMUP, Alone(), repeat=number)
+            came = self._trial(slot, members, Kind.WARMUP, Alone(), repeat=number)
+            if came.status not in GOOD:
+                self._has_lost_peer()
         for member in members:
             member.warmed.add(cell.id)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tare.agent import AgentMachine
 from tare.errors import TareError
 from tare.layer import Threads
 from tare.machine import Completed, Machine
@@ -19,12 +20,12 @@ TICK_S = 0.01
 ALIVE_S = 20.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Peer:
     """Its stack, its address, the host's address as it sees it, and the CPUs it is held to.
 
     ``address`` is as the host sees it. ``cpus`` are numbered as on the machine whose they are.
-    ``is_apart`` says whether no trial has any of them.
+    ``is_apart`` says whether no trial has any of them. Once it did not answer it ``is_gone``.
     """
 
     stack: Stack
@@ -32,6 +33,7 @@ class Peer:
     gateway: str
     cpus: Collection[int]
     is_apart: bool
+    is_gone: bool = False
 
     @property
     def machine(self) -> Machine:
@@ -43,10 +45,17 @@ class Peer:
         return self.stack.threads()
 
     def answers(self) -> bool:
-        """Ask whether a command can be run there."""
-        with suppress(TareError):
-            return self.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
-        return False
+        """Ask whether a command can be run there; one that is gone is not asked again."""
+        if not self.is_gone:
+            self.is_gone = True
+            with suppress(TareError):
+                self.is_gone = self._bare.run(["true"], timeout_s=ALIVE_S).returncode != 0
+        return not self.is_gone
+
+    @property
+    def _bare(self) -> Machine:
+        """The machine without its agent: one that is lost would be looked for again first."""
+        return self.machine.machine if isinstance(self.machine, AgentMachine) else self.machine
 
     def use(self, cost: HostCost, busiest_s: float, duration_s: float) -> Mapping[str, float]:
         """Give what it did during a trial, as ``Trial.noise`` has it: shares of CPU time.
@@ -65,8 +74,10 @@ class Peer:
         Of another computer nothing else is known; in ``use_between`` its busiest CPU stands for the
         busiest thread, which is held to no less.
         """
+        if self.is_gone:
+            return {}
         with suppress(TareError):
-            return _busy(self.machine.run(["cat", "/proc/stat"], timeout_s=ALIVE_S), self.cpus)
+            return _busy(self._bare.run(["cat", "/proc/stat"], timeout_s=ALIVE_S), self.cpus)
         return {}
 
     def use_between(
