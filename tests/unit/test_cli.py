@@ -83,9 +83,7 @@ def test_wrong_usage_has_status_2(words, capsys):
 def test_nothing_heavy_is_imported_before_it_is_needed(words):
     check = f"""
 import sys
-from tare.cli import INTERRUPTED, main
-from tare.cli import run as cli_run
-from tare.cli.progress import Lines
+from tare.cli import main
 try:
     main({words!r})
 except SystemExit:
