@@ -36,8 +36,7 @@ class Turn(Generic[M]):
     ``seats`` are the places of its parts, in their order. ``peer`` is the machine that is no part,
     for what has a role there; ``kept`` are the programs that last for the session at it, and
     ``ledger`` is where those are written that nothing else would end. ``fresh`` gives the innermost
-    layer and a site for each of so many instances that the trial makes itself. ``at_start`` is to
-    be called right before the clock starts: a duet's other half waits there.
+    layer and a site for each of so many instances that the trial makes itself.
     """
 
     cell: Cell
@@ -50,7 +49,6 @@ class Turn(Generic[M]):
     ledger: Ledger
     deadline_s: float
     fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
-    at_start: Callable[[], None]
 
 
 class Scenario(ABC, Generic[M]):
@@ -106,6 +104,18 @@ class Scenario(ABC, Generic[M]):
     @abstractmethod
     def measure(self, turn: Turn[M]) -> Outcome:
         """Run one trial."""
+
+    def measure_together(self, turns: Sequence[Turn[M]], gap_s: float) -> Sequence[Outcome]:
+        """Run one trial of several cells, which are started in their order, ``gap_s`` apart.
+
+        Returns what each came to. A scenario without it cannot be measured in a duet.
+        """
+        raise NotImplementedError
+
+    @property
+    def can_be_together(self) -> bool:
+        """Whether several cells can be measured in one trial."""
+        return type(self).measure_together is not Scenario.measure_together
 
 
 def names() -> list[str]:

@@ -2,7 +2,6 @@
 
 import math
 import os
-import threading
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from tare.machine import Completed
 from tare.model import Design, Evidence, Kind, Limits, Repetition, Status, Trial
 from tare.report.flags import flag_texts
 from tare.report.words import stop_text
-from tare.runner import cores, duet
+from tare.runner import cores
 from tare.runner.session import Session
 from tare.simulation.tools import answer
 from tare.stats.sequential import Rule, Verdict
@@ -47,11 +46,20 @@ def planned(platforms=("dear",), blocks=BLOCKS, seed=1, **repetition):
     return make_plan(read_study(text(platforms, blocks, **repetition), "study.yaml"), seed)
 
 
+def halves(slot):
+    """List what a slot measures at once, in the order of starting."""
+    return [
+        SimpleNamespace(
+            block=slot.block, slot=slot.slot + number, cell=one.cell, cores=one.cores,
+            instance=one.instance, part=one.part,
+            partner=next((cell for cell in slot.cells if cell != one.cell), ""),
+        )
+        for number, one in enumerate(slot.placements)
+    ]  # fmt: skip
+
+
 def places(plan):
-    by_block = defaultdict(list)
-    for slot in plan.slots:
-        by_block[slot.block].append(slot)
-    return [pair for slots in by_block.values() for pair in duet.places(slots)]
+    return [halves(slot) for slot in plan.slots]
 
 
 def base_of(plan):
@@ -74,6 +82,9 @@ def test_every_block_has_each_cell_and_the_control_once_beside_the_baseline():
     }
     for first, second in pairs:
         assert (first.partner, second.partner) == (second.cell, first.cell)
+        assert {(one.part, one.cell == base) for one in (first, second)} == {
+            ("subject", False), ("reference", True),
+        }  # fmt: skip
         assert {first.cores, second.cores} == {0, 1}
         assert (second.slot, second.instance) == (first.slot + 1, first.instance)
 
@@ -107,7 +118,8 @@ def test_an_instance_serves_both_halves_of_a_balanced_two():
 
 
 def test_an_interleaved_plan_has_no_partners():
-    assert {(s.partner, s.cores) for s in planned(design="interleaved").slots} == {("", 0)}
+    slots = planned(design="interleaved").slots
+    assert {(s.cells, s.placements[0].cores) for s in slots} == {((s.cell,), 0) for s in slots}
 
 
 def test_a_pair_is_estimated_to_take_as_long_as_one_trial():
@@ -154,10 +166,10 @@ def test_unequal_cores_and_order_raise_no_alarm():
     alarms = 0
     for seed in range(200):
         pairing = Pairing({"base"}, Random(seed))  # noqa: S311
-        ways = [list(pairing.places(["base", "dear"])) for _ in range(40)]
+        ways = [pair for _ in range(40) for _, pair in pairing.pairs(["base", "dear"])]
         effects = [
-            0.1 * (1 if ("dear", "base", 1) in way else -1)
-            + 0.05 * (1 if way[0][0] == "dear" else -1)
+            0.1 * (1 if ("subject", "dear", 1) in way else -1)
+            + 0.05 * (1 if way[0].cell == "dear" else -1)
             for way in ways
         ]
         verdict = rule.judge(np.array(effects) + noise.normal(0, 0.01, 40), ended=True).verdict
@@ -269,90 +281,6 @@ def test_tare_stays_off_both_sets_and_says_where_it_cannot():
     assert cores.kept_free(session(4), with_parts(), limits(5)) == 4
     assert cores.caveats(narrow, with_parts(), limits(1)) == []
     assert cores.caveats(narrow, rule, limits(2)) == []  # it cannot be run at all
-
-
-# How halves meet
-
-
-def meet(first, second):
-    """Run two halves; each is a function of its half. Gives what became of them."""
-    slots = [SimpleNamespace(number=0), SimpleNamespace(number=1)]
-    duet.together(slots, lambda slot, half: (first, second)[slot.number](half), lambda: None)
-
-
-def test_neither_half_goes_on_before_both_have_ended():
-    for _ in range(100):
-        log = []
-
-        def half(name, log=log):
-            def way(half):
-                half.ready()
-                log.append(f"{name} ready")
-                half.start()
-                log.append(f"{name} runs")
-                half.ended()
-                log.append(f"{name} ended")
-
-            return way
-
-        meet(half("a"), half("b"))
-        runs, ends = log.index("a runs"), [log.index("a ended"), log.index("b ended")]
-        assert runs < min(ends)
-        assert log.index("b runs") < min(ends)
-
-
-def test_a_half_that_fails_is_waited_for_by_nobody():
-    seen = []
-
-    def lost(half):
-        pass
-
-    def whole(half):
-        half.ready()
-        half.start()
-        half.ended()
-        seen.append((half.is_alone, half.agree(True)))
-
-    meet(lost, whole)
-    meet(whole, lost)
-    assert seen == [(True, False), (True, False)]
-
-
-@pytest.mark.parametrize(
-    ("wishes", "again"),
-    [((False, False), False), ((True, False), True), ((True, True), True), ((True, None), False)],
-)
-def test_a_pair_is_measured_again_if_one_half_wants_it_and_none_forbids_it(wishes, again):
-    said = []
-    meet(*(lambda half, wish=wish: said.append(half.agree(wish)) for wish in wishes))
-    meet(*(lambda half, wish=wish: said.append(half.agree(wish)) for wish in reversed(wishes)))
-    assert said == [again] * 4
-
-
-def test_a_trial_alone_waits_for_nobody_and_is_not_called_alone():
-    half = duet.Alone()
-    half.ready()
-    half.start()
-    half.ended()
-    assert not half.is_alone
-    assert half.agree(True)
-    assert not half.agree(False)
-    assert not half.agree(None)
-
-
-def test_an_error_in_one_half_ends_the_commands_of_the_other():
-    ended = threading.Event()
-
-    def broken(half):
-        raise OSError("no room")
-
-    def long(half):
-        assert ended.wait(10)
-
-    slots = [SimpleNamespace(number=0), SimpleNamespace(number=1)]
-    with pytest.raises(OSError, match="no room"):
-        duet.together(slots, lambda s, half: (broken, long)[s.number](half), ended.set)
-    assert ended.is_set()
 
 
 # What the data say: trials made by hand for every slot of a plan
@@ -558,12 +486,17 @@ def test_a_known_cost_is_found_by_a_duet(lab, two_cpus):
     assert found["dear"].low <= 1.1 <= found["dear"].high
     assert found["A/A"].low <= 1.0 <= found["A/A"].high
     measured = [t for t in results.trials if t.kind is Kind.MEASURED]
+    planned_halves = [half for pair in places(results.plan) for half in pair]
     assert Counter((t.block, t.cell, t.partner) for t in measured) == Counter(
-        (s.block, s.cell, s.partner) for s in results.plan.slots
+        (half.block, half.cell, half.partner) for half in planned_halves
     )
-    assert {(s.block, s.slot): two_cpus[s.cores] for s in results.plan.slots} == {
+    assert {(half.block, half.slot): two_cpus[half.cores] for half in planned_halves} == {
         (t.block, t.slot): t.cpuset for t in measured
     }
+    lines = (results.folder / "trials.jsonl").read_text().splitlines()
+    assert len(lines) == len(results.plan.slots) + sum(
+        t.kind is Kind.WARMUP for t in results.trials
+    )
     warm = [t for t in results.trials if t.kind is Kind.WARMUP]
     assert {t.partner for t in warm} == {""}
     for cell in results.plan.cells:
@@ -698,7 +631,9 @@ def test_a_duet_that_was_ended_anywhere_is_completed_with_whole_pairs(lab, two_c
         results = load(folder)
         measured = [t for t in results.trials if t.kind is Kind.MEASURED]
         last = {(t.block, t.cell, t.partner): t for t in measured}
-        assert last.keys() == {(s.block, s.cell, s.partner) for s in plan.slots}, at
+        assert last.keys() == {
+            (half.block, half.cell, half.partner) for pair in places(plan) for half in pair
+        }, at
         for (block, cell, partner), trial in last.items():
             other = last[block, partner, cell]
             assert trial.instance.partition("-")[0] == other.instance.partition("-")[0], at

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from tare.machine import Completed
 from tare.model import Contrast, ContrastKind, Kind, Status
 from tare.store import load
 from tare.study import make_plan, read_study
+from tare.trial.measure import Outcome
 from tare.trial.together import together
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-scenario.md"
@@ -141,6 +143,37 @@ class Failing:
         if self.name == "bad":
             raise OSError("bad could not be watched")
         execute()
+
+
+def test_with_a_gap_each_part_starts_so_much_later_than_the_one_before():
+    gap_s = 0.05
+    runs = [Timed(str(number)) for number in range(3)]
+
+    parts = together(runs, lambda: pytest.fail("nothing was interrupted"), gap_s)
+
+    late = [part.late_s for part in parts]
+    assert late[0] == 0
+    assert all(later - before >= gap_s for before, later in pairwise(late))
+
+
+class Timed:
+    """A run in a machine without an agent."""
+
+    deadline_s, cpu_s = 1.0, 0.0
+
+    def __init__(self, name):
+        self.seat = SimpleNamespace(how=SimpleNamespace(cpus=()))
+        self.command = SimpleNamespace(machine=self, argv=["true"])
+        self.name = name
+
+    def run(self, argv, timeout_s):
+        return Completed(tuple(argv), 0, b"", b"", 0.0)
+
+    def go(self, execute):
+        execute()
+
+    def outcome(self, others_s):
+        return Outcome(instance=self.name, status=Status.OK)
 
 
 def test_two_parts_that_die_together_are_both_replaced_once(lab, crowd, scripted):

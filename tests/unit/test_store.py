@@ -80,17 +80,49 @@ def test_a_line_has_every_field_of_a_trial_and_of_its_parts_in_the_order_it_alwa
     assert list(content) == [
         "format", "cell", "block", "slot", "kind", "instance", "status", "reason", "started_at",
         "duration_s", "samples", "host", "phases_s", "warnings", "noise", "resources", "repeat",
-        "cpuset", "partner", "entry", "session", "parts",
+        "cpuset", "entry", "session", "parts",
     ]  # fmt: skip
-    assert content.keys() - {"format"} == {one.name for one in fields(Trial)}
+    # A partner is what a trial of one of several cells is given when it is read.
+    assert content.keys() - {"format"} == {one.name for one in fields(Trial)} - {"partner"}
     (in_line,) = content["parts"]
     assert list(in_line) == [
         "name", "instance", "status", "reason", "duration_s", "samples", "host", "noise",
-        "resources", "cpuset", "late_s",
+        "resources", "cpuset", "late_s", "cell", "warnings",
     ]  # fmt: skip
     assert in_line.keys() == {one.name for one in fields(Part)}
     assert in_line["host"] == asdict(host)
     assert stored(writer)[-1].parts == (part,)
+
+
+def test_a_trial_of_two_cells_is_one_line_and_is_read_as_one_of_each(writer):
+    first = Part(
+        name="reference", cell="b", instance="abc123-0", status=Status.OK, duration_s=2.0,
+        samples={"events": 5.0}, cpuset="1", late_s=0.0,
+    )  # fmt: skip
+    stolen = Complaint(ComplaintKind.STOLEN, {"share": 0.2})
+    second = replace(
+        first, name="subject", cell="a", status=Status.SUSPECT, reason="stolen", duration_s=3.0,
+        samples={"events": 4.0}, cpuset="0", late_s=0.002, warnings=(stolen, "\x1b[31mred"),
+    )  # fmt: skip
+    whole = replace(
+        TRIAL, cell="a", slot=4, started_at="2026-01-01T00:00:00.000+00:00",
+        phases_s={"setup": 0.1, "command": 3.002}, parts=(first, second),
+    )  # fmt: skip
+    printed = [Completed((name,), 0, name.encode(), b"", 1.0) for name in ("b", "a")]
+    writer.trial(whole, *printed)
+
+    assert len((writer.folder / "trials.jsonl").read_text().splitlines()) == 1
+    reference, subject = stored(writer)
+    assert (reference.cell, reference.partner, reference.slot) == ("b", "a", 4)
+    assert (subject.cell, subject.partner, subject.slot) == ("a", "b", 5)
+    assert (subject.status, subject.samples, subject.cpuset) == (
+        Status.SUSPECT, {"events": 4.0}, "0",
+    )  # fmt: skip
+    assert subject.warnings == (stolen, "\\x1b[31mred")
+    assert subject.started_at == "2026-01-01T00:00:00.002+00:00"
+    assert subject.phases_s == {"setup": 0.1, "command": 3.0}
+    assert (writer.folder / "raw" / raw_name(subject) / "stdout").read_bytes() == b"a"
+    assert (writer.folder / "raw" / raw_name(reference) / "stdout").read_bytes() == b"b"
 
 
 def test_trials_are_one_line_each_in_the_order_in_which_they_ended(writer):

@@ -68,6 +68,30 @@ class Glance:
         return len(self.plan.slots) if self.plan else 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What is counted of a trial; ``is_half``: it is one of the two that a slot has."""
+
+    kind: Kind
+    status: Status
+    session: str
+    block: int
+    repeat: int
+    is_half: bool
+
+    @classmethod
+    def of(cls, trial: Trial) -> Noted:
+        """Return what is counted of a stored trial."""
+        return cls(
+            kind=trial.kind,
+            status=trial.status,
+            session=trial.session,
+            block=trial.block,
+            repeat=trial.repeat,
+            is_half=bool(trial.partner),
+        )
+
+
 class Tail:
     """The whole lines of a file that is appended to."""
 
@@ -148,7 +172,7 @@ class Glancing:
 
     def _anew(self) -> None:
         """Forget all trials."""
-        self._count = self._done = self._bad = self._blocks = 0
+        self._count = self._whole = self._halves = self._bad = self._blocks = 0
         self._session = ""
 
     def _read(self) -> None:
@@ -179,22 +203,32 @@ class Glancing:
     def _take(self, line: bytes) -> None:
         trial = json.loads(self._todays(line))
         self._note(
-            Kind(trial["kind"]),
-            Status(trial["status"]),
-            str(trial["session"]),
-            int(trial["block"]),
-            int(trial["repeat"]),
+            Noted(
+                kind=Kind(trial["kind"]),
+                status=Status(trial["status"]),
+                session=str(trial["session"]),
+                block=int(trial["block"]),
+                repeat=int(trial["repeat"]),
+                is_half=bool(trial.get("partner")),
+            )
         )
 
     def _todays(self, line: bytes) -> bytes:
         return formats.todays_trial(line, f"trials.jsonl:{self._count}")
 
-    def _note(self, kind: Kind, status: Status, session: str, block: int, repeat: int) -> None:
-        is_measured = kind is Kind.MEASURED
-        self._done += is_measured and not repeat
-        self._bad += status is not Status.OK
-        self._blocks = max(self._blocks, block + 1) if is_measured else self._blocks
-        self._session = session or self._session
+    def _note(self, one: Noted) -> None:
+        is_measured = one.kind is Kind.MEASURED
+        if is_measured and not one.repeat:
+            self._halves += one.is_half
+            self._whole += not one.is_half
+        self._bad += one.status is not Status.OK
+        self._blocks = max(self._blocks, one.block + 1) if is_measured else self._blocks
+        self._session = one.session or self._session
+
+    @property
+    def _done(self) -> int:
+        """How many slots have a trial; those of a duet had two before one trial was of both."""
+        return self._whole + self._halves // 2
 
     def _described(self, problem: str) -> Glance:
         stop = self._run.get("stop")

@@ -46,7 +46,11 @@ class Narrowing:
         self._plan = plan
         self._schedule = all_looks(plan.repetition.max_blocks)
         self._has_many = len(set(map(group, plan.cells))) > 1
-        self._places = {(slot.block, slot.slot): i for i, slot in enumerate(plan.slots)}
+        self._places = {
+            (slot.block, slot.slot + number): i
+            for i, slot in enumerate(plan.slots)
+            for number in range(len(slot.cells))
+        }
         self._at_look: dict[int, tuple[Comparison, ...]] = {}
         self._closed: dict[int, set[str]] = {}
 
@@ -85,7 +89,7 @@ class Narrowing:
         following = (
             slot
             for slot in self._plan.slots[place + 1 :]
-            if slot.block not in left_out or slot.cell not in left_out[slot.block]
+            if slot.block not in left_out or left_out[slot.block].isdisjoint(slot.cells)
         )
         found = next(following, None)
         return found if found and found.block in left_out else None

@@ -85,7 +85,8 @@ class Told:
             return "Opening the platforms; no trial has ended yet."
         slot = self.course.next
         if self.glance.state is State.RUNNING and slot is not None:
-            beside = f", beside {self._named(slot.partner)}" if slot.partner else ""
+            others = [self._named(cell) for cell in slot.cells if cell != slot.cell]
+            beside = f", at once with {' and '.join(others)}" if others else ""
             return f"Now, by the plan: {self._named(slot.cell)}{beside}, block {slot.block}."
         if not self.seen.trials:
             return ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tare.live.glancing import TRIALS, Glance, Glancing, State
+from tare.live.glancing import TRIALS, Glance, Glancing, Noted, State
 from tare.live.liveness import PROC, Locks
 from tare.live.narrowing import Course, Narrowing
 from tare.live.readings import Readings, Recent
@@ -99,12 +99,13 @@ class Watching(Glancing):
         self._compared, self._again_at = (0, 0), 0.0
 
     def _take(self, line: bytes) -> None:
-        trial = TRIALS.validate_json(self._todays(line))
-        self._trials.append(trial)
-        self._statuses[trial.status] += 1
-        if trial.status is not Status.OK:
-            self._failures = (*self._failures, trial)[-MAX_FAILURES:]
-        self._note(trial.kind, trial.status, trial.session, trial.block, trial.repeat)
+        whole = TRIALS.validate_json(self._todays(line))
+        for trial in whole.by_cell():
+            self._trials.append(trial)
+            self._statuses[trial.status] += 1
+            if trial.status is not Status.OK:
+                self._failures = (*self._failures, trial)[-MAX_FAILURES:]
+        self._note(Noted.of(whole))
 
     def _compare(self, *, running: bool) -> None:
         """Compare when a look is due, and between looks unless that was just done.

@@ -58,6 +58,7 @@ from tare.model.trial import (
     Result,
     Status,
     Trial,
+    partner_of,
     recorded,
 )
 
@@ -110,6 +111,7 @@ __all__ = [
     "UserlandFacts",
     "Variant",
     "metric_of",
+    "partner_of",
     "recorded",
     "tool_duration_s",
 ]

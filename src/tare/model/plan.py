@@ -89,27 +89,29 @@ class Placement:
     """Where one part of a trial is run: on which of its platform's instances.
 
     ``part`` is its name, as the scenario calls it; empty is the only one. ``cores`` is which of a
-    duet's two sets of CPUs it has.
+    duet's two sets of CPUs it has. ``cell`` is the id of the cell that it is a part of; empty is
+    the slot's own.
     """
 
     instance: int
     part: str = ""
     cores: int = 0
+    cell: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
     """A place in the plan: which cell is run when, and where each of its parts.
 
-    In a duet two slots that follow each other are one pair, the first of them is started first;
-    ``partner`` is the cell of the other half.
+    Parts are started in the order of ``placements``. They may be of several cells, which are then
+    measured at the same moment, as a duet does with a cell and its reference. Slots of a block are
+    numbered so that each cell has a number: that of its slot, counted on from its first cell.
     """
 
     block: int
     slot: int
     cell: str
     placements: tuple[Placement, ...]
-    partner: str = ""
 
     @property
     def instance(self) -> int:
@@ -117,9 +119,15 @@ class Slot:
         return self.placements[0].instance
 
     @property
-    def cores(self) -> int:
-        """Which of a duet's two sets of CPUs it has."""
-        return self.placements[0].cores
+    def cells(self) -> tuple[str, ...]:
+        """The ids of the cells that are measured in it, in the order in which they are started."""
+        if len(self.placements) == 1:
+            return (self.placements[0].cell or self.cell,)
+        return tuple(dict.fromkeys(one.cell or self.cell for one in self.placements))
+
+    def of(self, cell: str) -> tuple[Placement, ...]:
+        """Return the placements of one of its cells."""
+        return tuple(one for one in self.placements if (one.cell or self.cell) == cell)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +189,8 @@ class Plan:
 
     @cached_property
     def most_parts(self) -> int:
-        """The most parts of any trial: so many instances of a platform are one set of them."""
-        return max((len(slot.placements) for slot in self.slots), default=1)
+        """The most parts of a cell in any trial: so many instances of a platform are one set."""
+        return max((len(slot.of(cell)) for slot in self.slots for cell in slot.cells), default=1)
 
     @cached_property
     def decided_by(self) -> Mapping[str, Contrast]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -133,10 +134,14 @@ class Part(Result):
 
     ``late_s`` is how much later than the first part it started, as far as that was seen: at its
     release, by the host's clock; None where it was not started, or was up before, as roles are.
+    ``cell`` is the id of the cell that it was measured for where a trial has several; empty is the
+    trial's own. ``warnings`` are those of this part alone.
     """
 
     name: str
     late_s: float | None = None
+    cell: str = ""
+    warnings: tuple[str | Complaint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +166,13 @@ class Measurement(Result):
 class Trial(Measurement):
     """One measured run of one cell in one block, and everything recorded about it.
 
-    ``session`` names the one that measured it. ``partner`` is the cell that was measured at the
-    same moment, in a duet; the lower slot was started first. ``repeat`` is 1 for a trial that was
-    run again at once because the one before it was suspect; of a warm-up it is how many went
-    before it in the instance. ``parts`` are those of a trial that has several, in the order of
-    their placements.
+    ``session`` names the one that measured it. ``repeat`` is 1 for a trial that was run again at
+    once because the one before it was suspect; of a warm-up it is how many went before it in the
+    instance. ``parts`` are those of a trial that has several, in the order of their placements.
+
+    A trial of several cells is stored as one, and analysed as one of each cell: see ``by_cell``.
+    Of these ``partner`` is the cell that was measured at the same moment, and the lower slot was
+    started first.
     """
 
     cell: str
@@ -178,6 +185,37 @@ class Trial(Measurement):
     session: str = ""
     parts: tuple[Part, ...] = ()
 
+    def by_cell(self) -> tuple[Trial, ...]:
+        """Return a trial for each cell that was measured in it, in the order of starting.
+
+        One of one cell is returned as it is. Each has what its part came to, its number in the
+        block, and the part's own start and duration; what was done around the commands was done for
+        all cells together.
+        """
+        cells = tuple(dict.fromkeys(part.cell for part in self.parts if part.cell))
+        if not cells:
+            return (self,)
+        return tuple(self._of(cell, place, cells) for place, cell in enumerate(cells))
+
+    def _of(self, cell: str, place: int, cells: Sequence[str]) -> Trial:
+        own = [part for part in self.parts if part.cell == cell]
+        first = own[0]
+        return Trial(
+            **recorded(first, Result),
+            cell=cell,
+            block=self.block,
+            slot=self.slot + place,
+            kind=self.kind,
+            repeat=self.repeat,
+            partner=partner_of(cell, cells),
+            entry=self.entry,
+            session=self.session,
+            started_at=_later(self.started_at, first.late_s or 0.0),
+            phases_s={**self.phases_s, "command": first.duration_s},
+            warnings=first.warnings,
+            parts=tuple(own) if len(own) > 1 else (),
+        )
+
     def lasted_s(self, tool_duration: Metric | None) -> float:
         """Return how long the tool took by its own account, or else how long the command took.
 
@@ -185,6 +223,20 @@ class Trial(Measurement):
         """
         told_s = None if tool_duration is None else self.samples.get(tool_duration.name)
         return self.duration_s if told_s is None else told_s
+
+
+def partner_of(cell: str, cells: Sequence[str]) -> str:
+    """Return the first other one of some cells that are measured together; empty: none."""
+    return next((other for other in cells if other != cell), "")
+
+
+def _later(started_at: str, by_s: float) -> str:
+    """Move a time in ISO 8601 on; one that is not understood stays as it is."""
+    try:
+        start = datetime.fromisoformat(started_at)
+    except ValueError:
+        return started_at
+    return (start + timedelta(seconds=by_s)).isoformat(timespec="milliseconds")
 
 
 def recorded(result: Result, kind: type[Result]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tare.errors import ResultsError
 from tare.facts import available_bytes
 from tare.home import home
 from tare.model import Design, Plan, Slot, Status
-from tare.runner import cores, duet, record
+from tare.runner import cores, record
 from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
 from tare.runner.headroom import Headroom
@@ -187,7 +187,7 @@ class _Runner:
             if rule.budget_s is not None and spent + time.monotonic() - begin >= rule.budget_s:
                 state = f"{decided} of {of} comparisons are decided"
                 return f"the budget of {rule.budget_s:.0f} s was spent; {state}"
-            todo = self._places(slots[chosen.block], chosen)
+            todo = self._todo(slots[chosen.block], chosen)
             allocation.ran(chosen, trials=bool(todo))
             if not todo:
                 continue
@@ -200,17 +200,18 @@ class _Runner:
             turn = max(slot.instance for slot in slots[chosen.block]) // self.plan.most_parts
             if not self.turns.are_needed:
                 self.slots.recycling.before(turn, closed, chosen.groups)
-            for place in self.turns.over(todo, turn):
-                duet.together(place, self.slots.run, self.session.host.cancel)
+            for slot in self.turns.over(todo, turn):
+                self.slots.run(slot)
 
-    def _places(self, block: Sequence[Slot], chosen: Round) -> list[tuple[Slot, ...]]:
-        """List the places of a block that are chosen and have yet to be run, in their order."""
+    def _todo(self, block: Sequence[Slot], chosen: Round) -> list[Slot]:
+        """List the slots of a block that are chosen and have yet to be run, in their order."""
         cells = self.plan.cells_by_id
-        own = [slot for slot in block if group(cells[slot.cell]) in chosen.groups]
         return [
-            place
-            for place in duet.places(own)
-            if chosen.cells.issuperset(slot.cell for slot in place) and self.slots.is_open(place)
+            slot
+            for slot in block
+            if group(cells[slot.cell]) in chosen.groups
+            and chosen.cells.issuperset(slot.cells)
+            and self.slots.is_open(slot)
         ]
 
     def _look(self, before: Mapping[str, Standing]) -> Mapping[str, Standing]:

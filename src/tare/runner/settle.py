@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from threading import Lock, Thread
+from threading import Thread
 
 from tare.machine import await_true
 
@@ -50,14 +50,9 @@ class Gate:
         self._meminfo, self._flush = proc / "meminfo", flush
         self._rest: Memory | None = None
         self._missed = 0
-        self._lock = Lock()
 
     def wait(self, deadline_s: float = DEADLINE_S) -> tuple[str, ...]:
         """Wait for rest until a deadline; gives warnings. One reading where there is rest."""
-        with self._lock:  # the halves of a duet come at once
-            return self._wait(deadline_s)
-
-    def _wait(self, deadline_s: float) -> tuple[str, ...]:
         now = self._read()
         rest = self._rest = self._rest or now
         if self._missed >= GIVE_UP_AFTER or _is_rest(now, rest):

@@ -1,16 +1,18 @@
-"""One slot of a plan after another: the trial, what prepares it, and what becomes of failures."""
+"""One slot of a plan after another: the trial, what prepares it, and what becomes of failures.
+
+A slot has one cell, or several that are measured at the same moment: each is woken, warmed up and
+prepared by itself, so that one that fails there leaves the others their trial.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from threading import Lock
-from types import MappingProxyType
 
 from tare import scenario
 from tare.errors import ResultsError, TareError
@@ -22,15 +24,15 @@ from tare.model import (
     Kind,
     Measurement,
     Part,
+    Placement,
     Plan,
     Slot,
     Status,
     Trial,
     Variant,
+    partner_of,
     recorded,
 )
-from tare.monitors.series import Series
-from tare.runner.duet import Alone, Half
 from tare.runner.fleet import Fleet, Member, key, running
 from tare.runner.peer import Peers
 from tare.runner.pool import Pool
@@ -42,14 +44,57 @@ from tare.scenario import Turn
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
 from tare.store.samples import Samples
-from tare.trial.measure import GOOD, status_of
+from tare.trial.measure import GOOD, Outcome, SeriesOfParts, status_of
 from tare.trial.seat import Seat
+from tare.trial.together import of_all
 from tare.trial.watch import Watching
 from tare.workload import Measured
 
 GIVE_UP_AFTER = 3
 """Failures of a cell in a row after which it is left out: the next would fail too."""
 ALIVE_S = 20.0
+GAP_S = 0.002
+"""How much later the second cell of a trial is started: the order is the plan's, not the kernel's.
+"""
+ALONE = "measured alone: the other half of its pair was lost"
+
+
+@dataclass
+class _Running:
+    """One of the cells that a slot measures, and how far it has come.
+
+    ``error`` is what kept it from being measured; ``is_lost`` says that its trial stands and its
+    instances could not be paused after it.
+    """
+
+    cell: Cell
+    slot: int
+    placements: tuple[Placement, ...]
+    fleet: Fleet
+    members: Sequence[Member]
+    awake: ExitStack = field(default_factory=ExitStack)
+    error: TareError | None = None
+    is_lost: bool = False
+
+    def wake(self) -> None:
+        """Let its instances have CPU time, and note how long each took to wake."""
+        for member in self.members:
+            begin = time.perf_counter()
+            self.awake.enter_context(running(member))
+            member.resumed_s = time.perf_counter() - begin
+
+    def rest(self) -> None:
+        """Pause its instances."""
+        try:
+            self.awake.close()
+        except TareError as error:
+            self.is_lost = True
+            self.error = self.error or error
+
+    @property
+    def resumed_s(self) -> float:
+        """How long its instances took to wake."""
+        return sum(member.resumed_s for member in self.members)
 
 
 class Slots:
@@ -76,7 +121,6 @@ class Slots:
         # Those of an earlier session have to be whole: better said now than after the first trial.
         begun = (writer.folder / samples.FOLDER).exists()
         self._samples = Samples(writer.folder) if begun else None
-        self._storing = Lock()
 
     def close(self) -> None:
         """End what lasted for the session and write the last samples, or raise ResultsError."""
@@ -84,9 +128,10 @@ class Slots:
         if self._samples is not None:
             self._samples.close()
 
-    def is_open(self, place: Iterable[Slot]) -> bool:
-        """Whether a place has yet to be run; of a duet both halves have to stand."""
-        return any((slot.block, slot.cell, slot.partner) not in self.done for slot in place)
+    def is_open(self, slot: Slot) -> bool:
+        """Whether a slot has yet to be run; where it has several cells all have to stand."""
+        cells = slot.cells
+        return any((slot.block, cell, partner_of(cell, cells)) not in self.done for cell in cells)
 
     def give_up_closed(self) -> None:
         """Leave out the cells of every platform that could not be opened."""
@@ -95,63 +140,111 @@ class Slots:
                 if fleet.status is not Status.OK:
                     self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, placements=()), fleet)
 
-    def run(self, slot: Slot, half: Half) -> None:
-        """Run a slot whose cell has no trial in its block yet; ``half`` waits for its partner."""
-        cell = self.plan.cells_by_id[slot.cell]
-        fleet = self.pool.fleets[key(cell, slot.cores if slot.partner else None)]
-        if cell.id in self.given_up:
+    def run(self, slot: Slot) -> None:
+        """Run a slot, unless one of its cells is given up."""
+        runs = [self._running(slot, number) for number in range(len(slot.cells))]
+        for one in runs:
+            if one.cell.id not in self.given_up and one.fleet.status is not Status.OK:
+                self._give_up(one.cell, slot, one.fleet)
+        if any(one.cell.id in self.given_up for one in runs):
             return
-        if fleet.status is not Status.OK:
-            self._give_up(cell, slot, fleet)
-            return
-        members = [fleet.members[one.instance % len(fleet.members)] for one in slot.placements]
-        self.progress.trial(cell)
-        last, lost = None, False
+        turns = []
         try:
-            with _awake(members):
-                if any(cell.id not in member.warmed for member in members):
-                    self._warm(slot, cell, members)
-                last = self._trial(slot, members, Kind.MEASURED, half)
-                wish = last.status is Status.SUSPECT and may_repeat(self.trials)
-                if half.agree(wish if last.status in GOOD else None):
-                    last = self._trial(slot, members, Kind.MEASURED, half, repeat=1)
+            for one in runs:
+                self.progress.trial(one.cell)
+                try:
+                    one.wake()
+                    if any(one.cell.id not in member.warmed for member in one.members):
+                        self._warm(slot, one)
+                    turns.append(self._before(one, Kind.MEASURED))
+                except ResultsError:
+                    raise
+                except TareError as error:
+                    one.error = error
+            last = self._measured(slot, runs, turns)
+        finally:
+            for one in runs:
+                one.rest()
+        for one, trial in zip(runs, last, strict=True):
+            self._see_to(one, trial)
+
+    def _running(self, slot: Slot, number: int) -> _Running:
+        """Find the instances of one of a slot's cells."""
+        cell = self.plan.cells_by_id[slot.cells[number]]
+        placements = slot.of(cell.id)
+        cores = placements[0].cores if len(slot.cells) > 1 else None
+        fleet = self.pool.fleets[key(cell, cores)]
+        count = len(fleet.members)
+        members = [fleet.members[one.instance % count] for one in placements] if count else []
+        return _Running(cell, slot.slot + number, placements, fleet, members)
+
+    def _measured(
+        self, slot: Slot, runs: Sequence[_Running], turns: Sequence[Turn[Measured]]
+    ) -> Sequence[Trial]:
+        """Measure what is ready, once more if it is suspect; returns the last trial by its cells.
+
+        What an error keeps from being measured is stored as what the error says; one of the second
+        measurement leaves the first.
+        """
+        ready = [one for one in runs if one.error is None]
+        last: Sequence[Trial] = ()
+        try:
+            last = self._trial(slot, runs, turns, Kind.MEASURED)
+            found = {trial.status for trial in last}
+            if Status.SUSPECT in found and found <= set(GOOD) and may_repeat(self.trials):
+                again = [self._before(one, Kind.MEASURED) for one in ready]
+                last = self._trial(slot, runs, again, Kind.MEASURED, repeat=1)
         except ResultsError:
             raise
         except TareError as error:
-            if last is None:
-                missed = self._lost(slot, cell, members[0], status_of(error), str(error))
-                last = self._store(missed, None)
-            else:  # the trial stands; only its instance could not be paused afterwards
-                lost = True
-        is_good = last.status in GOOD
-        self.failures[cell.id] = 0 if is_good else self.failures[cell.id] + 1
-        if is_good and not lost:
-            return
-        replaced = [self._replace_dead(fleet, member) for member in members]
-        replaced.append(self._has_lost_peer())
-        is_impossible = last.status is Status.UNAVAILABLE and not any(replaced)
-        if is_impossible or self.failures[cell.id] >= GIVE_UP_AFTER:
-            self.given_up.add(cell.id)
+            if last:
+                for one in ready:
+                    one.is_lost = True
+                return last
+            for one in ready:
+                one.error = error
+            last = self._trial(slot, runs, (), Kind.MEASURED)
+        return last
 
-    def _warm(self, slot: Slot, cell: Cell, members: Sequence[Member]) -> None:
+    def _see_to(self, one: _Running, trial: Trial) -> None:
+        """Replace the instances of a cell that failed, if they are dead, or leave the cell out."""
+        cell = one.cell.id
+        is_good = trial.status in GOOD
+        self.failures[cell] = 0 if is_good else self.failures[cell] + 1
+        if is_good and not one.is_lost:
+            return
+        replaced = [self._replace_dead(one.fleet, member) for member in one.members]
+        replaced.append(self._has_lost_peer())
+        is_impossible = trial.status is Status.UNAVAILABLE and not any(replaced)
+        if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
+            self.given_up.add(cell)
+
+    def _warm(self, slot: Slot, one: _Running) -> None:
         """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
-        self.scenario.prepare(self._turn(slot, members, Kind.WARMUP, Alone()))
-        for number in range(self.recycling.warmups(cell)):
-            came = self._trial(slot, members, Kind.WARMUP, Alone(), repeat=number)
+        self.scenario.prepare(self._turn(one, Kind.WARMUP))
+        for number in range(self.recycling.warmups(one.cell)):
+            turn = self._before(one, Kind.WARMUP)
+            (came,) = self._trial(slot, [one], [turn], Kind.WARMUP, repeat=number)
             if came.status not in GOOD:
                 self._has_lost_peer()
-        for member in members:
-            member.warmed.add(cell.id)
+        for member in one.members:
+            member.warmed.add(one.cell.id)
 
-    def _turn(
-        self, slot: Slot, members: Sequence[Member], kind: Kind, half: Half
-    ) -> Turn[Measured]:
+    def _before(self, one: _Running, kind: Kind) -> Turn[Measured]:
+        """Do what comes before each trial of a cell."""
+        turn = self._turn(one, kind)
+        if self._samples is not None:
+            self._samples.settle()
+        self.scenario.before(turn)
+        return turn
+
+    def _turn(self, one: _Running, kind: Kind) -> Turn[Measured]:
         """Put together what a scenario needs to run a cell in its instances."""
-        cell = self.plan.cells_by_id[slot.cell]
+        cell = one.cell
         made = self.measured[cell.workload, cell.params]
         seats = [
             self._seat(cell, placement.part, member, kind)
-            for placement, member in zip(slot.placements, members, strict=True)
+            for placement, member in zip(one.placements, one.members, strict=True)
         ]
         return Turn(
             cell=cell,
@@ -159,12 +252,11 @@ class Slots:
             kind=kind,
             host=self.session.host,
             seats=seats,
-            peer=self.peers.of(cell.limits, made, len(members)),
+            peer=self.peers.of(cell.limits, made, len(one.members)),
             kept=self.peers.kept,
             ledger=self.session.ledger,
             deadline_s=self.study.deadlines.for_trial(made.expected_s()),
-            fresh=partial(self._fresh, cell, members[0]),
-            at_start=half.start,
+            fresh=partial(self._fresh, cell, one.members[0]),
         )
 
     def _seat(self, cell: Cell, part: str, member: Member, kind: Kind) -> Seat:
@@ -206,39 +298,60 @@ class Slots:
         return warnings, {"settle": settle_s, "jitter": pause_s}
 
     def _trial(
-        self, slot: Slot, members: Sequence[Member], kind: Kind, half: Half, *, repeat: int = 0
-    ) -> Trial:
-        cell = self.plan.cells_by_id[slot.cell]
-        turn = self._turn(slot, members, kind, half)
-        if self._samples is not None:
-            self._samples.settle()
-        self.scenario.before(turn)
-        warnings, settled_s = self._settle(slot, members)
-        half.ready()
-        outcome = self.scenario.measure(turn)
-        half.ended()
-        outcome, series = outcome.read()
-        if half.is_alone:
-            warnings = (*warnings, "measured alone: the other half of its pair was lost")
-        resumed_s = sum(member.resumed_s for member in members)
-        resume = {"resume": 0.0 if repeat else resumed_s}
-        around = {
-            "phases_s": {**resume, **settled_s, **outcome.phases_s, "store": self.store_s},
-            "warnings": (*warnings, *outcome.warnings),
-        }
+        self,
+        slot: Slot,
+        runs: Sequence[_Running],
+        turns: Sequence[Turn[Measured]],
+        kind: Kind,
+        *,
+        repeat: int = 0,
+    ) -> Sequence[Trial]:
+        """Run one trial of what is ready and store it; returns it by its cells.
+
+        ``turns`` are those of the cells without an error, in their order.
+        """
+        ready = [one for one in runs if one.error is None]
+        members = [member for one in ready for member in one.members]
+        warnings, settled_s = self._settle(slot, members) if ready else ((), {})
+        measured = iter(self._outcomes(turns))
+        outcomes = [
+            next(measured) if one.error is None else self._missed(one, one.error) for one in runs
+        ]
+        if len(runs) > 1:
+            warnings = warnings if len(ready) == len(runs) else (*warnings, ALONE)
+            outcomes = [
+                replace(
+                    outcome,
+                    name=one.placements[0].part,
+                    cell=one.cell.id,
+                    warnings=(*warnings, *outcome.warnings) if one.error is None else (),
+                )
+                for one, outcome in zip(runs, outcomes, strict=True)
+            ]
+            subject = next(one for one in outcomes if one.cell == slot.cell)
+            whole = of_all(outcomes, subject.samples)
+        else:
+            whole = replace(outcomes[0], warnings=(*warnings, *outcomes[0].warnings))
+        whole, series = whole.read()
+        resume = {"resume": 0.0 if repeat else sum(one.resumed_s for one in ready)}
+        around_s = {**resume, **settled_s, **whole.phases_s, "store": self.store_s}
         trial = Trial(
-            **recorded(outcome, Measurement) | around,
-            cell=cell.id,
+            **recorded(whole, Measurement) | {"phases_s": around_s if ready else {}},
+            cell=slot.cell if len(runs) > 1 else runs[0].cell.id,
             block=slot.block,
-            slot=slot.slot,
+            slot=runs[0].slot,
             kind=kind,
             repeat=repeat,
-            partner=slot.partner if kind is Kind.MEASURED else "",
             entry=self._entry,
             session=self.session.id,
-            parts=tuple(Part(**recorded(part, Part)) for part in outcome.parts),
+            parts=tuple(Part(**recorded(part, Part)) for part in whole.parts),
         )
-        return self._store(trial, outcome.completed, series)
+        return self._store(trial, [one.completed for one in outcomes], series)
+
+    def _outcomes(self, turns: Sequence[Turn[Measured]]) -> Sequence[Outcome]:
+        if len(turns) > 1:
+            return self.scenario.measure_together(turns, GAP_S)
+        return [self.scenario.measure(turn) for turn in turns]
 
     def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
         """Give the innermost layer and a site for each of some instances that a trial makes."""
@@ -256,38 +369,32 @@ class Slots:
     def _store(
         self,
         trial: Trial,
-        completed: Completed | None,
-        series: Mapping[str, Sequence[Series]] = MappingProxyType({}),
-    ) -> Trial:
-        """Store a trial, its raw output, and what was read, by the instance it is of."""
-        with self._storing:  # by one half of a duet after the other
-            begin = time.perf_counter()
-            self.writer.trial(trial, completed)
-            self.trials.append(trial)
-            # Second, so that there are no samples of a trial that is not there.
-            for instance, read in series.items():
-                if read:
-                    self._samples = self._samples or Samples(self.writer.folder)
-                    self._samples.add(replace(trial, instance=instance), read)
-            self.progress.ended(self.plan.cells_by_id[trial.cell], trial)
-            self.store_s = time.perf_counter() - begin
-        return trial
+        completed: Sequence[Completed | None],
+        series: SeriesOfParts | None = None,
+    ) -> Sequence[Trial]:
+        """Store a trial, the raw output of its cells, and what was read of each of its parts."""
+        begin = time.perf_counter()
+        by_cell = trial.by_cell()
+        self.writer.trial(trial, *completed)
+        self.trials.extend(by_cell)
+        of = {one.cell: one for one in by_cell}
+        # Second, so that there are no samples of a trial that is not there.
+        for (cell, instance), read in (series or {}).items():
+            if read:
+                self._samples = self._samples or Samples(self.writer.folder)
+                self._samples.add(replace(of[cell or trial.cell], instance=instance), read)
+        for one in by_cell:
+            self.progress.ended(self.plan.cells_by_id[one.cell], one)
+        self.store_s = time.perf_counter() - begin
+        return by_cell
 
-    def _lost(
-        self, slot: Slot, cell: Cell, member: Member | None, status: Status, reason: str
-    ) -> Trial:
-        return Trial(
-            cell=cell.id,
-            block=slot.block,
-            slot=slot.slot,
-            kind=Kind.MEASURED,
-            instance=self._instance(member) if member else "",
-            status=status,
-            reason=reason,
-            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            partner=slot.partner,
-            entry=self._entry,
-            session=self.session.id,
+    def _missed(self, one: _Running, error: TareError) -> Outcome:
+        """Return what becomes of a cell that could not be measured."""
+        return Outcome(
+            instance=self._instance(one.members[0]) if one.members else "",
+            status=status_of(error),
+            reason=str(error),
+            started_at=_now(),
         )
 
     @property
@@ -300,7 +407,19 @@ class Slots:
         self.given_up.add(cell.id)
         known = any(t.cell == cell.id and t.reason == fleet.reason for t in self.trials)
         if not known:
-            self._store(self._lost(slot, cell, None, fleet.status, fleet.reason), None)
+            trial = Trial(
+                cell=cell.id,
+                block=slot.block,
+                slot=slot.slot,
+                kind=Kind.MEASURED,
+                instance="",
+                status=fleet.status,
+                reason=fleet.reason,
+                started_at=_now(),
+                entry=self._entry,
+                session=self.session.id,
+            )
+            self._store(trial, (None,))
 
     def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
         """Replace an instance if it no longer answers, and all others that went down with it."""
@@ -327,17 +446,6 @@ class Slots:
         return f"{self.session.id}-{member.label}"
 
 
-@contextmanager
-def _awake(members: Sequence[Member]) -> Iterator[None]:
-    """Let some instances have CPU time, and note how long each took to wake."""
-    with ExitStack() as awake:
-        for member in members:
-            begin = time.perf_counter()
-            awake.enter_context(running(member))
-            member.resumed_s = time.perf_counter() - begin
-        yield
-
-
 def _answers(member: Member) -> bool:
     try:
         with running(member) as stack:
@@ -345,3 +453,7 @@ def _answers(member: Member) -> bool:
             return answers and not stack.may_hold_orphans
     except TareError:
         return False
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

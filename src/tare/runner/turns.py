@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from tare.model import Plan, Slot, Status
 from tare.runner.fleet import Fleet
@@ -34,19 +33,19 @@ class Turns:
             return {}
         return {"blocks_per_instance": 1, "replaced_instances": self.opened}
 
-    def over(self, places: Sequence[tuple[Slot, ...]], turn: int) -> Iterator[tuple[Slot, ...]]:
-        """Go over a block's places, with what each needs open by then."""
+    def over(self, slots: Sequence[Slot], turn: int) -> Iterator[Slot]:
+        """Go over a block's slots, with what each needs open by then."""
         if not self.are_needed:
-            yield from places
+            yield from slots
             return
         cells = self.plan.cells_by_id
-        for limits in dict.fromkeys(cells[place[0].cell].limits for place in places):
-            own = [place for place in places if cells[place[0].cell].limits == limits]
+        for limits in dict.fromkeys(cells[slot.cell].limits for slot in slots):
+            own = [slot for slot in slots if cells[slot.cell].limits == limits]
             self._open(self._fleets(own), turn)
             yield from own
 
-    def _fleets(self, places: Sequence[tuple[Slot, ...]]) -> list[Fleet]:
-        cells = {slot.cell for slot in chain.from_iterable(places)}
+    def _fleets(self, slots: Sequence[Slot]) -> list[Fleet]:
+        cells = {cell for slot in slots for cell in slot.cells}
         fleets = {
             id(fleet): fleet
             for cell in self.plan.cells

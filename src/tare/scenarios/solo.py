@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tare import scenario
@@ -42,8 +43,25 @@ class Scenario(scenario.Scenario[Workload]):
         first, *others = turn.seats
         with cast(turn, turn.seats).up() as command:
             if others:
-                return measure_among(turn.seats, turn.made, command, turn.deadline_s, turn.at_start)
-            return measure(first, turn.made, command, turn.deadline_s, turn.at_start)
+                return measure_among(turn.seats, turn.made, command, turn.deadline_s)
+            return measure(first, turn.made, command, turn.deadline_s)
+
+    def measure_together(self, turns: Sequence[Turn[Workload]], gap_s: float) -> Sequence[Outcome]:
+        """See Scenario.measure_together: each cell's command in its instance."""
+        from tare.trial.measure import Run
+        from tare.trial.together import together
+
+        with ExitStack() as up:
+            runs = [
+                Run(
+                    turn.seats[0],
+                    turn.made,
+                    up.enter_context(cast(turn, turn.seats).up()),
+                    turn.deadline_s,
+                )
+                for turn in turns
+            ]
+            return together(runs, turns[0].host.cancel, gap_s)
 
 
 def prepare(turn: Turn[Workload], seats: Sequence[Seat]) -> None:

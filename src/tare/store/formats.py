@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json
@@ -23,6 +23,7 @@ from tare.model import (
     INJECTED,
     ComplaintKind,
     ContrastKind,
+    Design,
     FileAccess,
     MetricRole,
     Replicates,
@@ -30,17 +31,20 @@ from tare.model import (
     Unit,
 )
 
-PLAN = 2
+PLAN = 3
 """1: the first; 2: cells have their id and the workload's access to files, contrasts say what with
-what, slots have parts, metrics a role."""
-TRIALS = 2
-"""1: the first; 2: a trial names its session, complaints are kinds; it may have parts."""
+what, slots have parts, metrics a role; 3: a slot may have parts of several cells, as a duet has."""
+TRIALS = 3
+"""1: the first; 2: a trial names its session, complaints are kinds; it may have parts; 3: parts may
+be of several cells, and have warnings of their own. The two halves of a duet were trials of their
+own before, each naming the other's cell as its partner, and are read as such."""
 FACTS = RUN = RAW = SAMPLES = 1
 """1: the first."""
 
 Fields = dict[str, Any]
-_TODAYS_PLAN = f'{{"format": {PLAN}, '.encode()
-_FIRST_TRIAL, _TODAYS_TRIAL = (f'{{"format":{format_},'.encode() for format_ in (1, TRIALS))
+_TODAYS_PLAN, _SECOND_PLAN = (f'{{"format": {format_}, '.encode() for format_ in (PLAN, 2))
+_FIRST_TRIAL, *_LATER_TRIALS = (f'{{"format":{format_},'.encode() for format_ in (1, 2, TRIALS))
+_DUET = f'"design": "{Design.DUET}"'.encode()
 _SUSPECT = f'"{Status.SUSPECT}"'.encode()
 
 _FIRST_COMPLAINTS = (
@@ -82,8 +86,8 @@ def todays_trial(line: bytes, where: object) -> bytes:
 
     Raises ResultsError if it is of a newer format; what else is wrong with it is left as it is.
     """
-    if line.startswith(_TODAYS_TRIAL):
-        return line
+    if line.startswith(tuple(_LATER_TRIALS)):
+        return line  # what was stored in the second format means the same in today's
     if line.startswith(_FIRST_TRIAL) and _SUSPECT not in line:
         return _with_session(line)  # a large study has a hundred thousand of these
     try:
@@ -141,6 +145,8 @@ def todays_plan(content: bytes, where: object) -> bytes:
     """
     if content.startswith(_TODAYS_PLAN):
         return content
+    if content.startswith(_SECOND_PLAN) and _DUET not in content:
+        return content  # the same in today's format, for no slot has a partner
     try:
         plan = from_json(content)
     except ValueError:
@@ -149,9 +155,11 @@ def todays_plan(content: bytes, where: object) -> bytes:
         return content
     refuse_newer(plan, PLAN, where)
     try:
-        upgraded = _second_plan(plan) if plan.get("format", 1) == 1 else plan
-        return json.dumps(upgraded).encode()
-    except (AttributeError, KeyError, TypeError, ValueError):
+        second = _second_plan(plan) if plan.get("format", 1) == 1 else plan
+        references = {contrast["reference"] for contrast in second["contrasts"]}
+        slots = _third_slots(second["slots"], references)
+        return json.dumps({**second, "slots": slots}).encode()
+    except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
         return content
 
 
@@ -198,6 +206,34 @@ def _role(metric: Fields) -> MetricRole:
 def _second_slot(slot: Fields) -> Fields:
     placement = {"instance": slot["instance"], "cores": slot.get("cores", 0)}
     return {**slot, "placements": [placement]}
+
+
+def _third_slots(slots: Sequence[Fields], references: Collection[str]) -> list[Fields]:
+    """Merge the slots of the second format that were measured at the same moment, two by two.
+
+    There the halves of a duet had a slot each, one after the other, and each named the other's cell
+    as its partner.
+    """
+    merged: list[Fields] = []
+    first: Fields | None = None
+    for slot in slots:
+        if not slot.get("partner"):
+            merged.append(slot)
+        elif first is None:
+            first = slot
+        else:
+            placements = [
+                {
+                    **half["placements"][0],
+                    "cell": half["cell"],
+                    "part": "reference" if half["cell"] in references else "subject",
+                }
+                for half in (first, slot)
+            ]
+            subject = next(one["cell"] for one in placements if one["part"] == "subject")
+            merged.append({**first, "cell": subject, "placements": placements})
+            first = None
+    return merged
 
 
 def _second_cell(cell: Fields) -> Fields:

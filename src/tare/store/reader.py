@@ -62,7 +62,7 @@ def load(folder: Path) -> Results:
 
 
 def read_trials(path: Path) -> tuple[Trial, ...]:
-    """Read the trials, in the order in which they ended."""
+    """Read the trials, in the order in which they ended; one of several cells as one of each."""
     read = _reader(Trial).validate_json
     trials = []
     with path.open("rb") as file:
@@ -77,14 +77,20 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
                     f"{path}:{number}: not a trial: {first_of(error)}; restore the file from a "
                     "copy of the results, or remove this line"
                 ) from error
-            # Few have texts, and few of these an escaped character: most are spared the copy.
-            if (trial.reason or trial.warnings) and (b"\\" in line or not line.isascii()):
-                warnings = tuple(
-                    one if isinstance(one, Complaint) else visible(one) for one in trial.warnings
-                )
-                trial = replace(trial, reason=visible(trial.reason), warnings=warnings)
-            trials.append(trial)
+            by_cell = trial.by_cell()
+            # Few have an escaped character: most are spared the copy.
+            if b"\\" in line or not line.isascii():
+                by_cell = tuple(map(_visibly, by_cell))
+            trials.extend(by_cell)
     return tuple(trials)
+
+
+def _visibly(trial: Trial) -> Trial:
+    """Make the characters of a trial's texts visible that would command a terminal."""
+    if not trial.reason and not trial.warnings:
+        return trial
+    warnings = tuple(one if isinstance(one, Complaint) else visible(one) for one in trial.warnings)
+    return replace(trial, reason=visible(trial.reason), warnings=warnings)
 
 
 @cache

@@ -18,11 +18,11 @@ from tare.store.raw_output import RawOutput
 TRIAL_FIELDS = (
     *("cell", "block", "slot", "kind", "instance", "status", "reason", "started_at", "duration_s"),
     *("samples", "host", "phases_s", "warnings", "noise", "resources", "repeat", "cpuset"),
-    *("partner", "entry", "session", "parts"),
+    *("entry", "session", "parts"),
 )
 PART_FIELDS = (
     *("name", "instance", "status", "reason", "duration_s", "samples", "host", "noise"),
-    *("resources", "cpuset", "late_s"),
+    *("resources", "cpuset", "late_s", "cell", "warnings"),
 )
 
 
@@ -53,8 +53,12 @@ class Writer:
         """Write down when the study ran and why it stopped."""
         self.whole("run.json", json.dumps({"format": formats.RUN, **run}, indent=1))
 
-    def trial(self, trial: Trial, completed: Completed | None) -> None:
-        """Append a trial and its raw output, or raise ResultsError and leave the file as it was."""
+    def trial(self, trial: Trial, *completed: Completed | None) -> None:
+        """Append a trial and its raw output, or raise ResultsError and leave the file as it was.
+
+        Of a trial of several cells the output is that of each, in the order of ``by_cell``.
+        """
+        printed = list(zip(trial.by_cell(), completed, strict=False))
         # asdict on the whole of it would copy all that is in it first.
         content = {
             "format": formats.TRIALS,
@@ -62,11 +66,13 @@ class Writer:
         }
         line = json.dumps(content, separators=(",", ":"), default=_content) + "\n"
         try:
-            if completed is not None:
-                self._raw.add(trial, completed)
+            for one, done in printed:
+                if done is not None:
+                    self._raw.add(one, done)
             durable.append(self._trials, line.encode())
         except OSError as error:
-            self._raw.drop(trial)
+            for one, _ in printed:
+                self._raw.drop(one)
             raise ResultsError(
                 f"cannot write a trial to {self.folder}: {error.strerror}; all trials before it "
                 f"are kept: make room, then tare run --resume {self.folder}"

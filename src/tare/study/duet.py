@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tare.model import Design, Repetition
+from tare.scenario import Scenario
 from tare.study.declaration import FixedWorkload
+from tare.workload import Measured
 
 T = TypeVar("T")
 
@@ -30,20 +32,29 @@ WAYS = (((0, False), (1, True)), ((0, True), (1, False)))
 """(the set of CPUs that the platform has, whether it is started first): all there are, in twos that
 have both sets and both orders, so that a two is balanced and a four is in every respect."""
 
+SUBJECT, REFERENCE = "subject", "reference"
+"""The names of the two parts of a duet's trial."""
+
 BLOCKS_IN_TURN = 2
 """An instance serves a two, so that no set of CPUs and no order can look like its luck."""
 
 
 def objections(
-    repetition: Repetition, scenario: str, workloads: Sequence[FixedWorkload]
+    repetition: Repetition,
+    name: str,
+    scenario: Scenario[Measured],
+    workloads: Sequence[FixedWorkload],
 ) -> Iterator[str]:
-    """Say why a study cannot be a duet; nothing where it is none."""
+    """List why a study of the scenario of this name cannot be a duet; nothing where it is none."""
     if repetition.design is not Design.DUET:
         if repetition.shared_devices:
             yield "shared_devices is only for the design duet; leave it out"
         return
-    if scenario != "solo":
-        yield f"a {scenario} study cannot be a duet; expected the design {Design.INTERLEAVED}"
+    parts = max((len(scenario.parts(one.made)) for one in workloads), default=1)
+    if not scenario.can_be_together or (
+        parts > 1 and not any(one.made.roles() for one in workloads)
+    ):
+        yield f"a {name} study cannot be a duet; expected the design {Design.INTERLEAVED}"
         return
     served = [chosen.name for chosen in workloads if chosen.made.roles()]
     if served:
@@ -60,6 +71,14 @@ def objections(
         )
 
 
+class Half(NamedTuple):
+    """One part of a duet's trial: its name, its cell, and which of the two sets of CPUs it has."""
+
+    part: str
+    cell: str
+    cores: int
+
+
 class Pairing:
     """Gives the pairs of a block, balanced over every four blocks; draws from ``random``.
 
@@ -70,14 +89,14 @@ class Pairing:
         self._baselines, self._random = baselines, random
         self._left: dict[str, list[tuple[int, bool]]] = {}
 
-    def places(self, group: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-        """Put each cell of a group beside its baseline: cell, partner and set of CPUs, in turn."""
+    def pairs(self, group: Sequence[str]) -> Iterator[tuple[str, tuple[Half, Half]]]:
+        """Pair each cell of a group with its baseline: the cell, and both in order of starting."""
         base = next(cell for cell in group if cell in self._baselines)
         for cell in group:
             if cell != base:
                 cores, is_first = self._way(cell)
-                mine, theirs = (cell, base, cores), (base, cell, 1 - cores)
-                yield from (mine, theirs) if is_first else (theirs, mine)
+                subject, reference = Half(SUBJECT, cell, cores), Half(REFERENCE, base, 1 - cores)
+                yield cell, (subject, reference) if is_first else (reference, subject)
 
     def _way(self, cell: str) -> tuple[int, bool]:
         if not self._left.get(cell):

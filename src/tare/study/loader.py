@@ -114,7 +114,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     if heads and repetitions:
         rule = repetitions[0].made
         for wrong in (
-            *duet.objections(rule, heads[0].made.scenario, chosen),
+            *duet.objections(rule, heads[0].made.scenario, chosen_scenario, chosen),
             *chosen_scenario.objections(rule),
         ):
             part["repetition"].wrong(wrong)

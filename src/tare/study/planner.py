@@ -15,7 +15,7 @@ from tare.errors import ConfigError
 from tare.model import Cell, Contrast, ContrastKind, Design, Metric, Placement, Plan, Slot
 from tare.scenario import Scenario
 from tare.study.declaration import Study
-from tare.study.duet import BLOCKS_IN_TURN, Pairing
+from tare.study.duet import BLOCKS_IN_TURN, Half, Pairing
 from tare.study.ladder import neighbours
 from tare.workload import Measured
 
@@ -57,12 +57,15 @@ def make_plan(study: Study, seed: int) -> Plan:
     most_parts = max(map(len, parts.values()))
 
     @cache
-    def placed(cell: str, place: int, cores: int) -> tuple[Placement, ...]:
-        names = parts[cell]
+    def placed(cell: str, place: int) -> tuple[Placement, ...]:
         return tuple(
-            Placement(instance=place * most_parts + n, part=part, cores=cores)
-            for n, part in enumerate(names)
+            Placement(instance=place * most_parts + n, part=part)
+            for n, part in enumerate(parts[cell])
         )
+
+    @cache
+    def paired(half: Half, place: int) -> Placement:
+        return Placement(instance=place, part=half.part, cores=half.cores, cell=half.cell)
 
     slots = []
     for block in range(study.repetition.max_blocks):
@@ -70,18 +73,18 @@ def make_plan(study: Study, seed: int) -> Plan:
         turn = block // BLOCKS_IN_TURN if is_duet else block
         instance = turn % most
         if is_duet:
-            places = [place for group in order for place in pairing.places(group)]
+            pairs = [pair for group in order for pair in pairing.pairs(group)]
+            places = [
+                (cell, tuple(paired(half, instance % own[half.cell]) for half in halves))
+                for cell, halves in pairs
+            ]
         else:
-            places = [(cell, "", 0) for group in order for cell in group]
+            every = [cell for group in order for cell in group]
+            places = [(cell, placed(cell, instance % own[cell])) for cell in every]
+        each = 2 if is_duet else 1
         slots += [
-            Slot(
-                block=block,
-                slot=n,
-                cell=cell,
-                placements=placed(cell, instance % own[cell], cores),
-                partner=partner,
-            )
-            for n, (cell, partner, cores) in enumerate(places)
+            Slot(block=block, slot=each * n, cell=cell, placements=placements)
+            for n, (cell, placements) in enumerate(places)
         ]
     return Plan(
         study=study.name,

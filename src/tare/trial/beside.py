@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tare.machine import Completed
 from tare.model import HostCost, Status
 from tare.trial.cast import Command
 from tare.trial.measure import GOOD, Outcome, Run, suspected
@@ -17,11 +16,7 @@ from tare.workload import Workload
 
 
 def measure_among(
-    seats: Sequence[Seat],
-    workload: Workload,
-    command: Command,
-    deadline_s: float,
-    at_start: Callable[[], None],
+    seats: Sequence[Seat], workload: Workload, command: Command, deadline_s: float
 ) -> Outcome:
     """Run a command once; the first instance is the one under test, the others have its roles.
 
@@ -31,15 +26,10 @@ def measure_among(
     first, *others = seats
     run = Run(first, workload, command, deadline_s)
     watches = [Watch(one.stack, workload, None, one.how) for one in others]
-
-    def execute() -> Completed:
-        at_start()
-        return command.machine.run(command.argv, timeout_s=deadline_s)
-
     with ExitStack() as watching:
         for watch in watches:
             watching.enter_context(watch)
-        run.go(execute)
+        run.go(lambda: command.machine.run(command.argv, timeout_s=deadline_s))
     spent = [(first.how.cpus, run.cpu_s)]
     spent += [(one.how.cpus, watch.cpu_s) for one, watch in zip(others, watches, strict=True)]
 

@@ -36,6 +36,9 @@ WORK = "work"
 """The source of series that the workload's own output holds; their time is the tool's."""
 MIB = 2**20
 
+SeriesOfParts = dict[tuple[str, str], Sequence[Series]]
+"""What was read over time, by the part's cell (empty: the trial's) and instance."""
+
 
 def status_of(error: TareError) -> Status:
     """Say what a trial, or a whole platform, has come to by an error."""
@@ -49,18 +52,21 @@ class Outcome(Measurement):
     """What a run came to: what is stored of it, and what its raw output and samples are made of.
 
     One that is a part of a trial has a ``name``, and starts ``late_s`` after the first of them:
-    None where it was not started with the others. ``timeline`` is not read yet; see ``read``.
+    None where it was not started with the others. ``cell`` is the id of its cell where the trial
+    has several; ``completed`` is None where no command was run. ``timeline`` is not read yet; see
+    ``read``.
     """
 
-    completed: Completed
+    completed: Completed | None = None
     timeline: Timeline | None = None
     courses: tuple[Series, ...] = ()
     name: str = ""
     late_s: float | None = None
+    cell: str = ""
     parts: tuple[Outcome, ...] = ()
 
-    def read(self) -> tuple[Outcome, Mapping[str, Sequence[Series]]]:
-        """Return it with the resources of it and its parts, and all series by their instance.
+    def read(self) -> tuple[Outcome, SeriesOfParts]:
+        """Return it with the resources of it and its parts, and all series by cell and instance.
 
         It takes its time, so it waits until nothing is measured any more. Of the host that is what
         grows with the work; the rest is in the readings alone. Trials stay in memory, and share
@@ -73,7 +79,7 @@ class Outcome(Measurement):
             if name.startswith(own) or name in PER_WORK
         }
         readings = self.timeline.series if self.timeline else ()
-        series: dict[str, Sequence[Series]] = {self.instance: (*readings, *self.courses)}
+        series: SeriesOfParts = {(self.cell, self.instance): (*readings, *self.courses)}
         parts = []
         for part, of_part in (one.read() for one in self.parts):
             parts.append(part)
@@ -154,21 +160,10 @@ class Run:
         return replace(outcome, phases_s=phases_s)
 
 
-def measure(
-    seat: Seat,
-    workload: Workload,
-    command: Command,
-    deadline_s: float,
-    at_start: Callable[[], None] = lambda: None,
-) -> Outcome:
-    """Run a workload once, alone; see Run. ``at_start`` is called right before the command."""
+def measure(seat: Seat, workload: Workload, command: Command, deadline_s: float) -> Outcome:
+    """Run a workload once, alone; see Run."""
     run = Run(seat, workload, command, deadline_s)
-
-    def execute() -> Completed:
-        at_start()
-        return command.machine.run(command.argv, timeout_s=deadline_s)
-
-    run.go(execute)
+    run.go(lambda: command.machine.run(command.argv, timeout_s=deadline_s))
     return run.outcome()
 
 

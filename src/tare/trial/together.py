@@ -11,8 +11,8 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from threading import Barrier, BrokenBarrierError
+from dataclasses import dataclass, field, replace
+from threading import Barrier, BrokenBarrierError, Event
 
 from tare.agent import AgentMachine, release
 from tare.agent import Command as Armed
@@ -29,9 +29,13 @@ WORST_FIRST = (Status.FAILED, Status.DNR, Status.UNAVAILABLE, Status.SUSPECT, St
 class _Start:
     """How one part is started: armed before, or anew; ``at_s`` is when, by the host's clock.
 
-    ``lost`` says why it cannot be.
+    ``lost`` says why it cannot be. It begins ``gap_s`` later than the one that it is ``after``, or
+    with all others where it is after none.
     """
 
+    after: _Start | None = None
+    gap_s: float = 0.0
+    begun: Event = field(default_factory=Event)
     armed: Armed | None = None
     lost: str = ""
     at_s: float | None = None
@@ -55,14 +59,20 @@ class _Start:
         """Wait for all others, and then for the command's end."""
         command = run.command
         meeting.wait()
+        if self.after is not None:
+            self.after.begun.wait()
+            time.sleep(self.gap_s)
+            if self.armed is not None:
+                release([self.armed])
+        self.at_s = time.monotonic()
+        self.begun.set()
         if self.lost:
+            self.at_s = None
             return Completed(tuple(command.argv), GONE, b"", self.lost.encode(), 0.0)
         if self.armed is None:
-            self.at_s = time.monotonic()
             return command.machine.run(command.argv, timeout_s=run.deadline_s)
         done = self.armed.wait()
-        if done.usage is not None:
-            self.at_s = done.usage.start_ns / 1e9 - self.offset_s
+        self.at_s = None if done.usage is None else done.usage.start_ns / 1e9 - self.offset_s
         return done
 
     def drop(self) -> None:
@@ -72,18 +82,23 @@ class _Start:
             self.armed.abandon()
 
 
-def together(runs: Sequence[Run], cancel: Callable[[], None]) -> tuple[Outcome, ...]:
+def together(
+    runs: Sequence[Run], cancel: Callable[[], None], gap_s: float = 0.0
+) -> tuple[Outcome, ...]:
     """Run all parts from one moment on, each to its own end, and say what each came to.
 
-    One that fails, or cannot be started, fails alone; what becomes of the others is for the
-    scenario to judge. CPU time that a part takes on CPUs which it shares with others is the
-    trial's own. ``cancel`` ends all commands at an interrupt of this thread. What a part raises is
-    raised when those that had begun have ended.
+    With ``gap_s`` each is started so much later than the one before: the order is then the
+    caller's, and not the scheduler's. One that fails, or cannot be started, fails alone; what
+    becomes of the others is for the scenario to judge. CPU time that a part takes on CPUs which it
+    shares with others is the trial's own. ``cancel`` ends all commands at an interrupt of this
+    thread. What a part raises is raised when those that had begun have ended.
     """
-    starts = [_Start() for _ in runs]
+    starts: list[_Start] = []
+    for _ in runs:
+        starts.append(_Start(starts[-1] if starts and gap_s else None, gap_s))
 
     def go() -> None:
-        release([start.armed for start in starts if start.armed is not None])
+        release([one.armed for one in starts if one.armed is not None and one.after is None])
 
     meeting = Barrier(len(runs), action=go)
 
@@ -129,6 +144,12 @@ def each_once(warnings: Sequence[str | Complaint]) -> tuple[str | Complaint, ...
     return (*texts, *kinds.values())
 
 
+def _longest(parts: Sequence[Outcome]) -> dict[str, float]:
+    """Return for each step around the commands what it took in the part where it took longest."""
+    names = dict.fromkeys(name for part in parts for name in part.phases_s)
+    return {name: max(part.phases_s.get(name, 0.0) for part in parts) for name in names}
+
+
 def _others_s(run: Run, runs: Sequence[Run]) -> float:
     """Add up the CPU time of the other runs that may have been on a run's CPUs."""
     mine = set(run.seat.how.cpus)
@@ -152,6 +173,7 @@ def of_all(parts: Sequence[Outcome], samples: Mapping[str, float]) -> Outcome:
             "stderr": part.completed.stderr.decode(errors="replace"),
         }
         for part in parts
+        if part.completed is not None
     }
     lasted_s = max(part.duration_s + (part.late_s or 0.0) for part in parts)
     return Outcome(
@@ -161,7 +183,7 @@ def of_all(parts: Sequence[Outcome], samples: Mapping[str, float]) -> Outcome:
         started_at=min(part.started_at for part in parts),
         duration_s=lasted_s,
         samples=dict(samples) if worst.status in GOOD else {},
-        phases_s={name: max(part.phases_s[name] for part in parts) for name in first.phases_s},
+        phases_s=_longest(parts),
         warnings=each_once([one for part in parts for one in part.warnings]),
         noise=worst.noise,
         cpuset=first.cpuset,
