@@ -195,3 +195,30 @@ def test_samples_say_their_format(tmp_path):
     session.close()
     (path,) = (tmp_path / "samples").iterdir()
     assert pq.read_schema(path).metadata[b"tare_format"] == str(formats.SAMPLES).encode()
+
+
+def test_the_slots_of_a_duet_of_the_second_format_are_one_of_two_parts():
+    halves = [
+        {"block": 0, "slot": 0, "cell": "base", "partner": "dear",
+         "placements": [{"instance": 1, "part": "", "cores": 1}]},
+        {"block": 0, "slot": 1, "cell": "dear", "partner": "base",
+         "placements": [{"instance": 1, "part": "", "cores": 0}]},
+    ]  # fmt: skip
+    second = {
+        "format": 2, "repetition": {"design": "duet"}, "slots": halves,
+        "contrasts": [{"cell": "dear", "reference": "base", "kind": "overhead"}],
+    }  # fmt: skip
+
+    (slot,) = json.loads(formats.todays_plan(json.dumps(second).encode(), "here"))["slots"]
+
+    assert (slot["block"], slot["slot"], slot["cell"]) == (0, 0, "dear")
+    assert slot["placements"] == [
+        {"instance": 1, "part": "reference", "cores": 1, "cell": "base"},
+        {"instance": 1, "part": "subject", "cores": 0, "cell": "dear"},
+    ]  # fmt: skip
+
+
+def test_a_plan_of_the_second_format_that_is_no_duet_is_not_read_for_that():
+    content = b'{"format": 2, "repetition": {"design": "interleaved"}, "slots": [{}]}'
+
+    assert formats.todays_plan(content, "here") is content
