@@ -71,7 +71,8 @@ class AtTrial(runner.Silent):
     def block(self, number, decided, of):
         self.number = number
 
-    def trial(self, cell):
+    def trial(self, cells, following):
+        (cell,) = cells
         if self.number == self.wanted and cell.platform == self.platform and not self.acted:
             self.acted = True
             self.act()

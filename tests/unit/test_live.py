@@ -1,6 +1,5 @@
 """The live page: a real server on a free port, studies of the simulated layer, and urllib."""
 
-import fcntl
 import gc
 import html
 import http.client
@@ -11,6 +10,7 @@ import shutil
 import socket
 import struct
 import threading
+import time
 import weakref
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
@@ -28,18 +28,17 @@ from tare.live.beside import MAX_BESIDE, Beside, sides
 from tare.live.catalogue import MAX_KEPT
 from tare.live.drawings import narrowed, strip, timeline
 from tare.live.glancing import Glancing, State, Tail
-from tare.live.liveness import INITIAL, SILENT_S
 from tare.live.narrowing import Look, Narrowing
 from tare.live.server import POLL_S, REST_S, changes
 from tare.live.views import OneStudy, Studies
 from tare.live.watching import MAX_FAILURES, Watching
-from tare.model import Kind, Status
+from tare.model import Kind, Phase, SessionProgress, Status
 from tare.report import describe
 from tare.report.numbers import cost_text
 from tare.store import Writer, load, read_facts
+from tare.store.progress import SILENT_S, ProgressFile
 from tare.store.raw_output import raw_name
 from unit.makers import make_trial, store_samples
-from unit.test_live_liveness import proc
 from unit.test_live_resources import used
 
 WAIT_S = 20.0
@@ -88,11 +87,13 @@ def append(folder, *trials):
 
 
 @contextmanager
-def session(folder):
-    """Hold the ledger locked, as a session that lives does."""
-    with (folder / "ledger.jsonl").open("ab") as ledger:
-        fcntl.flock(ledger, fcntl.LOCK_EX)
-        yield
+def session(folder, **what):
+    """Say what a session that lives says, and at its end that it has ended."""
+    said = SessionProgress(session="abc123", phase=Phase.MEASURING, **what)
+    file = ProgressFile(folder)
+    file.write(said)
+    yield file
+    file.write(replace(said, phase=Phase.ENDED, cells=(), following=()))
 
 
 @contextmanager
@@ -181,42 +182,60 @@ def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished
     assert one.glance() is seen
 
 
-def aged(folder, by_s):
-    """Make what a session wrote so much older."""
-    for path in folder.iterdir():
-        about = path.stat()
-        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns - int(by_s * 1e9)))
+def test_a_session_without_a_heartbeat_is_dead(finished, root):
+    folder, now = root / "one", [100.0]
+    begun(finished, folder, trials=5)
+    one = Glancing(folder, "one", root, lambda: now[0])
+    with session(folder) as file:
+        assert one.glance().state is State.RUNNING
+        now[0] += SILENT_S - 1
+        assert one.glance().state is State.RUNNING
+        os.utime(folder / "progress.json", (1.0, 1.0))  # a host whose clock is long behind
+        now[0] += 2
+        assert one.glance().state is State.RUNNING, "it has changed, whatever its clock says"
+        now[0] += SILENT_S
+        assert one.glance().state is State.KILLED
+        file.beat()
+        assert one.glance().state is State.RUNNING
+    assert one.glance().state is State.KILLED  # it has written no end
 
 
-@pytest.mark.parametrize(
-    ("namespace", "by_s", "state", "is_guess"),
-    [
-        (INITIAL, 0, State.KILLED, False),
-        ("pid:[4026532290]", 0, State.RUNNING, True),
-        ("pid:[4026532290]", SILENT_S + 1, State.SILENT, True),
-    ],
-)
-def test_a_session_whose_lock_cannot_be_seen_is_not_said_to_be_killed(
-    finished, root, namespace, by_s, state, is_guess
-):
+def test_what_was_left_long_ago_is_dead_at_the_first_look(finished, root):
     folder = root / "one"
-    rest = begun(finished, folder, trials=5)
-    (folder / "ledger.jsonl").touch()
-    aged(folder, by_s)
-    catalogue = Catalogue(root, proc(root.parent, namespace=namespace))
-    seen = catalogue.watching("one").glance()
-    (listed,) = Studies(catalogue).look()
-    page = OneStudy(catalogue, "one")
+    begun(finished, folder, trials=5)
+    file = ProgressFile(folder)
+    file.write(SessionProgress(session="abc123", phase=Phase.MEASURING))
+    long_ago = time.time() - SILENT_S - 1
+    os.utime(folder / "progress.json", (long_ago, long_ago))
 
-    assert (seen.state, seen.is_guess) == (listed.state, listed.is_guess) == (state, is_guess)
-    assert ("told by the age of its files" in page.page(page.look())) == is_guess
-    append(folder, *rest)
-    if is_guess:
-        assert catalogue.watching("one").glance().state is State.RUNNING
-    with closing(Writer(folder)) as writer:
-        writer.run(finished.run)
-    ended = catalogue.watching("one").glance()
-    assert (ended.state, ended.is_guess) == (State.ENDED, False)
+    assert Glancing(folder, "one", root).glance().state is State.KILLED
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"session": 3}', b'{"format": 999}'])
+def test_progress_that_is_not_understood_is_none(finished, root, damage):
+    begun(finished, root / "one", trials=5)
+    (root / "one/progress.json").write_bytes(damage)
+
+    assert Glancing(root / "one", "one", root).glance().state is State.KILLED
+
+
+def test_the_page_says_what_the_session_says(finished, root):
+    begun(finished, root / "one", trials=5)
+    first, second = (slot.cells for slot in finished.plan.slots[:2])
+    doing = {"block": 1, "cells": first, "following": second, "decided": 1, "compared": 2}
+    page = OneStudy(Catalogue(root), "one")
+    names = [
+        f"sysbench_cpu on {cell.platform}{' (A/A control)' if cell.replica else ''}"
+        for (one,) in (first, second)
+        for cell in [finished.plan.cells_by_id[one]]
+    ]
+    with session(root / "one", **doing):
+        said = page.parts(page.look())["progress"]
+        now, following = names
+        assert f"Now: {now}, block 1. Next: {following}. 1 of 2 comparisons are decided." in said
+    with session(root / "one", text="preparing host"):
+        assert "Now: preparing host." in page.parts(page.look())["progress"]
+    assert "The last trial: " in page.parts(page.look())["progress"]
 
 
 def test_progress_counts_slots_and_not_warmups_or_repeats(finished, root):
@@ -330,23 +349,6 @@ def test_each_look_is_what_a_report_of_that_moment_said(lab):
         assert (look.cost, look.low, look.high) == (said.cost, said.low, said.high)
 
 
-def test_what_runs_next_is_the_next_slot_of_a_cell_that_is_still_run(finished):
-    plan = finished.plan
-    narrowing = Narrowing(plan)
-    measured = [one for one in finished.trials if one.kind is Kind.MEASURED]
-    warm = next(one for one in finished.trials if one.kind is Kind.WARMUP)
-
-    assert narrowing.next([]) == plan.slots[0]
-    assert narrowing.next([warm]).cell == warm.cell
-    for count, following in ((1, plan.slots[1]), (3, plan.slots[3]), (len(measured), None)):
-        assert narrowing.next(measured[:count]) == following
-    given_up = plan.slots[7].cell
-    rest = [one for one in measured[:7] if one.block == 0 or one.cell != given_up]
-    third = [one for one in measured[6:9] if one.cell != given_up]
-    following = narrowing.next([*rest, *third[:1]])
-    assert (following.cell, following.block) == (third[1].cell, 2)
-
-
 def test_comparisons_are_made_when_a_block_is_whole_and_not_too_often(finished, root):
     rest = begun(finished, root / "one", trials=5)
     now = [0.0]
@@ -384,7 +386,6 @@ def test_a_look_is_taken_at_once_and_numbers_of_pairs_wait(lab, root):
     assert {row.look for row in before.rows} == {7}
     assert {row.look for row in looked.rows} == {8}
     assert after.rows is looked.rows
-    assert after.next != looked.next
 
 
 def test_a_look_without_an_end_reaches_to_the_edge():

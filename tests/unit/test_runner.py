@@ -43,7 +43,7 @@ class Ending(runner.Silent):
     def block(self, number, decided, of):
         self._event()
 
-    def trial(self, cell):
+    def trial(self, cells, following):
         self._event()
 
     def ended(self, cell, trial):

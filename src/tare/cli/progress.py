@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -88,9 +88,11 @@ class Tally:
             standing_words = standing_text(standing, self.margin)
             self.lines[cell.id] = f"{cell.platform}  {self.names[cell.id]}  {standing_words}"
 
-    def trial(self, cell: Cell) -> None:
+    def trial(self, cells: Sequence[Cell], following: Sequence[Cell]) -> None:
         """See Progress.trial."""
-        self.phase = f"{cell.platform}{' (A/A)' if cell.replica else ''}: {cell.workload}"
+        del following
+        names = [f"{cell.platform}{' (A/A)' if cell.replica else ''}" for cell in cells]
+        self.phase = f"{' and '.join(names)}: {cells[0].workload}"
 
     def ended(self, cell: Cell, trial: Trial) -> None:
         """See Progress.ended."""

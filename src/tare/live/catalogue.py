@@ -9,7 +9,6 @@ from weakref import WeakValueDictionary
 
 from tare.errors import ResultsError
 from tare.live.glancing import Glancing, is_inside
-from tare.live.liveness import PROC, Locks
 from tare.live.watching import Watching
 
 MAX_KEPT = 16
@@ -25,13 +24,12 @@ _OPEN_FOLDERS = ("figures", "raw", "report-trials")
 class Catalogue:
     """A results directory or a folder of several; they may come and go meanwhile."""
 
-    def __init__(self, root: Path, proc: Path = PROC) -> None:
+    def __init__(self, root: Path) -> None:
         if not root.is_dir():
             raise ResultsError(
                 f"{root} is no folder: give a results directory, or a folder of several"
             )
         self.root = root.resolve()
-        self._proc = proc
         self._glancing: dict[str, Glancing] = {}
         self._watching: WeakValueDictionary[str, Watching] = WeakValueDictionary()
         self._lately: dict[str, Watching] = {}
@@ -78,12 +76,8 @@ class Catalogue:
                 del self._glancing[name]
             for name, path in folders.items():
                 if name not in self._glancing:
-                    self._glancing[name] = Glancing(path, name, self.root, self._proc)
+                    self._glancing[name] = Glancing(path, name, self.root)
             return list(self._glancing.values())
-
-    def locks(self) -> Locks:
-        """Read who holds locks at this moment: once for all studies."""
-        return Locks(self._proc)
 
     def watching(self, name: str) -> Watching | None:
         """Give the reader of one study: the same to all, as long as somebody keeps it.
@@ -94,7 +88,7 @@ class Catalogue:
         with self._lock:
             known = self._watching.get(name)
             if known is None and path is not None:
-                known = Watching(path, name, self.root, proc=self._proc)
+                known = Watching(path, name, self.root)
             if known is not None:
                 self._watching[name] = known
                 self._lately.pop(name, None)

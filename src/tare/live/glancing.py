@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +17,10 @@ from typing import Any, BinaryIO
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
-from tare.live.liveness import PROC, Locks, has_news
-from tare.model import Kind, Plan, Status, Trial
+from tare.model import Kind, Phase, Plan, SessionProgress, Status, Trial
 from tare.store import formats
+from tare.store.progress import NAME as PROGRESS
+from tare.store.progress import SILENT_S, progress_of
 from tare.store.reader import first_of, plan_of
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
@@ -33,9 +36,7 @@ class State(StrEnum):
     ENDED = "ended"
     """A session has written down why it stopped; it may be continued."""
     KILLED = "killed"
-    """The last session that stored a trial wrote no end, and lives no more."""
-    SILENT = "silent"
-    """It wrote no end and has not written for long; from here nobody can see whether it lives."""
+    """The last session wrote no end, and has no heartbeat."""
     NOT_BEGUN = "not begun"
     REMOVED = "removed"
     """It was there, and its plan is no more."""
@@ -46,8 +47,8 @@ class Glance:
     """What a study is at a moment, as far as counting lines tells.
 
     ``done`` of ``planned`` slots have a trial; ``bad`` trials are not ok. ``active_at`` is when a
-    session last wrote, in seconds since 1970. ``is_guess`` says that the state is told by the age
-    of the files alone. ``problem`` says why it cannot be read, if so.
+    session last wrote, in seconds since 1970. ``progress`` is what a session is doing that lives.
+    ``problem`` says why it cannot be read, if so.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Glance:
     blocks: int
     active_at: float
     has_report: bool
-    is_guess: bool = False
+    progress: SessionProgress | None = None
     problem: str = ""
 
     @property
@@ -121,41 +122,66 @@ class Tail:
         return content[:whole].split(b"\n")[:-1], anew
 
 
+class Pulse:
+    """What a living session says that it is doing, by its file and the heartbeat of that."""
+
+    def __init__(self, path: Path, root: Path, clock: Callable[[], float]) -> None:
+        self._path, self._root, self._clock = path, root, clock
+        self._stamp: Stamp = None
+        self._beat_at = -math.inf
+        self._said: SessionProgress | None = None
+
+    def look(self) -> SessionProgress | None:
+        """Return what the session is doing; None where none lives.
+
+        The clocks of two hosts that share a folder may differ: that a heartbeat is recent counts at
+        the first look alone, and later that it has changed since.
+        """
+        found = stamp(self._path, self._root)
+        if found is None:
+            self._stamp = self._said = None
+            return None
+        if found != self._stamp:
+            age_s = max(0.0, time.time() - found[2] / 1e9) if self._stamp is None else 0.0
+            self._stamp, self._beat_at = found, self._clock() - age_s
+            try:
+                with opened(self._path) as file:
+                    self._said = progress_of(file.read(), self._path)
+            except (OSError, ResultsError):
+                self._said = None
+        lives = self._clock() - self._beat_at < SILENT_S
+        said = self._said
+        return said if lives and said is not None and said.phase is not Phase.ENDED else None
+
+
 class Glancing:
     """A study of which only the state and the numbers of trials are wanted."""
 
-    def __init__(self, folder: Path, name: str, root: Path, proc: Path = PROC) -> None:
+    def __init__(
+        self, folder: Path, name: str, root: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.folder, self.name, self.root = folder, name, root
-        self._paths, self._ledger = [folder / name for name in FILES], folder / "ledger.jsonl"
-        self._proc = proc
+        self._paths = [folder / name for name in FILES]
+        self._clock, self._pulse = clock, Pulse(folder / PROGRESS, root, clock)
         self._lock = threading.Lock()
         self._stamps: tuple[Stamp, ...] = ()
-        self._locked: bool | None = None
-        self._running: bool | None = None
+        self._progress: SessionProgress | None = None
         self._glance: Glance | None = None
         self._forget()
 
-    def glance(self, locks: Locks | None = None) -> Glance:
-        """Look again; what is given is the same object as before if nothing has changed.
-
-        ``locks`` are those of this moment, where they were already read.
-        """
+    def glance(self) -> Glance:
+        """Look again; what is given is the same object as before if nothing has changed."""
         with self._lock:
-            return self._refresh(locks or Locks(self._proc))
+            return self._refresh()
 
-    def _refresh(self, locks: Locks) -> Glance:
+    def _refresh(self) -> Glance:
         stamps = tuple(stamp(path, self.root) for path in self._paths)
-        locked = locks.hold(self._ledger)
-        running = locked
-        if locked is None:
-            _, trials, facts, run, _ = (one[2] if one else None for one in stamps)
-            running = has_news([at for at in (trials, facts) if at is not None], run)
-        known = (self._stamps, self._locked, self._running)
-        if self._glance and (stamps, locked, running) == known:
+        progress = self._pulse.look()
+        if self._glance and (stamps, progress) == (self._stamps, self._progress):
             return self._glance
         if self._stamps[:1] != stamps[:1]:  # another study under the same name
             self._forget()
-        self._stamps, self._locked, self._running = stamps, locked, running
+        self._stamps, self._progress = stamps, progress
         try:
             self._read()
             problem = ""
@@ -233,7 +259,7 @@ class Glancing:
     def _described(self, problem: str) -> Glance:
         stop = self._run.get("stop")
         times = [one[2] for one in self._stamps[:4] if one]
-        state = State.RUNNING if self._running else self._state_at_rest()
+        state = State.RUNNING if self._progress else self._state_at_rest()
         return Glance(
             name=self.name,
             plan=self._plan,
@@ -244,7 +270,7 @@ class Glancing:
             blocks=self._blocks,
             active_at=max(times, default=0) / 1e9,
             has_report=self._stamps[FILES.index("report.html")] is not None,
-            is_guess=self._locked is None and state in (State.RUNNING, State.SILENT),
+            progress=self._progress,
             problem=problem,
         )
 
@@ -259,7 +285,7 @@ class Glancing:
         known = [one.get("id") for one in listed if isinstance(one, dict)]
         if self._session in known or (known and not self._session):
             return State.ENDED
-        return State.SILENT if self._locked is None else State.KILLED
+        return State.KILLED
 
 
 def is_inside(path: Path, root: Path) -> bool:

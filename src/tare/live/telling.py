@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tare.compare import Comparison, Comparisons
 from tare.live.drawings import colour, narrowed, timeline
-from tare.live.glancing import Glance, State
+from tare.live.glancing import Glance
 from tare.live.markup import file_url
 from tare.live.narrowing import Course, Look
 from tare.live.resources import resources
@@ -80,18 +80,23 @@ class Told:
 
     @property
     def now(self) -> str:
-        """Say what runs now, by the plan, or what was run last."""
-        if self.glance.state is State.RUNNING and not self.seen.trials:
-            return "Opening the platforms; no trial has ended yet."
-        slot = self.course.next
-        if self.glance.state is State.RUNNING and slot is not None:
-            others = [self._named(cell) for cell in slot.cells if cell != slot.cell]
-            beside = f", at once with {' and '.join(others)}" if others else ""
-            return f"Now, by the plan: {self._named(slot.cell)}{beside}, block {slot.block}."
+        """Return what runs now and what comes next, or what was run last."""
+        doing = self.glance.progress
+        if doing is not None and doing.cells:
+            following = self._all_named(doing.following)
+            then = f" Next: {following}." if following else ""
+            decided = f" {doing.decided} of {doing.compared} comparisons are decided."
+            return f"Now: {self._all_named(doing.cells)}, block {doing.block}.{then}{decided}"
+        if doing is not None and doing.text:
+            return f"Now: {doing.text}."
         if not self.seen.trials:
             return ""
         last = self.seen.trials[-1]
         return f"The last trial: {self._named(last.cell)}, block {last.block}, {last.status.value}."
+
+    def _all_named(self, cells: Sequence[str]) -> str:
+        known = [self._named(cell) for cell in cells if cell in self.plan.cells_by_id]
+        return " at once with ".join(known)
 
     @property
     def resume(self) -> str:

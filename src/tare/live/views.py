@@ -41,8 +41,7 @@ class Studies:
 
     def look(self) -> list[Glance]:
         """See View.look."""
-        locks = self.catalogue.locks()
-        found = [one.glance(locks) for one in self.catalogue.glancing()]
+        found = [one.glance() for one in self.catalogue.glancing()]
         return sorted(found, key=lambda one: (one.state is not State.RUNNING, -one.active_at))
 
     def parts(self, seen: Sequence[Glance]) -> Parts:

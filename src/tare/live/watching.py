@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare.live.glancing import TRIALS, Glance, Glancing, Noted, State
-from tare.live.liveness import PROC, Locks
 from tare.live.narrowing import Course, Narrowing
 from tare.live.readings import Readings, Recent
 from tare.model import Status, Trial
@@ -48,21 +47,19 @@ class Watching(Glancing):
         name: str,
         root: Path,
         clock: Callable[[], float] = time.monotonic,
-        proc: Path = PROC,
     ) -> None:
-        self._clock = clock
         self._narrowing: Narrowing | None = None
         self._course: Course | None = None
         self._compared: tuple[int, int] = (0, 0)
         self._again_at = 0.0
         self._as_seen: tuple[Trial, ...] = ()
         self._seen: Seen | None = None
-        super().__init__(folder, name, root, proc)
+        super().__init__(folder, name, root, clock)
 
     def seen(self) -> Seen:
         """Look again; what is given is the same object as before if nothing has changed."""
         with self._lock:
-            glance = self._refresh(Locks(self._proc))
+            glance = self._refresh()
             before = self._course
             self._compare(running=glance.state is State.RUNNING)
             readings = self._recent.look()
@@ -110,7 +107,7 @@ class Watching(Glancing):
     def _compare(self, *, running: bool) -> None:
         """Compare when a look is due, and between looks unless that was just done.
 
-        Within a block only what runs next is new, unless the session has ended there.
+        Within a block nothing is new, unless the session has ended there.
         """
         if self._plan is None:
             return
@@ -124,5 +121,3 @@ class Watching(Glancing):
             self._course, self._compared = self._narrowing.course(trials), known
             end = self._clock()
             self._again_at = end + max(LEAST_S, (end - begin) / SHARE)
-        elif self._seen is None or len(self._seen.trials) != len(trials):
-            self._course = replace(course, next=self._narrowing.next(trials))

@@ -47,6 +47,7 @@ from tare.model.plan import (
     Slot,
     Variant,
 )
+from tare.model.progress import Phase, SessionProgress
 from tare.model.trial import (
     Complaint,
     ComplaintKind,
@@ -94,6 +95,7 @@ __all__ = [
     "NamedValue",
     "Params",
     "Part",
+    "Phase",
     "Placement",
     "Plan",
     "PlatformFacts",
@@ -103,6 +105,7 @@ __all__ = [
     "Sample",
     "Scalar",
     "Scalars",
+    "SessionProgress",
     "Slot",
     "Status",
     "StoredMismatch",

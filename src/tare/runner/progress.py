@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from tare.compare.allocation import Standing
@@ -29,8 +30,8 @@ class Progress(Protocol):
     def known(self, cell: Cell, standing: Standing) -> None:
         """More is known of a comparison than before: it is decided, or has its first interval."""
 
-    def trial(self, cell: Cell) -> None:
-        """A trial begins."""
+    def trial(self, cells: Sequence[Cell], following: Sequence[Cell]) -> None:
+        """A slot begins: its cells, and those of the next slot in the block, if it has one."""
 
     def ended(self, cell: Cell, trial: Trial) -> None:
         """A trial ended and is stored."""
@@ -54,7 +55,7 @@ class Silent:
     def known(self, cell: Cell, standing: Standing) -> None:
         """See Progress.known."""
 
-    def trial(self, cell: Cell) -> None:
+    def trial(self, cells: Sequence[Cell], following: Sequence[Cell]) -> None:
         """See Progress.trial."""
 
     def ended(self, cell: Cell, trial: Trial) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from errno import EDQUOT, ENOSPC
+from itertools import pairwise
 from pathlib import Path
 
 from tare import compare, scenario
@@ -20,6 +21,7 @@ from tare.runner import cores, record
 from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
 from tare.runner.headroom import Headroom
+from tare.runner.heartbeat import Heartbeat
 from tare.runner.pool import Pool
 from tare.runner.progress import Progress, differs
 from tare.runner.repeats import repeats
@@ -56,10 +58,11 @@ def run(
                 folder, "bookworm", resolved.packages, resolved.nested, resolved.programs
             ) as session,
             closing(Writer(folder)) as writer,
+            Heartbeat(progress, folder, session.id) as watched,
         ):
             session.reached = resolved.is_reached
             session.userland.lacking |= record.lacking(folder)
-            runner = _Runner(resolved, plan, writer, session, progress)
+            runner = _Runner(resolved, plan, writer, session, watched)
             runner.pool.headroom = headroom
             try:
                 runner.run()
@@ -70,7 +73,7 @@ def run(
                 raise
             finally:
                 session.host.restore()
-                progress.removes()
+                watched.removes()
                 runner.finish()
             return runner.stop
     except OSError as error:
@@ -200,8 +203,9 @@ class _Runner:
             turn = max(slot.instance for slot in slots[chosen.block]) // self.plan.most_parts
             if not self.turns.are_needed:
                 self.slots.recycling.before(turn, closed, chosen.groups)
+            following = dict(pairwise(self.turns.ordered(todo)))
             for slot in self.turns.over(todo, turn):
-                self.slots.run(slot)
+                self.slots.run(slot, following.get(slot))
 
     def _todo(self, block: Sequence[Slot], chosen: Round) -> list[Slot]:
         """List the slots of a block that are chosen and have yet to be run, in their order."""

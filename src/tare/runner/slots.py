@@ -140,8 +140,8 @@ class Slots:
                 if fleet.status is not Status.OK:
                     self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, placements=()), fleet)
 
-    def run(self, slot: Slot) -> None:
-        """Run a slot, unless one of its cells is given up."""
+    def run(self, slot: Slot, following: Slot | None = None) -> None:
+        """Run a slot, unless one of its cells is given up; ``following`` is what comes next."""
         runs = [self._running(slot, number) for number in range(len(slot.cells))]
         for one in runs:
             if one.cell.id not in self.given_up and one.fleet.status is not Status.OK:
@@ -150,8 +150,10 @@ class Slots:
             return
         turns = []
         try:
+            cells = self.plan.cells_by_id
+            next_cells = [cells[cell] for cell in following.cells] if following else []
+            self.progress.trial([one.cell for one in runs], next_cells)
             for one in runs:
-                self.progress.trial(one.cell)
                 try:
                     one.wake()
                     if any(one.cell.id not in member.warmed for member in one.members):

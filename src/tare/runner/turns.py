@@ -33,16 +33,27 @@ class Turns:
             return {}
         return {"blocks_per_instance": 1, "replaced_instances": self.opened}
 
+    def ordered(self, slots: Sequence[Slot]) -> list[Slot]:
+        """Return a block's slots in the order in which ``over`` goes over them."""
+        if not self.are_needed:
+            return list(slots)
+        return [slot for own in self._by_limits(slots) for slot in own]
+
     def over(self, slots: Sequence[Slot], turn: int) -> Iterator[Slot]:
         """Go over a block's slots, with what each needs open by then."""
         if not self.are_needed:
             yield from slots
             return
-        cells = self.plan.cells_by_id
-        for limits in dict.fromkeys(cells[slot.cell].limits for slot in slots):
-            own = [slot for slot in slots if cells[slot.cell].limits == limits]
+        for own in self._by_limits(slots):
             self._open(self._fleets(own), turn)
             yield from own
+
+    def _by_limits(self, slots: Sequence[Slot]) -> list[list[Slot]]:
+        cells = self.plan.cells_by_id
+        return [
+            [slot for slot in slots if cells[slot.cell].limits == limits]
+            for limits in dict.fromkeys(cells[slot.cell].limits for slot in slots)
+        ]
 
     def _fleets(self, slots: Sequence[Slot]) -> list[Fleet]:
         cells = {cell for slot in slots for cell in slot.cells}
