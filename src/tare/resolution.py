@@ -43,9 +43,3 @@ def last(host: Mapping[str, object]) -> Mapping[str, object]:
         return {}
     known: Mapping[str, object] = result
     return known
-
-
-def sentences(host: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what the last self-test of a host has shown; empty where there is none."""
-    said = last(host).get("said")
-    return tuple(one for one in said if isinstance(one, str)) if isinstance(said, list) else ()

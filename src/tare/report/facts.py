@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tare import resolution
 from tare.model import DetectedStack, NamedValue
 from tare.report.findings import Findings
 from tare.report.names import limits_text
@@ -93,17 +92,12 @@ def mismatch_rows(found: Findings) -> list[tuple[str, str, str]]:
 
 
 def selftest(found: Findings) -> list[str]:
-    """Say what the host's last self-test has shown that it can resolve.
-
-    It is the one that is stored on this machine, if the host is this machine, else the one that was
-    known when the study began.
-    """
-    facts = found.results.facts
-    said = (resolution.sentences(facts.host) if facts.host else ()) or facts.selftest
+    """Return what the host's last self-test before the study had shown that it can resolve."""
+    said = [one for one in found.results.facts.selftest if one]
     if said:
-        return [one for one in said if one]
+        return said
     return [
-        "No self-test of this host is known, so nobody has seen what it can resolve.",
+        "No self-test of this host was known when the study began; what it can resolve is unknown.",
         "tare selftest tells: it injects overheads of known size and looks whether they come out.",
     ]
 
