@@ -129,8 +129,8 @@ def warnings(limits: Limits, inside: Inside) -> list[str]:
         found.append(f"{given:.0f} MiB of swap inside, {wanted:.0f} MiB were to be given")
     if limits.cpu_limit is CpuLimit.NONE and inside.cpus > limits.cpus:
         found.append(
-            f"it may use {inside.cpus} CPUs, where a virtual machine under these limits has "
-            f"{limits.cpus}: nothing is to hold it to as many"
+            f"under cpu_limit: none it may use {inside.cpus} CPUs, where a virtual machine has "
+            f"{limits.cpus}"
         )
     return found
 
