@@ -17,7 +17,7 @@ from tare.cli import main
 from tare.compare import compare, decided
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.machine import Completed
-from tare.model import Design, Evidence, Kind, Limits, Repetition, Status, Trial
+from tare.model import CpuLimit, Design, Evidence, Kind, Limits, Repetition, Status, Trial
 from tare.report.flags import flag_texts
 from tare.report.words import stop_text
 from tare.runner import cores
@@ -148,6 +148,21 @@ def test_what_cannot_be_a_duet_is_refused_with_its_place(given, said):
         read_study(text(**given), "study.yaml")
 
 
+@pytest.mark.parametrize("kind", ["quota", "none"])
+def test_limits_that_pin_nothing_are_refused_with_their_line(kind):
+    declared = yaml.safe_load(text())
+    declared["limits"] = {**declared["limits"], "cpu_limit": kind}
+    written = yaml.safe_dump(declared, sort_keys=False)
+    (line,) = [n for n, one in enumerate(written.splitlines(), 1) if "cpu_limit" in one]
+
+    with pytest.raises(ConfigError) as caught:
+        read_study(written, "study.yaml")
+    assert str(caught.value).startswith(
+        f"study.yaml:{line}:3: limits.cpu_limit: {kind} was given, and the halves of a duet have "
+        "CPUs of their own; expected cpuset, or the design interleaved"
+    )
+
+
 def test_a_shared_disk_is_allowed_where_it_is_said():
     study = read_study(text(workload="fio", shared_devices=True), "study.yaml")
     assert study.repetition.design is Design.DUET
@@ -210,6 +225,7 @@ class FakeSys:
 def session(count):
     host = SimpleNamespace(everything=list(range(count)))
     host.cpus = partial(Session.cpus, host)
+    host.cpus_under = partial(Session.cpus_under, host)
     return host
 
 
@@ -281,6 +297,19 @@ def test_tare_stays_off_both_sets_and_says_where_it_cannot():
     assert cores.kept_free(session(4), with_parts(), limits(5)) == 4
     assert cores.caveats(narrow, with_parts(), limits(1)) == []
     assert cores.caveats(narrow, rule, limits(2)) == []  # it cannot be run at all
+
+
+def test_limits_that_pin_nothing_have_all_cpus_and_leave_none_to_tare():
+    loose = [replace(one, cpu_limit=CpuLimit.QUOTA) for one in limits(2)]
+    host = session(4)
+
+    assert cores.measured(host, with_parts(2), loose[0]) == [[0, 1, 2, 3]] * 2
+    assert cores.kept_free(host, with_parts(), [*limits(1), *loose]) == 4
+    assert cores.named(host, with_parts(), loose) == "0,1,2,3"
+    (said,) = cores.caveats(host, with_parts(), [*limits(1), *loose])
+    assert said.startswith("limits that pin nothing leave no CPU to the host and Tare")
+    with pytest.raises(Unavailable, match="8 CPUs are asked for, this host gives 4"):
+        host.cpus_under(replace(loose[0], cpus=8))
 
 
 # What the data say: trials made by hand for every slot of a plan

@@ -33,7 +33,9 @@ from tare.model import (
 
 PLAN = 3
 """1: the first; 2: cells have their id and the workload's access to files, contrasts say what with
-what, slots have parts, metrics a role; 3: a slot may have parts of several cells, as a duet has."""
+what, slots have parts, metrics a role; 3: a slot may have parts of several cells, as a duet has.
+Limits that say no kind of CPU limit and no swap are of a plan that knew only pinned CPUs and none.
+"""
 TRIALS = 3
 """1: the first; 2: a trial names its session, complaints are kinds; it may have parts; 3: parts may
 be of several cells, and have warnings of their own. The two halves of a duet were trials of their
