@@ -148,6 +148,11 @@ class Roles:
         """Say whether any of them is at the peer."""
         return any(self.home(name) == PEER for name in self.by_name)
 
+    def outlasts_trials(self, *, at_peer: bool) -> bool:
+        """Return whether a role stays up between trials, at the peer or in an instance."""
+        lasting = (role.name for role in self.others if role.lifetime is not Lifetime.TRIAL)
+        return any((self.home(name) == PEER) is at_peer for name in lasting)
+
     def starts(self) -> tuple[Role, ...]:
         """List the roles in the order in which they are started."""
         known = self.by_name

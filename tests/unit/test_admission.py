@@ -1,16 +1,18 @@
 """Admission: the sums, what is refused before anything starts, and opening by blocks."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tare import runner
+from tare import runner, workload
 from tare.cli import CANNOT, main
 from tare.errors import Unavailable
 from tare.facts import available_bytes
 from tare.layer import Threads
 from tare.model import Limits, Status
+from tare.role import PEER, Lifetime, Role
 from tare.runner.headroom import Headroom, overhead_bytes
 from tare.store import load
 from tare.study import load_study, make_plan, read_study
@@ -35,7 +37,7 @@ HOST_24_GB = 23 * GIB + 512 * MIB
 def declared(platforms, baseline, memory="1GiB", **others):
     listed = "".join(f"  - {one}\n" for one in platforms)
     rest = "".join(f"{key}: {json.dumps(value)}\n" for key, value in others.items())
-    work = "" if "lifecycle" in others else "workloads: [sysbench_cpu]\n"
+    work = "" if {"lifecycle", "workloads"} & others.keys() else "workloads: [sysbench_cpu]\n"
     text = (
         f"name: s\nplatforms:\n{listed}baseline: {baseline}\n"
         f"limits: {{cpus: 1, memory: {memory}}}\n{work}{rest}"
@@ -73,19 +75,82 @@ def test_a_container_that_keeps_files_or_a_machine_in_memory_is_counted_as_a_gue
     assert (one(found, "keeps").kept_bytes, one(found, "keeps").passing_bytes) == (GIB, 0)
 
 
-def test_a_peer_with_memory_of_its_own_is_counted_where_something_runs_there():
-    guest = {"peer": "host/kvm", "workloads": [{"web_ab": {"server": "nginx"}}]}
-    text = "name: s\nplatforms: [host]\nlimits: {{cpus: 1, memory: 1GiB}}\n{}"
-    found = {}
-    for name, more in (("guest", guest), ("cable", {"workloads": guest["workloads"]}),
-                       ("unused", guest | {"workloads": ["sysbench_cpu"]})):  # fmt: skip
-        rest = "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
-        study = read_study(text.format(rest), "s.yaml")
-        found[name] = [need for need in needs(study, make_plan(study, 1)) if need.shared]
+SERVES = {"serve": "serve {port}", "run": "ask {server} {port}", "called": "mine"}
+AT_PEER = [
+    *({name: {}} for name in workload.names() if name != "command"),
+    *({name: {"under_test": "client"}} for name in ("netperf_rr", "sockperf")),
+    *({"command": {**SERVES, "server_under_test": side}} for side in (True, False)),
+]
+"""Every workload, and those with two sides a second time, from their other side."""
 
-    assert found["cable"] == found["unused"] == []
-    (peer,) = found["guest"]
-    assert (peer.shared, peer.kept_bytes) == ("the peer host/kvm", GIB)
+
+@pytest.mark.parametrize("work", AT_PEER, ids=str)
+def test_the_peer_is_in_the_sum_of_every_workload_that_has_a_role_there(work):
+    alone, _ = declared(["host", "host/kvm"], "host", workloads=["sysbench_cpu"])
+    found, at_once = declared(["host", "host/kvm"], "host", workloads=[work])
+    guest, _ = declared(["host", "host/kvm"], "host", workloads=[work], peer="host/kvm")
+    (name, params), = work.items()
+    uses = workload.load(name, **params).uses_peer()
+
+    assert uses is any("peer" in (one.place, workload.load(name, **params).place())
+                       for one in workload.load(name, **params).roles())  # fmt: skip
+    cable = [need for need in found if need.stays]
+    assert [(one.platform, one.kept_bytes, one.instances) for one in cable] == uses * [
+        ("the peer host", IDLE_BYTES, 1)
+    ]
+    assert one(found, "host").passing_bytes == GIB + uses * GIB
+    assert one(found, "host/kvm").passing_bytes == uses * GIB
+    more = Sum(found, at_once).total_bytes - Sum(alone, at_once).total_bytes
+    assert more == uses * (GIB + IDLE_BYTES)
+
+    peers = [need for need in guest if need.stays]
+    assert [(one.platform, one.kept_bytes) for one in peers] == uses * [("the peer host/kvm", GIB)]
+    assert one(guest, "host").passing_bytes == GIB
+    more = Sum(guest, at_once).total_bytes - Sum(alone, at_once).total_bytes
+    assert more == uses * GIB
+
+
+@pytest.mark.parametrize("peer", ["{stack: host/ssh, ssh: {address: there}}"])
+def test_a_peer_on_another_computer_takes_nothing(peer):
+    text = f"name: s\nplatforms: [host]\nlimits: {{cpus: 1, memory: 1GiB}}\npeer: {peer}\n"
+    study = read_study(f"{text}workloads: [web_ab]\n", "s.yaml")
+
+    found = needs(study, make_plan(study, 1))
+
+    assert [one.kept_bytes for one in found if one.stays] == [0]
+    assert {one.passing_bytes for one in found if not one.stays} == {GIB}
+
+
+def test_there_is_a_peer_for_each_number_of_cpus_and_each_memory_and_it_stays():
+    limits = [{"cpus": 1, "memory": "1GiB"}, {"cpus": 2, "memory": "1GiB"},
+              {"cpus": 2, "memory": "1GiB", "disk_cache": "writeback"}]  # fmt: skip
+    text = "name: s\nplatforms: [host]\npeer: host/kvm\nworkloads: [web_ab]\n"
+    study = read_study(f"{text}limits: {json.dumps(limits)}\n", "s.yaml")
+    found = needs(study, make_plan(study, 1))
+
+    peers = [one for one in found if one.stays]
+    assert [one.limits.cpus for one in peers] == [2, 1]
+    for each in by_blocks(found, 1):  # they are not closed when a block ends
+        assert [one for one in each.needs if one.stays] == peers
+        assert each.kept_bytes == 2 * GIB + 2 * IDLE_BYTES
+    for limits in study.limits:
+        assert [one.is_of("the peer host/kvm", limits) for one in peers].count(True) == 1
+
+
+def test_a_role_that_stays_up_between_trials_keeps_the_memory_of_its_container(monkeypatch):
+    kept = Role(name="db", command=["serve", "{db.port}"], lifetime=Lifetime.INSTANCE)
+    work = workload.load("sysbench_cpu")
+    monkeypatch.setattr(type(work), "roles", lambda self: (kept,))
+    found, _ = declared(["host", "host/docker"], "host")
+    assert one(found, "host/docker").instances == 10  # a part each
+    assert (one(found, "host/docker").kept_bytes, one(found, "host/docker").passing_bytes) == (
+        GIB, 0,
+    )  # fmt: skip
+
+    monkeypatch.setattr(type(work), "roles", lambda self: (replace(kept, place=PEER),))
+    found, _ = declared(["host", "host/docker"], "host")
+    assert one(found, "host/docker").kept_bytes == IDLE_BYTES
+    assert [one.kept_bytes for one in found if one.stays] == [GIB]
 
 
 def test_the_control_has_instances_of_its_own():

@@ -13,13 +13,15 @@ from dataclasses import replace
 from tare.errors import LayerError, TareError, Unavailable
 from tare.ledger import Scope
 from tare.model import Limits
+from tare.runner.headroom import Headroom
 from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.study import Study
+from tare.study.admission import peer_name
 from tare.trial.cast import end_kept
 from tare.trial.peer import Peer
 from tare.trial.seat import Kept
-from tare.workload import Measured, Workload
+from tare.workload import Measured
 
 ALL_CPUS = 4096
 """More than any computer has: one that is the peer gives all of its own."""
@@ -29,7 +31,8 @@ class Peers:
     """Gives each trial its peer, one for equal CPUs; ``kept`` are programs that last at it."""
 
     def __init__(self, study: Study, session: Session) -> None:
-        self._platform, self._deadline_s = study.peer, study.deadlines.start_s
+        self._study, self._platform = study, study.peer
+        self._deadline_s = study.deadlines.start_s
         self._session, self._made = session, 0
         self._known: dict[str, Peer] = {}
         self._dropped: set[str] = set()
@@ -37,13 +40,16 @@ class Peers:
         """Those that were not there again when they were needed, and why."""
         self.kept: Kept = {}
 
-    def of(self, limits: Limits, made: Measured, parts: int) -> Peer | None:
+    def of(
+        self, limits: Limits, made: Measured, parts: int, headroom: Headroom | None = None
+    ) -> Peer | None:
         """Give the peer of trials with so many parts, None where the workload has nothing there.
 
+        ``headroom`` decides whether its memory fits the host's, where that is watched.
         Raises Unavailable where the declared one cannot be had or reached, LayerError where it
         fails.
         """
-        if not isinstance(made, Workload) or not made.cast().at_peer():
+        if not made.uses_peer():
             return None
         measured = {
             cpu for number in range(parts) for cpu in self._session.cpus(limits.cpus, number)
@@ -52,7 +58,12 @@ class Peers:
         cpus = rest or sorted(measured)
 
         def make(scope: Scope) -> Peer:
-            return self._make(scope, limits, cpus, is_apart=bool(rest))
+            if headroom is not None:
+                headroom.before(peer_name(self._study), limits)
+            peer = self._make(scope, limits, cpus, is_apart=bool(rest))
+            if headroom is not None:
+                headroom.opened(peer_name(self._study), limits, peer.threads())
+            return peer
 
         name = f"peer {cpus} {limits.memory_bytes}"
         if name not in self._lost:
