@@ -3,12 +3,13 @@
 import yaml
 
 from tare import runner
+from tare.facts import available_bytes
 from tare.model import Kind
 from tare.store import Writer, load
 from tare.study import make_plan, read_study
 
 
-def run(folder, platforms, workloads, *, blocks=2, **more):
+def run(folder, platforms, workloads, *, blocks=2, memory=available_bytes, **more):
     text = yaml.safe_dump(
         {
             "name": "roles",
@@ -25,7 +26,7 @@ def run(folder, platforms, workloads, *, blocks=2, **more):
     writer = Writer(folder)
     writer.start(study.source, plan)
     writer.close()
-    runner.run(study, plan, folder, runner.Silent())
+    runner.run(study, plan, folder, runner.Silent(), memory)
     return load(folder)
 
 

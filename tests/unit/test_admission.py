@@ -293,6 +293,27 @@ def test_run_ends_with_one_error_and_the_status_of_what_this_host_cannot_do(
     assert json.loads(capsys.readouterr().out)["memory"]["fits"] == "not"
 
 
+def test_the_plan_of_what_is_opened_by_blocks_has_the_starts_in_its_time(
+    lab, scripted, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("tare.facts.available_bytes", lambda: 4 * GIB)
+    told = []
+    for memory in ("16MiB", "1GiB"):
+        file = tmp_path / f"{memory}.yaml"
+        repetition = {"min_blocks": 6, "max_blocks": 6, "instances": 2}
+        limits = {"cpus": 1, "memory": memory}
+        file.write_text(
+            lab.text({"base": GUEST, "other": GUEST}, limits=limits, repetition=repetition)
+        )
+        assert main(["plan", str(file), "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+
+    assert [one["memory"]["fits"] for one in told] == ["at once", "by blocks"]
+    assert [one["estimate"]["starts"]["base"] for one in told] == [2 * 2, 2 * 6]
+    assert "the time includes that" in told[1]["memory"]["says"]
+    assert scripted.made == []
+
+
 def by_blocks_study(lab, **others):
     text = lab.text(
         {"base": GUEST, "other": GUEST},

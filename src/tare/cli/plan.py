@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAME = "plan"
 HELP = "show what a study would run, and estimate its time and disk"
 
+BY_BLOCKS = "by blocks"
 SCALES: tuple[Scale, ...] = ("quick", "full")
 """As `tare.study.scale.SCALES`, which a test holds; importing that takes its time."""
 
@@ -36,16 +37,16 @@ def scale_argument(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.study import estimate, load_study, make_plan
+    from tare.study import load_study, make_plan
 
     study = load_study(options.study, options.scale)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
     plan = make_plan(study, seed)
-    expected = estimate(plan, study)
+    expected = estimated(study, plan)
     both: dict[str, Estimate] = {}
     for scale in SCALES if study.scale and not options.scale else ():
         one = load_study(options.study, scale)
-        both[scale] = estimate(make_plan(one, seed), one)
+        both[scale] = estimated(one, make_plan(one, seed))
     if options.json:
         told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
         told |= {"scale": study.scale, "memory": memory(study, plan)}
@@ -54,6 +55,13 @@ def run(options: argparse.Namespace) -> int:
     show(study, plan, both or {"": expected})
     print(f"  memory     {memory(study, plan)['says']}")
     return 0
+
+
+def estimated(study: Study, plan: Plan) -> Estimate:
+    """Estimate what a plan will take, as its instances fit the memory of this host."""
+    from tare.study import estimate
+
+    return estimate(plan, study, by_blocks=memory(study, plan)["fits"] == BY_BLOCKS)
 
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:
@@ -66,11 +74,11 @@ def memory(study: Study, plan: Plan) -> Mapping[str, object]:
     total, available = Sum(found, at_once).total_bytes, available_bytes()
     says = f"up to {_bytes(total)}, of {_bytes(available)} available here"
     try:
-        fits = "at once" if admit(found, at_once, available) else "by blocks"
+        fits = "at once" if admit(found, at_once, available) else BY_BLOCKS
     except Unavailable as error:
         fits, says = "not", f"does not fit: {error}"
-    if fits == "by blocks":
-        says += ": instances are opened by blocks, one of each platform; the time is without that"
+    if fits == BY_BLOCKS:
+        says += ": instances are opened by blocks, one of each platform; the time includes that"
     return {"needs_bytes": total, "available_bytes": available, "fits": fits, "says": says}
 
 

@@ -27,6 +27,8 @@ class Estimate:
     started once, one after another, in each layer's nominal time (a nested layer is slower than
     that); that instances are replaced only where the study says how often; and that the budget
     ends all trials but no start. Preparing files, and building the userland once, are not in it.
+    Where instances are opened by blocks, each block starts one of every platform (and, with several
+    sets of limits, the first openings are closed before it); the budget ends these starts too.
     In a duet a pair takes as long as one of its two trials, and every platform has its instances
     twice, once on each set of CPUs.
 
@@ -45,8 +47,11 @@ class Estimate:
     disk_bytes: Mapping[str, int]
 
 
-def estimate(plan: Plan, study: Study) -> Estimate:
-    """Estimate what a plan of a study will take."""
+def estimate(plan: Plan, study: Study, *, by_blocks: bool = False) -> Estimate:
+    """Estimate what a plan of a study will take.
+
+    ``by_blocks``: its instances do not fit the memory at once (``tare.study.admission``).
+    """
     repetition = plan.repetition
     made = {(chosen.name, chosen.params): chosen.made for chosen in study.workloads}
     workloads = [made[cell.workload, cell.params] for cell in plan.cells]
@@ -54,10 +59,12 @@ def estimate(plan: Plan, study: Study) -> Estimate:
 
     def at_once(platform: str) -> int:
         own = min(repetition.instances_of(platform), repetition.max_blocks)
-        return own * (2 if is_duet else 1)
+        return (1 if by_blocks else own) * (2 if is_duet else 1)
 
     def opened(platform: str, blocks: int) -> int:
         """Count the instances of a platform that so many blocks work in, one after another."""
+        if by_blocks:
+            return blocks
         instances = min(repetition.instances_of(platform), repetition.max_blocks)
         declared = repetition.blocks_per_instance
         each = blocks if declared == "auto" else declared
@@ -65,17 +72,34 @@ def estimate(plan: Plan, study: Study) -> Estimate:
         count = sum(math.ceil(max(0, one) / each) for one in served)
         return min(blocks, count * (2 if is_duet else 1))
 
-    starts: Counter[str] = Counter()
-    for platform, _, _ in {(cell.platform, cell.replica, cell.limits) for cell in plan.cells}:
-        starts[platform] += max(at_once(platform), opened(platform, repetition.max_blocks))
+    sets = {(cell.platform, cell.replica, cell.limits) for cell in plan.cells}
+    # What was opened last for its facts serves the first block, unless other limits come first.
+    again = len({limits for _, _, limits in sets}) > 1
+
+    def started(blocks: int) -> Counter[str]:
+        """Count the instances of each platform that are started for so many blocks."""
+        starts: Counter[str] = Counter()
+        for platform, _, _ in sets:
+            if by_blocks:
+                count = (blocks + again) * (2 if is_duet else 1)
+            else:
+                count = max(at_once(platform), opened(platform, repetition.max_blocks))
+            starts[platform] += count * plan.most_parts
+        return starts
+
+    nominal_s = {
+        platform.name: sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
+        for platform in study.platforms
+    }
+
+    def starts_s(starts: Mapping[str, int]) -> float:
+        return sum(count * nominal_s[platform] for platform, count in starts.items())
+
+    starts = started(repetition.max_blocks)
     disk_bytes: Counter[str] = Counter()
     for cell, workload in zip(plan.cells, workloads, strict=True):
         disk_bytes[cell.platform] += at_once(cell.platform) * workload.disk_bytes()
 
-    start_s = sum(
-        starts[platform.name] * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
-        for platform in study.platforms
-    )
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
     budget_s = float("inf") if repetition.budget_s is None else repetition.budget_s
     # In a duet the baseline is beside each of the others and takes no time of its own.
@@ -97,7 +121,9 @@ def estimate(plan: Plan, study: Study) -> Estimate:
             for cell, workload in zip(plan.cells, workloads, strict=True)
         )
         warmup_s = repetition.warmups * sum(warmups_s)
-        return start_s + min(budget_s, block_s * blocks + warmup_s)
+        before_s = starts_s(started(1 - again if by_blocks else blocks))
+        meanwhile_s = starts_s(started(blocks)) - before_s
+        return before_s + min(budget_s, block_s * blocks + warmup_s + meanwhile_s)
 
     fewest = min(repetition.max_blocks, max(repetition.min_blocks, _RESTS_FROM))
     return Estimate(

@@ -1,0 +1,92 @@
+"""Guests that do not fit the host's memory at once, for real: opened by blocks, none refused."""
+
+import json
+import re
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from real.small import run, trials
+from tare.facts import available_bytes
+from tare.model import Kind, Status
+from tare.study.admission import RESERVE_BYTES
+
+GUEST = "host/qemu-tcg"
+GOOD = {Status.OK, Status.SUSPECT}
+MIB = 2**20
+
+
+def guests():
+    """List the guests of sessions: a QEMU that becomes a daemon is two processes for a moment."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode()
+        except OSError:  # it has ended
+            continue
+        if "qemu-system" in words and (named := re.search(r"/(tare-[0-9a-f]{6}-[\w-]+)/", words)):
+            found.add(named[1])
+    return sorted(found)
+
+
+@contextmanager
+def watched():
+    """List the guests that are there at once, ten times a second."""
+    counts, ended = [], Event()
+
+    def watch():
+        while not ended.wait(0.1):
+            counts.append(guests())
+
+    thread = Thread(target=watch)
+    thread.start()
+    try:
+        yield counts
+    finally:
+        ended.set()
+        thread.join()
+
+
+def host_of(total_bytes):
+    """Read the memory of a host that had so much available when this was called."""
+    begin = available_bytes()
+    return lambda: total_bytes - max(0, begin - available_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.needs("qemu")
+def test_guests_that_do_not_fit_at_once_are_opened_for_their_block_and_closed_after(tmp_path, lab):
+    # Two instances of the guest and two of its control are 2 GiB; one of each is half of that, and
+    # QEMU itself took 200 MiB more for each when it had translated a boot.
+    memory = host_of(1024 * MIB + 600 * MIB + RESERVE_BYTES)
+    begin = time.monotonic()
+    with watched() as counts:
+        results = run(
+            tmp_path / "results",
+            [GUEST],
+            [{"sysbench_cpu": {"max_prime": 2000, "threads": 1, "time": "1 s"}}],
+            blocks=3,
+            baseline=GUEST,
+            memory=memory,
+            repetition={"min_blocks": 3, "max_blocks": 3, "instances": 2},
+        )
+    print(f"{time.monotonic() - begin:.0f} s, guests at once: {max(map(len, counts))}")
+
+    measured = list(trials(results))
+    assert {one.status for _, one in measured} <= GOOD, [one.reason for _, one in measured]
+    assert len({(one.cell, one.block) for _, one in measured}) == 2 * 3
+    served = {(one.cell, one.instance, one.block) for _, one in measured}
+    assert len({(cell, instance) for cell, instance, _ in served}) == 6  # each one block
+    warmed = [one for one in results.trials if one.kind is Kind.WARMUP]
+    assert {(one.cell, one.instance) for one in warmed} == {
+        (cell, instance) for cell, instance, _ in served
+    }
+    assert max(map(len, counts)) == 2
+    session = json.loads((results.folder / "run.json").read_text())["sessions"][0]
+    assert session["blocks_per_instance"] == 1
+    assert session["replaced_instances"] == 4  # two more blocks of two guests
+    assert guests() == []
+    assert lab.leftovers(results.folder) == []
