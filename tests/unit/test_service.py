@@ -13,7 +13,8 @@ from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.ledger import Ledger, leftovers
 from tare.machine import Host, await_true
 from tare.role import Listens, Prints, Role, Succeeds
-from tare.trial.service import Ended, Server, free_port
+from tare.trial.port import free_port
+from tare.trial.service import Ended, Server
 
 PORT = "{server.port}"
 TCP = f"""
@@ -49,7 +50,7 @@ def python(text, **more):
 
 
 def server(of, directory, ledger=None):
-    port = free_port()
+    port = free_port(Host())
     fill = lambda text: text.replace(PORT, str(port))  # noqa: E731
     return Server(of, Host(), str(directory), fill, {"port": port}, ledger)
 
@@ -75,7 +76,7 @@ def is_open(protocol, port):
 
 
 def test_a_port_is_free_for_both_protocols():
-    port = free_port()
+    port = free_port(Host())
 
     assert not is_open("tcp", port)
     assert not is_open("udp", port)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from tare.errors import LayerError, LayerTimedOut, Unavailable
@@ -102,17 +100,6 @@ TELL = f"""{LIVES}
 cd "$0" 2> /dev/null && read -r pid birth 2> /dev/null < service.pid || exit 1
 lives "$pid" "$birth" && kill "-$1" "-$pid"
 """
-
-
-def free_port() -> int:
-    """Find a port that is free on this host, for TCP and for UDP."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("", 0))
-            port: int = tcp.getsockname()[1]
-            with suppress(OSError):  # taken for UDP only: another try
-                udp.bind(("", port))
-                return port
 
 
 @dataclass(frozen=True, slots=True)
