@@ -21,7 +21,7 @@ COMMAND = "command"
 PLACEHOLDER = re.compile(r"\{(\w+)\.(address|port|data_port)\}")
 STATES = {"tcp": "0A", "udp": "07"}
 """As proc_net(5) writes them: LISTEN of TCP, and an UDP socket that is bound."""
-OWN_FILES = ("service.log", "service.pid", "ready.log")
+OWN_FILES = ("service.log", "service.pid", "ready.log", "ready.next")
 """What Tare writes into a role's directory itself."""
 
 

@@ -15,7 +15,7 @@ def run(folder, platforms, workloads, *, blocks=2, memory=available_bytes, **mor
             "name": "roles",
             "platforms": platforms,
             "limits": {"cpus": 1, "memory": "512MiB"},
-            "workloads": workloads,
+            **({} if workloads is None else {"workloads": workloads}),
             "repetition": {"min_blocks": blocks, "max_blocks": blocks, "instances": 1},
             "deadlines": {"start": "600 s"},
             **more,

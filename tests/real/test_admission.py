@@ -91,3 +91,37 @@ def test_guests_that_do_not_fit_at_once_are_opened_for_their_block_and_closed_af
     assert session["replaced_instances"] == 4  # two more blocks of two guests
     assert guests() == {}
     assert lab.leftovers(results.folder) == []
+
+
+def storm(folder, memory):
+    return run(
+        folder,
+        [GUEST],
+        None,
+        baseline=GUEST,
+        memory=memory,
+        scenario="lifecycle",
+        lifecycle={"count": 3, "reboots": False},
+        limits={"cpus": 1, "memory": "256MiB"},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.needs("qemu")
+def test_a_storm_of_guests_that_fit_only_without_what_qemu_itself_takes_is_not_begun(tmp_path, lab):
+    with watched() as counts:
+        refused = storm(tmp_path / "refused", host_of(3 * 256 * MIB + RESERVE_BYTES))
+    assert max(map(len, counts)) == 1
+    assert {one.status for one in refused.trials} == {Status.UNAVAILABLE}
+    assert all("a trial makes 3 x host/qemu-tcg of" in one.reason for one in refused.trials)
+
+    with watched() as counts:
+        begun = storm(tmp_path / "begun", host_of(3 * 512 * MIB + RESERVE_BYTES))
+    assert max(map(len, counts)) == 3
+    assert {one.status for one in begun.trials} <= GOOD, [one.reason for one in begun.trials]
+    most = max(sum(one.values()) for one in counts)
+    print(f"{most / MIB:.0f} MiB in three guests")
+    assert most < 3 * 512 * MIB
+    assert guests() == {}
+    for results in (refused, begun):
+        assert lab.leftovers(results.folder) == []

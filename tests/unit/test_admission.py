@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tare import runner, workload
 from tare.cli import CANNOT, main
-from tare.errors import Unavailable
+from tare.errors import LayerError, Unavailable
 from tare.facts import available_bytes
 from tare.layer import Threads
 from tare.model import Limits, Status
@@ -424,6 +425,92 @@ def test_the_overhead_of_the_first_guest_counts_for_all_of_its_platform(processe
 
     with pytest.raises(Unavailable, match=r"4 x vm of 1\.1 GiB"):
         measured(4 * GIB + RESERVE_BYTES).opened("vm", SMALL, Threads(cgroup="tare/x"))
+
+
+def storm(lab, count, **limits):
+    text = lab.text({"base": GUEST}, scenario="lifecycle", lifecycle={"count": count})
+    document = yaml.safe_load(text) | {"repetition": {"min_blocks": 2, "max_blocks": 2}}
+    del document["workloads"]
+    return lab.begin(yaml.safe_dump(document | limits))
+
+
+@pytest.fixture
+def heavy(scripted, monkeypatch):
+    """Guests whose own processes take 200 MiB each; gives how many were open at each start."""
+    most = []
+
+    def plot(instance, verb, argv):
+        if verb == "threads":
+            return Threads(cgroup="tare/x")
+        if verb == "start":
+            most.append(sum(Path(each.path).exists() for each in list(scripted.made)))
+        return None
+
+    scripted.plot = plot
+    monkeypatch.setattr("tare.runner.headroom.overhead_bytes", lambda group, size: 200 * MIB)
+    return most
+
+
+def test_before_a_trial_makes_several_guests_one_is_made_and_what_it_takes_is_counted(
+    lab, heavy, scripted
+):
+    study, plan, folder = storm(lab, 3)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 4 * GIB + 88 * MIB)
+
+    trials = load(folder).trials
+    assert {trial.status for trial in trials} == {Status.OK}
+    # One for the platform, whose control is the same; then three for each trial.
+    assert len(scripted.made) == 1 + 3 * len(trials)
+    assert heavy[0] == 1
+    assert lab.leftovers() == []
+
+
+def test_a_trial_whose_guests_do_not_fit_with_what_they_take_besides_makes_none(
+    lab, heavy, scripted
+):
+    study, plan, folder = storm(lab, 3)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 4 * GIB + 87 * MIB)
+
+    trials = load(folder).trials
+    assert {trial.status for trial in trials} == {Status.UNAVAILABLE}
+    assert trials[0].reason == (
+        "a trial makes 3 x base of 1.2 GiB, together 3.6 GiB of memory, and 512 MiB are left to "
+        "the host itself: 4.1 GiB are available; to mend it: a smaller `memory` in the limits, "
+        "fewer platforms, or a smaller `count`"
+    )
+    assert max(heavy) == 1
+    assert len(scripted.made) == 1
+    assert lab.leftovers() == []
+
+
+def test_a_guest_that_cannot_be_made_to_be_measured_fails_the_trial_and_leaves_nothing(
+    lab, scripted
+):
+    def plot(instance, verb, argv):
+        if verb == "ready":
+            raise LayerError("it did not boot")
+
+    scripted.plot = plot
+    study, plan, folder = storm(lab, 2)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 100 * GIB)
+
+    assert {(one.status, one.reason) for one in load(folder).trials} == {
+        (Status.FAILED, "it did not boot")
+    }
+    assert lab.leftovers() == []
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_only_where_trials_make_several_guests_one_is_measured_first(lab, heavy, scripted, count):
+    study, plan, folder = storm(lab, count)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 100 * GIB)
+
+    made = count * len(load(folder).trials)
+    assert len(scripted.made) == made + (count > 1)
 
 
 def test_available_memory_is_read_in_bytes(tmp_path):

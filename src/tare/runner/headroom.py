@@ -97,12 +97,11 @@ class Headroom:
         Nothing is refused: each trial is, by what is available when it begins.
         """
         with self._lock:
-            if threads is not None:
-                self._measure(platform, limits, threads)
+            self._measure(platform, limits, threads)
 
-    def _measure(self, platform: str, limits: Limits, threads: Threads) -> None:
+    def _measure(self, platform: str, limits: Limits, threads: Threads | None) -> None:
         self._measured.add((platform, limits))
-        more = self.measure(threads.cgroup, limits.memory_bytes)
+        more = 0 if threads is None else self.measure(threads.cgroup, limits.memory_bytes)
         self.needs = [
             replace(one, overhead_bytes=more) if one.is_of(platform, limits) else one
             for one in self.needs

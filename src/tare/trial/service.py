@@ -31,16 +31,26 @@ LARGE = 2**15
 
 Linux takes 128 KiB in a word, and over ssh a whole command is one.
 """
-SAID = 'cd "$0" && tail -qc 200 service.log ready.log 2> /dev/null'
+SAID = 'cd "$0" && { tail -qc 200 service.log ready.log 2> /dev/null; true; }'
 # Who has a pid now may be another than who had it: the moment of its birth tells them apart.
 LIVES = r"""
 born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
 """
+# No file of it may grow beyond half of what is free where its output goes (ulimit counts 512 bytes):
+# one that prints without end is refused by the kernel, and nobody has to read along. A signal that
+# is ignored stays so in what is executed: the write fails, as on a full disk, and nothing is killed.
+BOUND = r"""
+trap '' XFSZ
+free=$(df -Pk . 2> /dev/null | { read -r _; read -r _ _ _ free _ && echo "$free"; })
+[ -z "$free" ] || ulimit -f "$free" 2> /dev/null || :
+"""
 # setsid and no open streams: it must outlive the command that starts it. What the words begin with
 # is the command that says whether it is ready, so many words long; nothing tells of such an event.
+# What that printed last is kept while it runs again.
 START = f"""{LIVES}
 cd "$0" || exit 1
+{BOUND}
 {{ shift "$(($1 + 1))"; exec setsid "$@"; }} > service.log 2>&1 < /dev/null &
 pid=$!
 birth=$(born $pid)
@@ -53,7 +63,10 @@ is_ready() {{
         n=$((n + 1))
         [ $n -gt "$count" ] || set -- "$@" "$word"
     done
-    "$@" > ready.log 2>&1 < /dev/null
+    "$@" > ready.next 2>&1 < /dev/null
+    status=$?
+    [ ! -s ready.next ] || mv ready.next ready.log
+    return $status
 }}
 tries=0
 while lives $pid "$birth"; do
