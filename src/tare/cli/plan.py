@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tare.model import Plan
     from tare.study import Estimate, Study
+    from tare.study.crowding import Crowded
     from tare.study.scale import Scale
 
 NAME = "plan"
@@ -50,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
         told |= {"scale": study.scale, "memory": memory(study, plan)}
+        told |= {"crowded": [asdict(one) for one in crowded_here(study)]}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
@@ -82,6 +85,13 @@ def memory(study: Study, plan: Plan) -> Mapping[str, object]:
     return {"needs_bytes": total, "available_bytes": available, "fits": fits, "says": says}
 
 
+def crowded_here(study: Study) -> list[Crowded]:
+    """List what leaves the peer none of the CPUs of this host."""
+    from tare.study.crowding import crowded
+
+    return list(crowded(study, len(os.sched_getaffinity(0))))
+
+
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
     """Print what a plan would run, with an estimate for each scale."""
     from tare.model import Design
@@ -102,6 +112,7 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         ("limits", [f"{x.cpus} CPU, {_bytes(x.memory_bytes)}, disk cache {x.disk_cache}"
                     for x in study.limits]),
         ("parts", list(_parts(study))),
+        ("suspect", [one.says() for one in crowded_here(study)]),
     ):  # fmt: skip
         for name in names:
             print(f"  {title:<10} {name}")
