@@ -374,6 +374,36 @@ def test_an_instance_whose_memory_others_have_taken_since_is_not_opened(lab, scr
     assert len(scripted.made) == 2
 
 
+def with_a_guest_as_peer(lab):
+    text = lab.text({"base": {}}, workloads=["web_ab"], peer=GUEST)
+    return lab.begin(text)
+
+
+def test_a_peer_whose_memory_others_have_taken_since_is_not_opened(lab, scripted):
+    study, plan, folder = with_a_guest_as_peer(lab)
+    readings = iter([100 * GIB] * 3)  # the plan, and an instance of the platform and its control
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: next(readings, GIB))
+
+    assert {one.status for one in load(folder).trials} == {Status.UNAVAILABLE}
+    (reason,) = {one.reason for one in load(folder).trials}
+    assert reason.startswith("an instance of the peer host/guest takes 1.0 GiB of memory, and")
+    assert scripted.made == []
+
+
+def test_what_the_peers_own_process_takes_is_in_the_sum_too(lab, heavy, scripted):
+    study, plan, folder = with_a_guest_as_peer(lab)
+    assert [one.platform for one in needs(study, plan) if one.stays] == ["the peer host/guest"]
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: GIB + RESERVE_BYTES + 199 * MIB)
+
+    first, *others = load(folder).trials
+    assert "1 x the peer host/guest of 1.2 GiB, the host itself 512 MiB" in first.reason
+    assert {one.status for one in (first, *others)} == {Status.UNAVAILABLE}
+    assert len(scripted.made) == 1
+    assert lab.leftovers() == []
+
+
 SMAPS = """\
 7f0000000000-7f0040000000 rw-p 00000000 00:00 0
 Size:            1048576 kB

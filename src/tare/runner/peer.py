@@ -31,7 +31,7 @@ class Peers:
     """Gives each trial its peer, one for equal CPUs; ``kept`` are programs that last at it."""
 
     def __init__(self, study: Study, session: Session) -> None:
-        self._study, self._platform = study, study.peer
+        self._platform, self._called = study.peer, peer_name(study)
         self._deadline_s = study.deadlines.start_s
         self._session, self._made = session, 0
         self._known: dict[str, Peer] = {}
@@ -59,11 +59,8 @@ class Peers:
 
         def make(scope: Scope) -> Peer:
             if headroom is not None:
-                headroom.before(peer_name(self._study), limits)
-            peer = self._make(scope, limits, cpus, is_apart=bool(rest))
-            if headroom is not None:
-                headroom.opened(peer_name(self._study), limits, peer.threads())
-            return peer
+                headroom.before(self._called, limits)
+            return self._make(scope, limits, cpus, headroom, is_apart=bool(rest))
 
         name = f"peer {cpus} {limits.memory_bytes}"
         if name not in self._lost:
@@ -95,7 +92,15 @@ class Peers:
         for _ in end_kept(self.kept):
             pass
 
-    def _make(self, scope: Scope, limits: Limits, cpus: list[int], *, is_apart: bool) -> Peer:
+    def _make(
+        self,
+        scope: Scope,
+        limits: Limits,
+        cpus: list[int],
+        headroom: Headroom | None,
+        *,
+        is_apart: bool,
+    ) -> Peer:
         session, layers = self._session, self._platform.made
         layers[0].probe(session.host, session.userland if layers[0].boots_guest else None)
         for layer in layers:
@@ -113,6 +118,8 @@ class Peers:
             entry for one in stack.scopes for entry in one.entries if not entry.machine.ephemeral
         ]
         stack.scopes.clear()
+        if headroom is not None:
+            headroom.opened(self._called, limits, stack.threads())
         # One that never takes an agent is entered anew by all cells alike.
         if session.agents is not None and stack.no_agent and stack.instances[-1].takes_agent:
             raise LayerError(f"the peer has no agent, as the others have: {stack.no_agent}")
