@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -64,7 +63,6 @@ def test_guests_that_do_not_fit_at_once_are_opened_for_their_block_and_closed_af
     # Two instances of the guest and two of its control are 2 GiB; one of each is half of that, and
     # QEMU itself took 200 MiB more for each when it had translated a boot.
     memory = host_of(1024 * MIB + 600 * MIB + RESERVE_BYTES)
-    begin = time.monotonic()
     with watched() as counts:
         results = run(
             tmp_path / "results",
@@ -75,7 +73,6 @@ def test_guests_that_do_not_fit_at_once_are_opened_for_their_block_and_closed_af
             memory=memory,
             repetition={"min_blocks": 3, "max_blocks": 3, "instances": 2},
         )
-    print(f"{time.monotonic() - begin:.0f} s, guests at once: {max(map(len, counts))}")
 
     measured = list(trials(results))
     assert {one.status for _, one in measured} <= GOOD, [one.reason for _, one in measured]
@@ -122,7 +119,6 @@ def test_a_storm_of_guests_that_fit_only_without_what_qemu_itself_takes_is_not_b
     assert max(map(len, counts)) == 2
     assert {one.status for one in begun.trials} <= GOOD, [one.reason for one in begun.trials]
     most = max(sum(one.values()) for one in counts)
-    print(f"{most / MIB:.0f} MiB in two guests")
     assert most < 2 * 512 * MIB
     assert guests() == {}
     for results in (refused, begun):

@@ -90,7 +90,7 @@ def test_the_peer_is_in_the_sum_of_every_workload_that_has_a_role_there(work):
     alone, _ = declared(["host", "host/kvm"], "host", workloads=["sysbench_cpu"])
     found, at_once = declared(["host", "host/kvm"], "host", workloads=[work])
     guest, _ = declared(["host", "host/kvm"], "host", workloads=[work], peer="host/kvm")
-    (name, params), = work.items()
+    ((name, params),) = work.items()
     uses = workload.load(name, **params).uses_peer()
 
     assert uses is any("peer" in (one.place, workload.load(name, **params).place())

@@ -1,4 +1,4 @@
-"""What a guest that trials make takes besides its memory: measured before any trial makes several."""
+"""What a guest takes besides its memory, measured before a trial makes several of them."""
 
 from __future__ import annotations
 

@@ -18,9 +18,7 @@ AT_ONCE, TRIES, ASK_S = 16, 4, 20.0
 LOCAL = "^ *[0-9]+: [0-9A-F]+:({}) "
 
 
-def free_port(
-    machine: Machine, taken: Collection[int] = (), among: Collection[int] = PORTS
-) -> int:
+def free_port(machine: Machine, taken: Collection[int] = (), among: Collection[int] = PORTS) -> int:
     """Find a port of a machine that no socket there has, of TCP or of UDP, in any state.
 
     ``taken`` are ports that were chosen and are not used yet. Raises LayerError where the machine
@@ -28,7 +26,7 @@ def free_port(
     """
     left = [port for port in among if port not in taken]
     for _ in range(TRIES):
-        tried = random.sample(left, min(AT_ONCE, len(left)))  # noqa: S311 - only to spread them
+        tried = random.sample(left, min(AT_ONCE, len(left)))
         pattern = LOCAL.format("|".join(f"{port:04X}" for port in tried))
         done = machine.run(["grep", "-Eohs", pattern, *TABLES], timeout_s=ASK_S)
         if done.timed_out:

@@ -37,9 +37,9 @@ LIVES = r"""
 born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
 """
-# No file of it may grow beyond half of what is free where its output goes (ulimit counts 512 bytes):
-# one that prints without end is refused by the kernel, and nobody has to read along. A signal that
-# is ignored stays so in what is executed: the write fails, as on a full disk, and nothing is killed.
+# No file of it may grow beyond half of what is free where its output goes (ulimit: in 512 bytes),
+# so the kernel refuses what is printed without end, and nobody has to read along. A signal that is
+# ignored stays so in what is executed: the write fails, as on a full disk, and nothing is killed.
 BOUND = r"""
 trap '' XFSZ
 free=$(df -Pk . 2> /dev/null | { read -r _; read -r _ _ _ free _ && echo "$free"; })
