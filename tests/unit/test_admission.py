@@ -361,6 +361,20 @@ def test_what_does_not_fit_at_once_is_opened_for_its_block_and_closed_after(
     assert lab.leftovers() == []
 
 
+def test_a_block_whose_memory_others_have_taken_since_says_that_and_leaves_nothing(lab, scripted):
+    study, plan, folder = by_blocks_study(lab)
+    # The plan, one instance of each platform and of the control, and one of the second block.
+    readings = iter([4 * GIB] * 5)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: next(readings, GIB))
+
+    found = {(one.status, one.reason.partition(": ")[0]) for one in load(folder).trials}
+    assert found - {(Status.OK, "")} == {
+        (Status.UNAVAILABLE, "no instance could be opened for a block")
+    }
+    assert lab.leftovers() == []
+
+
 def test_an_instance_whose_memory_others_have_taken_since_is_not_opened(lab, scripted):
     readings = iter([100 * GIB, 10 * GIB, 10 * GIB])
     study, plan, folder = lab.begin(lab.text({"base": GUEST, "other": GUEST}))
