@@ -40,10 +40,11 @@ lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/p
 # No file of it may grow beyond half of what is free where its output goes (ulimit: in 512 bytes),
 # so the kernel refuses what is printed without end, and nobody has to read along. A signal that is
 # ignored stays so in what is executed: the write fails, as on a full disk, and nothing is killed.
+# A file system without a size says that nothing is free.
 BOUND = r"""
 trap '' XFSZ
 free=$(df -Pk . 2> /dev/null | { read -r _; read -r _ _ _ free _ && echo "$free"; })
-[ -z "$free" ] || ulimit -f "$free" 2> /dev/null || :
+[ "${free:-0}" -gt 0 ] 2> /dev/null && ulimit -f "$free" 2> /dev/null
 """
 # setsid and no open streams: it must outlive the command that starts it. What the words begin with
 # is the command that says whether it is ready, so many words long; nothing tells of such an event.
