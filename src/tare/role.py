@@ -21,7 +21,7 @@ COMMAND = "command"
 PLACEHOLDER = re.compile(r"\{(\w+)\.(address|port|data_port)\}")
 STATES = {"tcp": "0A", "udp": "07"}
 """As proc_net(5) writes them: LISTEN of TCP, and an UDP socket that is bound."""
-OWN_FILES = ("service.log", "service.pid", "ready.log")
+OWN_FILES = ("service.log", "service.pid", "ready.log", "ready.next")
 """What Tare writes into a role's directory itself."""
 
 
@@ -147,6 +147,11 @@ class Roles:
     def at_peer(self) -> bool:
         """Say whether any of them is at the peer."""
         return any(self.home(name) == PEER for name in self.by_name)
+
+    def outlasts_trials(self, *, at_peer: bool) -> bool:
+        """Return whether a role stays up between trials, at the peer or in an instance."""
+        lasting = (role.name for role in self.others if role.lifetime is not Lifetime.TRIAL)
+        return any((self.home(name) == PEER) is at_peer for name in lasting)
 
     def starts(self) -> tuple[Role, ...]:
         """List the roles in the order in which they are started."""

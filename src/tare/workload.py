@@ -84,6 +84,15 @@ class Measured(ABC):
         """Say how many instances of a stack's innermost layer a trial makes itself: none."""
         return 0
 
+    def uses_peer(self) -> bool:
+        """Return whether anything of it runs at the peer: nothing, by default."""
+        return False
+
+    def outlasts_trials(self, *, at_peer: bool) -> bool:
+        """Return whether a role stays up between trials, at the peer or in an instance."""
+        del at_peer
+        return False
+
     def file_access(self) -> FileAccess:
         """Return how the file I/O that it measures reaches the disks: by default it measures none.
 
@@ -124,6 +133,14 @@ class Workload(Measured):
     def cast(self) -> Roles:
         """Put its command among its roles."""
         return Roles(Main(self.place(), self.command()), tuple(self.roles()))
+
+    def uses_peer(self) -> bool:
+        """See Measured.uses_peer."""
+        return self.cast().at_peer()
+
+    def outlasts_trials(self, *, at_peer: bool) -> bool:
+        """See Measured.outlasts_trials."""
+        return self.cast().outlasts_trials(at_peer=at_peer)
 
     @abstractmethod
     def parse(self, output: Output) -> Iterator[Sample]:

@@ -3,18 +3,19 @@
 import yaml
 
 from tare import runner
+from tare.facts import available_bytes
 from tare.model import Kind
 from tare.store import Writer, load
 from tare.study import make_plan, read_study
 
 
-def run(folder, platforms, workloads, *, blocks=2, **more):
+def run(folder, platforms, workloads, *, blocks=2, memory=available_bytes, **more):
     text = yaml.safe_dump(
         {
             "name": "roles",
             "platforms": platforms,
             "limits": {"cpus": 1, "memory": "512MiB"},
-            "workloads": workloads,
+            **({} if workloads is None else {"workloads": workloads}),
             "repetition": {"min_blocks": blocks, "max_blocks": blocks, "instances": 1},
             "deadlines": {"start": "600 s"},
             **more,
@@ -25,7 +26,7 @@ def run(folder, platforms, workloads, *, blocks=2, **more):
     writer = Writer(folder)
     writer.start(study.source, plan)
     writer.close()
-    runner.run(study, plan, folder, runner.Silent())
+    runner.run(study, plan, folder, runner.Silent(), memory)
     return load(folder)
 
 

@@ -1,16 +1,19 @@
 """Admission: the sums, what is refused before anything starts, and opening by blocks."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tare import runner
+from tare import runner, workload
 from tare.cli import CANNOT, main
-from tare.errors import Unavailable
+from tare.errors import LayerError, Unavailable
 from tare.facts import available_bytes
 from tare.layer import Threads
 from tare.model import Limits, Status
+from tare.role import PEER, Lifetime, Role
 from tare.runner.headroom import Headroom, overhead_bytes
 from tare.store import load
 from tare.study import load_study, make_plan, read_study
@@ -35,7 +38,7 @@ HOST_24_GB = 23 * GIB + 512 * MIB
 def declared(platforms, baseline, memory="1GiB", **others):
     listed = "".join(f"  - {one}\n" for one in platforms)
     rest = "".join(f"{key}: {json.dumps(value)}\n" for key, value in others.items())
-    work = "" if "lifecycle" in others else "workloads: [sysbench_cpu]\n"
+    work = "" if {"lifecycle", "workloads"} & others.keys() else "workloads: [sysbench_cpu]\n"
     text = (
         f"name: s\nplatforms:\n{listed}baseline: {baseline}\n"
         f"limits: {{cpus: 1, memory: {memory}}}\n{work}{rest}"
@@ -73,19 +76,82 @@ def test_a_container_that_keeps_files_or_a_machine_in_memory_is_counted_as_a_gue
     assert (one(found, "keeps").kept_bytes, one(found, "keeps").passing_bytes) == (GIB, 0)
 
 
-def test_a_peer_with_memory_of_its_own_is_counted_where_something_runs_there():
-    guest = {"peer": "host/kvm", "workloads": [{"web_ab": {"server": "nginx"}}]}
-    text = "name: s\nplatforms: [host]\nlimits: {{cpus: 1, memory: 1GiB}}\n{}"
-    found = {}
-    for name, more in (("guest", guest), ("cable", {"workloads": guest["workloads"]}),
-                       ("unused", guest | {"workloads": ["sysbench_cpu"]})):  # fmt: skip
-        rest = "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
-        study = read_study(text.format(rest), "s.yaml")
-        found[name] = [need for need in needs(study, make_plan(study, 1)) if need.shared]
+SERVES = {"serve": "serve {port}", "run": "ask {server} {port}", "called": "mine"}
+AT_PEER = [
+    *({name: {}} for name in workload.names() if name != "command"),
+    *({name: {"under_test": "client"}} for name in ("netperf_rr", "sockperf")),
+    *({"command": {**SERVES, "server_under_test": side}} for side in (True, False)),
+]
+"""Every workload, and those with two sides a second time, from their other side."""
 
-    assert found["cable"] == found["unused"] == []
-    (peer,) = found["guest"]
-    assert (peer.shared, peer.kept_bytes) == ("the peer host/kvm", GIB)
+
+@pytest.mark.parametrize("work", AT_PEER, ids=str)
+def test_the_peer_is_in_the_sum_of_every_workload_that_has_a_role_there(work):
+    alone, _ = declared(["host", "host/kvm"], "host", workloads=["sysbench_cpu"])
+    found, at_once = declared(["host", "host/kvm"], "host", workloads=[work])
+    guest, _ = declared(["host", "host/kvm"], "host", workloads=[work], peer="host/kvm")
+    ((name, params),) = work.items()
+    uses = workload.load(name, **params).uses_peer()
+
+    assert uses is any("peer" in (one.place, workload.load(name, **params).place())
+                       for one in workload.load(name, **params).roles())  # fmt: skip
+    cable = [need for need in found if need.stays]
+    assert [(one.platform, one.kept_bytes, one.instances) for one in cable] == uses * [
+        ("the peer host", IDLE_BYTES, 1)
+    ]
+    assert one(found, "host").passing_bytes == GIB + uses * GIB
+    assert one(found, "host/kvm").passing_bytes == uses * GIB
+    more = Sum(found, at_once).total_bytes - Sum(alone, at_once).total_bytes
+    assert more == uses * (GIB + IDLE_BYTES)
+
+    peers = [need for need in guest if need.stays]
+    assert [(one.platform, one.kept_bytes) for one in peers] == uses * [("the peer host/kvm", GIB)]
+    assert one(guest, "host").passing_bytes == GIB
+    more = Sum(guest, at_once).total_bytes - Sum(alone, at_once).total_bytes
+    assert more == uses * GIB
+
+
+@pytest.mark.parametrize("peer", ["{stack: host/ssh, ssh: {address: there}}"])
+def test_a_peer_on_another_computer_takes_nothing(peer):
+    text = f"name: s\nplatforms: [host]\nlimits: {{cpus: 1, memory: 1GiB}}\npeer: {peer}\n"
+    study = read_study(f"{text}workloads: [web_ab]\n", "s.yaml")
+
+    found = needs(study, make_plan(study, 1))
+
+    assert [one.kept_bytes for one in found if one.stays] == [0]
+    assert {one.passing_bytes for one in found if not one.stays} == {GIB}
+
+
+def test_there_is_a_peer_for_each_number_of_cpus_and_each_memory_and_it_stays():
+    limits = [{"cpus": 1, "memory": "1GiB"}, {"cpus": 2, "memory": "1GiB"},
+              {"cpus": 2, "memory": "1GiB", "disk_cache": "writeback"}]  # fmt: skip
+    text = "name: s\nplatforms: [host]\npeer: host/kvm\nworkloads: [web_ab]\n"
+    study = read_study(f"{text}limits: {json.dumps(limits)}\n", "s.yaml")
+    found = needs(study, make_plan(study, 1))
+
+    peers = [one for one in found if one.stays]
+    assert [one.limits.cpus for one in peers] == [2, 1]
+    for each in by_blocks(found, 1):  # they are not closed when a block ends
+        assert [one for one in each.needs if one.stays] == peers
+        assert each.kept_bytes == 2 * GIB + 2 * IDLE_BYTES
+    for limits in study.limits:
+        assert [one.is_of("the peer host/kvm", limits) for one in peers].count(True) == 1
+
+
+def test_a_role_that_stays_up_between_trials_keeps_the_memory_of_its_container(monkeypatch):
+    kept = Role(name="db", command=["serve", "{db.port}"], lifetime=Lifetime.INSTANCE)
+    work = workload.load("sysbench_cpu")
+    monkeypatch.setattr(type(work), "roles", lambda self: (kept,))
+    found, _ = declared(["host", "host/docker"], "host")
+    assert one(found, "host/docker").instances == 10  # a part each
+    assert (one(found, "host/docker").kept_bytes, one(found, "host/docker").passing_bytes) == (
+        GIB, 0,
+    )  # fmt: skip
+
+    monkeypatch.setattr(type(work), "roles", lambda self: (replace(kept, place=PEER),))
+    found, _ = declared(["host", "host/docker"], "host")
+    assert one(found, "host/docker").kept_bytes == IDLE_BYTES
+    assert [one.kept_bytes for one in found if one.stays] == [GIB]
 
 
 def test_the_control_has_instances_of_its_own():
@@ -228,6 +294,27 @@ def test_run_ends_with_one_error_and_the_status_of_what_this_host_cannot_do(
     assert json.loads(capsys.readouterr().out)["memory"]["fits"] == "not"
 
 
+def test_the_plan_of_what_is_opened_by_blocks_has_the_starts_in_its_time(
+    lab, scripted, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("tare.facts.available_bytes", lambda: 4 * GIB)
+    told = []
+    for memory in ("16MiB", "1GiB"):
+        file = tmp_path / f"{memory}.yaml"
+        repetition = {"min_blocks": 6, "max_blocks": 6, "instances": 2}
+        limits = {"cpus": 1, "memory": memory}
+        file.write_text(
+            lab.text({"base": GUEST, "other": GUEST}, limits=limits, repetition=repetition)
+        )
+        assert main(["plan", str(file), "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+
+    assert [one["memory"]["fits"] for one in told] == ["at once", "by blocks"]
+    assert [one["estimate"]["starts"]["base"] for one in told] == [2 * 2, 2 * 6]
+    assert "the time includes that" in told[1]["memory"]["says"]
+    assert scripted.made == []
+
+
 def by_blocks_study(lab, **others):
     text = lab.text(
         {"base": GUEST, "other": GUEST},
@@ -274,6 +361,20 @@ def test_what_does_not_fit_at_once_is_opened_for_its_block_and_closed_after(
     assert lab.leftovers() == []
 
 
+def test_a_block_whose_memory_others_have_taken_since_says_that_and_leaves_nothing(lab, scripted):
+    study, plan, folder = by_blocks_study(lab)
+    # The plan, one instance of each platform and of the control, and one of the second block.
+    readings = iter([4 * GIB] * 5)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: next(readings, GIB))
+
+    found = {(one.status, one.reason.partition(": ")[0]) for one in load(folder).trials}
+    assert found - {(Status.OK, "")} == {
+        (Status.UNAVAILABLE, "no instance could be opened for a block")
+    }
+    assert lab.leftovers() == []
+
+
 def test_an_instance_whose_memory_others_have_taken_since_is_not_opened(lab, scripted):
     readings = iter([100 * GIB, 10 * GIB, 10 * GIB])
     study, plan, folder = lab.begin(lab.text({"base": GUEST, "other": GUEST}))
@@ -285,6 +386,36 @@ def test_an_instance_whose_memory_others_have_taken_since_is_not_opened(lab, scr
     lost = next(trial for trial in trials if trial.status is Status.UNAVAILABLE)
     assert "takes 1.0 GiB of memory, and 512 MiB are left to the host itself" in lost.reason
     assert len(scripted.made) == 2
+
+
+def with_a_guest_as_peer(lab):
+    text = lab.text({"base": {}}, workloads=["web_ab"], peer=GUEST)
+    return lab.begin(text)
+
+
+def test_a_peer_whose_memory_others_have_taken_since_is_not_opened(lab, scripted):
+    study, plan, folder = with_a_guest_as_peer(lab)
+    readings = iter([100 * GIB] * 3)  # the plan, and an instance of the platform and its control
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: next(readings, GIB))
+
+    assert {one.status for one in load(folder).trials} == {Status.UNAVAILABLE}
+    (reason,) = {one.reason for one in load(folder).trials}
+    assert reason.startswith("an instance of the peer host/guest takes 1.0 GiB of memory, and")
+    assert scripted.made == []
+
+
+def test_what_the_peers_own_process_takes_is_in_the_sum_too(lab, heavy, scripted):
+    study, plan, folder = with_a_guest_as_peer(lab)
+    assert [one.platform for one in needs(study, plan) if one.stays] == ["the peer host/guest"]
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: GIB + RESERVE_BYTES + 199 * MIB)
+
+    first, *others = load(folder).trials
+    assert "1 x the peer host/guest of 1.2 GiB, the host itself 512 MiB" in first.reason
+    assert {one.status for one in (first, *others)} == {Status.UNAVAILABLE}
+    assert len(scripted.made) == 1
+    assert lab.leftovers() == []
 
 
 SMAPS = """\
@@ -338,6 +469,92 @@ def test_the_overhead_of_the_first_guest_counts_for_all_of_its_platform(processe
 
     with pytest.raises(Unavailable, match=r"4 x vm of 1\.1 GiB"):
         measured(4 * GIB + RESERVE_BYTES).opened("vm", SMALL, Threads(cgroup="tare/x"))
+
+
+def storm(lab, count, **limits):
+    text = lab.text({"base": GUEST}, scenario="lifecycle", lifecycle={"count": count})
+    document = yaml.safe_load(text) | {"repetition": {"min_blocks": 2, "max_blocks": 2}}
+    del document["workloads"]
+    return lab.begin(yaml.safe_dump(document | limits))
+
+
+@pytest.fixture
+def heavy(scripted, monkeypatch):
+    """Guests whose own processes take 200 MiB each; gives how many were open at each start."""
+    most = []
+
+    def plot(instance, verb, argv):
+        if verb == "threads":
+            return Threads(cgroup="tare/x")
+        if verb == "start":
+            most.append(sum(Path(each.path).exists() for each in list(scripted.made)))
+        return None
+
+    scripted.plot = plot
+    monkeypatch.setattr("tare.runner.headroom.overhead_bytes", lambda group, size: 200 * MIB)
+    return most
+
+
+def test_before_a_trial_makes_several_guests_one_is_made_and_what_it_takes_is_counted(
+    lab, heavy, scripted
+):
+    study, plan, folder = storm(lab, 3)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 4 * GIB + 88 * MIB)
+
+    trials = load(folder).trials
+    assert {trial.status for trial in trials} == {Status.OK}
+    # One for the platform, whose control is the same; then three for each trial.
+    assert len(scripted.made) == 1 + 3 * len(trials)
+    assert heavy[0] == 1
+    assert lab.leftovers() == []
+
+
+def test_a_trial_whose_guests_do_not_fit_with_what_they_take_besides_makes_none(
+    lab, heavy, scripted
+):
+    study, plan, folder = storm(lab, 3)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 4 * GIB + 87 * MIB)
+
+    trials = load(folder).trials
+    assert {trial.status for trial in trials} == {Status.UNAVAILABLE}
+    assert trials[0].reason == (
+        "a trial makes 3 x base of 1.2 GiB, together 3.6 GiB of memory, and 512 MiB are left to "
+        "the host itself: 4.1 GiB are available; to mend it: a smaller `memory` in the limits, "
+        "fewer platforms, or a smaller `count`"
+    )
+    assert max(heavy) == 1
+    assert len(scripted.made) == 1
+    assert lab.leftovers() == []
+
+
+def test_a_guest_that_cannot_be_made_to_be_measured_fails_the_trial_and_leaves_nothing(
+    lab, scripted
+):
+    def plot(instance, verb, argv):
+        if verb == "ready":
+            raise LayerError("it did not boot")
+
+    scripted.plot = plot
+    study, plan, folder = storm(lab, 2)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 100 * GIB)
+
+    assert {(one.status, one.reason) for one in load(folder).trials} == {
+        (Status.FAILED, "it did not boot")
+    }
+    assert lab.leftovers() == []
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_only_where_trials_make_several_guests_one_is_measured_first(lab, heavy, scripted, count):
+    study, plan, folder = storm(lab, count)
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: 100 * GIB)
+
+    made = count * len(load(folder).trials)
+    assert len(scripted.made) == made + (count > 1)
 
 
 def test_available_memory_is_read_in_bytes(tmp_path):

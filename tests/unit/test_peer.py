@@ -1,5 +1,6 @@
 """What a study says of its peer and of roles, and what is told where it is wrong."""
 
+import json
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ from tare import workloads
 from tare.cli import main
 from tare.errors import ConfigError
 from tare.study import make_plan, read_study
+from tare.study.crowding import crowded
 from tare.study.declaration import CABLE
 
 TEXT = """
@@ -140,3 +142,48 @@ def test_a_plan_without_either_does_not_speak_of_them(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "peer" not in said
     assert "parts" not in said
+
+
+@pytest.mark.usefixtures("ring")
+@pytest.mark.parametrize(
+    ("host_cpus", "limits", "peer", "said"),
+    [
+        (2, "cpus: 1", "", "2 parts of 1 CPU each take all 2 CPUs of this host and leave none to"),
+        (3, "cpus: 1", "", None),
+        (2, "cpus: 2", "", "2 parts of 2 CPUs each take all 2 CPUs of this host and leave none"),
+        (5, "cpus: 2", "", None),
+        (1, "cpus: 2", "", None),
+        (2, "cpus: 1", "peer: host/docker\n", "leave none to the peer, so each trial of ring"),
+        (2, "cpus: 1", "peer: {stack: host/ssh, ssh: {address: 192.0.2.7}}\n", None),
+    ],
+)
+def test_a_plan_says_beforehand_which_trials_leave_the_peer_no_cpu(
+    tmp_path, capsys, monkeypatch, host_cpus, limits, peer, said
+):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(host_cpus)))
+    study = tmp_path / "study.yaml"
+    study.write_text(with_ring("{}").replace("cpus: 1", limits) + peer)
+
+    assert main(["plan", str(study)]) == 0
+    told = capsys.readouterr().out
+    assert main(["plan", str(study), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["crowded"]
+
+    assert ("suspect" in told) is (said is not None)
+    assert [(one["parts"], one["host_cpus"]) for one in found] == [(2, host_cpus)] * bool(said)
+    if said:
+        assert f"  suspect    {said}" in told or said in told
+        assert "remedy: fewer `cpus` in the limits, a `peer` on another computer" in told
+
+
+@pytest.mark.usefixtures("ring")
+def test_one_part_that_takes_all_cpus_is_said_too(tmp_path):
+    study = read("", with_ring("{alone: true}").replace("cpus: 1", "cpus: [1, 2]"))
+
+    (found,) = crowded(study, 2)
+    assert found.says().startswith(
+        "1 part of 2 CPUs takes all 2 CPUs of this host and leaves none to the peer, so each "
+        "trial of ring will be suspect; "
+    )
+    assert [one.cpus for one in crowded(study, 1)] == [1]
+    assert list(crowded(read(""), 1)) == []

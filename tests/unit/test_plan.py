@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from tare.model import Better, FileAccess, Limits, Metric, Repetition, Unit
+from tare.model import Better, FileAccess, Limits, Metric, Placement, Repetition, Unit
 from tare.role import OWN, Main, Roles
 from tare.study import Deadlines, FixedWorkload, Platform, Study, estimate, make_plan
 from tare.study.variant import params_of
@@ -155,6 +155,37 @@ def test_instances_are_started_once_for_each_set_of_limits_but_never_more_than_b
     small = study(threads=(1,), limits=3, max_blocks=2)
     found = estimate(make_plan(small, seed=1), small)
     assert found.starts == {"host": 12, "host/docker": 6, "host/kvm": 6}
+
+
+def test_by_blocks_every_block_starts_one_of_each_platform_and_warms_it_up():
+    small = study(threads=(1, 2), limits=1)
+    found = estimate(make_plan(small, seed=1), small, by_blocks=True)
+    # One for each block, and one of the control for each besides those of the baseline.
+    assert found.starts == {"host": 12, "host/docker": 6, "host/kvm": 6}
+    assert (found.trials_min, found.trials_max) == (8 * (5 + 5), 8 * (6 + 6))
+    start_s = 1 + 10
+    assert found.duration_min_s == pytest.approx(5 * start_s + 80 * 2.15)
+    assert found.duration_max_s == pytest.approx(6 * start_s + 96 * 2.15)
+    assert found.disk_bytes == {"host": 6_000, "host/docker": 3_000, "host/kvm": 3_000}
+
+
+def test_by_blocks_several_limits_are_opened_once_more_and_the_budget_ends_starts():
+    small = study(threads=(1,), limits=2, max_blocks=6, budget_s=50.0)
+    found = estimate(make_plan(small, seed=1), small, by_blocks=True)
+    assert found.starts == {"host": 28, "host/docker": 14, "host/kvm": 14}
+    assert found.duration_max_s == pytest.approx(2 * 11 + 50)
+
+
+def test_each_part_of_a_trial_has_instances_that_are_started():
+    small = study(threads=(1,), limits=1)
+    plan = make_plan(small, seed=1)
+    alone = estimate(plan, small)
+    two = (Placement(instance=0, part="a"), Placement(instance=1, part="b"))
+    parts = replace(plan, slots=(replace(plan.slots[0], placements=two), *plan.slots[1:]))
+    for by_blocks, base in ((False, alone), (True, estimate(plan, small, by_blocks=True))):
+        found = estimate(parts, small, by_blocks=by_blocks)
+        assert found.starts == {name: 2 * count for name, count in base.starts.items()}
+        assert found.duration_max_s > base.duration_max_s
 
 
 def test_the_budget_ends_the_trials_but_no_start():

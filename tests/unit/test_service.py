@@ -1,20 +1,25 @@
 """A role is up before the clock starts, and gone afterwards; run for real on this machine."""
 
 import os
+import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
 
 from tare.errors import LayerError, LayerTimedOut, Unavailable
 from tare.ledger import Ledger, leftovers
-from tare.machine import Host, await_true
+from tare.machine import Host, await_true, check
 from tare.role import Listens, Prints, Role, Succeeds
-from tare.trial.service import Ended, Server, free_port
+from tare.trial.port import free_port
+from tare.trial.service import Ended, Server
 
+MIB = 2**20
 PORT = "{server.port}"
 TCP = f"""
 import socket, time
@@ -49,7 +54,7 @@ def python(text, **more):
 
 
 def server(of, directory, ledger=None):
-    port = free_port()
+    port = free_port(Host())
     fill = lambda text: text.replace(PORT, str(port))  # noqa: E731
     return Server(of, Host(), str(directory), fill, {"port": port}, ledger)
 
@@ -75,7 +80,7 @@ def is_open(protocol, port):
 
 
 def test_a_port_is_free_for_both_protocols():
-    port = free_port()
+    port = free_port(Host())
 
     assert not is_open("tcp", port)
     assert not is_open("udp", port)
@@ -289,3 +294,49 @@ def test_a_readiness_command_that_is_not_there_is_told_as_missing_at_once(tmp_pa
         one.start()
 
     assert not running("61.8")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    check(Host(), ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)])
+    yield folder
+    check(Host(), ["umount", "--lazy", str(folder)])
+
+
+@pytest.mark.needs("root")
+def test_a_role_that_prints_without_end_cannot_fill_the_disk(small_disk):
+    words = ["sh", "-c", "head -c 1000 /dev/zero; while :; do cat /dev/zero; sleep 0.05; done"]
+    one = server(Role(name="server", command=words, ready=Succeeds(["true"])), small_disk / "made")
+    log = small_disk / "made/service.log"
+
+    one.start()
+    try:
+        assert await_true(lambda: log.stat().st_size >= 2 * MIB - 8192, timeout_s=10)
+        time.sleep(0.3)  # it goes on trying
+        assert one.lives()
+        assert 2 * MIB - 8192 <= log.stat().st_size <= 2 * MIB
+        (small_disk / "another").write_bytes(bytes(MIB))
+    finally:
+        assert one.end().lived
+
+
+def test_only_the_role_is_bound_and_no_signal_ends_it(tmp_path):
+    shows = ["sh", "-c", "cat /proc/self/limits; grep SigIgn /proc/self/status; exec sleep 60"]
+    one = server(Role(name="server", command=shows, ready=Prints("^SigIgn")), tmp_path / "made")
+    room = os.statvfs(tmp_path)
+
+    one.start()
+    try:
+        said = (tmp_path / "made/service.log").read_text()
+    finally:
+        one.end()
+
+    (bound,) = re.findall(r"^Max file size +([0-9]+) +([0-9]+)", said, re.MULTILINE)
+    assert bound[0] == bound[1]
+    assert int(bound[0]) == pytest.approx(room.f_bavail * room.f_frsize / 2, rel=0.05)
+    ignored = int(re.search(r"SigIgn:\s+([0-9a-f]+)", said)[1], 16)
+    assert ignored & 1 << (signal.SIGXFSZ - 1)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tare.model import Limits, Plan
     from tare.study import Estimate, Study
+    from tare.study.crowding import Crowded
     from tare.study.scale import Scale
 
 NAME = "plan"
 HELP = "show what a study would run, and estimate its time and disk"
 
+BY_BLOCKS = "by blocks"
 SCALES: tuple[Scale, ...] = ("quick", "full")
 """As `tare.study.scale.SCALES`, which a test holds; importing that takes its time."""
 
@@ -36,24 +39,32 @@ def scale_argument(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.study import estimate, load_study, make_plan
+    from tare.study import load_study, make_plan
 
     study = load_study(options.study, options.scale)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
     plan = make_plan(study, seed)
-    expected = estimate(plan, study)
+    expected = estimated(study, plan)
     both: dict[str, Estimate] = {}
     for scale in SCALES if study.scale and not options.scale else ():
         one = load_study(options.study, scale)
-        both[scale] = estimate(make_plan(one, seed), one)
+        both[scale] = estimated(one, make_plan(one, seed))
     if options.json:
         told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
         told |= {"scale": study.scale, "memory": memory(study, plan)}
+        told |= {"crowded": [asdict(one) for one in crowded_here(study)]}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
     print(f"  memory     {memory(study, plan)['says']}")
     return 0
+
+
+def estimated(study: Study, plan: Plan) -> Estimate:
+    """Estimate what a plan will take, as its instances fit the memory of this host."""
+    from tare.study import estimate
+
+    return estimate(plan, study, by_blocks=memory(study, plan)["fits"] == BY_BLOCKS)
 
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:
@@ -66,12 +77,19 @@ def memory(study: Study, plan: Plan) -> Mapping[str, object]:
     total, available = Sum(found, at_once).total_bytes, available_bytes()
     says = f"up to {_bytes(total)}, of {_bytes(available)} available here"
     try:
-        fits = "at once" if admit(found, at_once, available) else "by blocks"
+        fits = "at once" if admit(found, at_once, available) else BY_BLOCKS
     except Unavailable as error:
         fits, says = "not", f"does not fit: {error}"
-    if fits == "by blocks":
-        says += ": instances are opened by blocks, one of each platform; the time is without that"
+    if fits == BY_BLOCKS:
+        says += ": instances are opened by blocks, one of each platform; the time includes that"
     return {"needs_bytes": total, "available_bytes": available, "fits": fits, "says": says}
+
+
+def crowded_here(study: Study) -> list[Crowded]:
+    """List what leaves the peer none of the CPUs of this host."""
+    from tare.study.crowding import crowded
+
+    return list(crowded(study, len(os.sched_getaffinity(0))))
 
 
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
@@ -93,6 +111,7 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         ("workloads", [_label(w.name, dict(w.params)) for w in study.workloads]),
         ("limits", [_limits(limits) for limits in study.limits]),
         ("parts", list(_parts(study))),
+        ("suspect", [one.says() for one in crowded_here(study)]),
     ):  # fmt: skip
         for name in names:
             print(f"  {title:<10} {name}")

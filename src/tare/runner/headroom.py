@@ -11,7 +11,17 @@ from tare.errors import Unavailable
 from tare.facts import available_bytes
 from tare.layer import Threads
 from tare.model import Limits
-from tare.study.admission import MEND, RESERVE_BYTES, Need, Sum, admit, by_blocks, refuse, text
+from tare.study.admission import (
+    MEND,
+    MEND_TRIAL,
+    RESERVE_BYTES,
+    Need,
+    Sum,
+    admit,
+    by_blocks,
+    refuse,
+    text,
+)
 
 GROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
@@ -58,20 +68,47 @@ class Headroom:
             is_guest = need.kept_bytes == limits.memory_bytes and not need.shared
             if threads is None or not is_guest or (platform, limits) in self._measured:
                 return
-            self._measured.add((platform, limits))
-            more = self.measure(threads.cgroup, limits.memory_bytes)
-            self.needs = [
-                replace(one, overhead_bytes=more)
-                if (one.platform, one.limits) == (platform, limits)
-                else one
-                for one in self.needs
-            ]
+            self._measure(platform, limits, threads)
             whole = Sum(self.needs, self.at_once)
             for one in by_blocks(self.needs, self.at_once) if self.is_by_blocks else (whole,):
                 refuse(one, self.available_bytes)
 
+    def before_trial(self, platform: str, limits: Limits, count: int) -> None:
+        """Refuse a trial that makes so many instances when their memory is not available now."""
+        need = self._of(platform, limits)
+        left, size = self._read(), count * need.each_made_bytes
+        if need.makes and left < size + RESERVE_BYTES:
+            raise Unavailable(
+                f"a trial makes {count} x {platform} of {text(need.each_made_bytes)}, together "
+                f"{text(size)} of memory, and {text(RESERVE_BYTES)} are left to the host itself: "
+                f"{text(left)} are available",
+                MEND_TRIAL,
+            )
+
+    def has_to_weigh(self, platform: str, limits: Limits) -> bool:
+        """Return whether trials make several guests and what one takes in addition is unknown."""
+        need = self._of(platform, limits)
+        makes_guests = need.makes > 1 and need.made_bytes == limits.memory_bytes
+        return makes_guests and (platform, limits) not in self._measured
+
+    def weighed(self, platform: str, limits: Limits, threads: Threads | None) -> None:
+        """Measure what a guest takes besides its memory, in one made as trials make theirs.
+
+        Nothing is refused: each trial is, by what is available when it begins.
+        """
+        with self._lock:
+            self._measure(platform, limits, threads)
+
+    def _measure(self, platform: str, limits: Limits, threads: Threads | None) -> None:
+        self._measured.add((platform, limits))
+        more = 0 if threads is None else self.measure(threads.cgroup, limits.memory_bytes)
+        self.needs = [
+            replace(one, overhead_bytes=more) if one.is_of(platform, limits) else one
+            for one in self.needs
+        ]
+
     def _of(self, platform: str, limits: Limits) -> Need:
-        return next(one for one in self.needs if (one.platform, one.limits) == (platform, limits))
+        return next(one for one in self.needs if one.is_of(platform, limits))
 
 
 def overhead_bytes(cgroup: str, guest_bytes: int, groups: Path = GROUPS, proc: Path = PROC) -> int:

@@ -13,13 +13,15 @@ from dataclasses import replace
 from tare.errors import LayerError, TareError, Unavailable
 from tare.ledger import Scope
 from tare.model import CpuLimit, Limits
+from tare.runner.headroom import Headroom
 from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.study import Study
+from tare.study.admission import peer_name
 from tare.trial.cast import end_kept
 from tare.trial.peer import Peer
 from tare.trial.seat import Kept
-from tare.workload import Measured, Workload
+from tare.workload import Measured
 
 ALL_CPUS = 4096
 """More than any computer has: one that is the peer gives all of its own."""
@@ -29,7 +31,8 @@ class Peers:
     """Gives each trial its peer, one for equal CPUs; ``kept`` are programs that last at it."""
 
     def __init__(self, study: Study, session: Session) -> None:
-        self._platform, self._deadline_s = study.peer, study.deadlines.start_s
+        self._platform, self._called = study.peer, peer_name(study)
+        self._deadline_s = study.deadlines.start_s
         self._session, self._made = session, 0
         self._known: dict[str, Peer] = {}
         self._dropped: set[str] = set()
@@ -37,13 +40,16 @@ class Peers:
         """Those that were not there again when they were needed, and why."""
         self.kept: Kept = {}
 
-    def of(self, limits: Limits, made: Measured, parts: int) -> Peer | None:
+    def of(
+        self, limits: Limits, made: Measured, parts: int, headroom: Headroom | None = None
+    ) -> Peer | None:
         """Give the peer of trials with so many parts, None where the workload has nothing there.
 
+        ``headroom`` decides whether its memory fits the host's, where that is watched.
         Raises Unavailable where the declared one cannot be had or reached, LayerError where it
         fails.
         """
-        if not isinstance(made, Workload) or not made.cast().at_peer():
+        if not made.uses_peer():
             return None
         measured = {
             cpu for number in range(parts) for cpu in self._session.cpus_under(limits, number)
@@ -52,7 +58,9 @@ class Peers:
         cpus = rest or sorted(measured)
 
         def make(scope: Scope) -> Peer:
-            return self._make(scope, limits, cpus, is_apart=bool(rest))
+            if headroom is not None:
+                headroom.before(self._called, limits)
+            return self._make(scope, limits, cpus, headroom, is_apart=bool(rest))
 
         name = f"peer {cpus} {limits.memory_bytes}"
         if name not in self._lost:
@@ -84,7 +92,15 @@ class Peers:
         for _ in end_kept(self.kept):
             pass
 
-    def _make(self, scope: Scope, limits: Limits, cpus: list[int], *, is_apart: bool) -> Peer:
+    def _make(
+        self,
+        scope: Scope,
+        limits: Limits,
+        cpus: list[int],
+        headroom: Headroom | None,
+        *,
+        is_apart: bool,
+    ) -> Peer:
         session, layers = self._session, self._platform.made
         layers[0].probe(session.host, session.userland if layers[0].boots_guest else None)
         for layer in layers:
@@ -104,6 +120,8 @@ class Peers:
             entry for one in stack.scopes for entry in one.entries if not entry.machine.ephemeral
         ]
         stack.scopes.clear()
+        if headroom is not None:
+            headroom.opened(self._called, limits, stack.threads())
         # One that never takes an agent is entered anew by all cells alike.
         if session.agents is not None and stack.no_agent and stack.instances[-1].takes_agent:
             raise LayerError(f"the peer has no agent, as the others have: {stack.no_agent}")

@@ -165,7 +165,8 @@ class Pool:
     def _open_again(self, fleet: Fleet, index: int) -> None:
         if fleet.status is not Status.OK:
             return
-        self._renew(fleet, 0, index, self._last.get((fleet.name, index), 0) + 1)
+        reopened = self._last.get((fleet.name, index), 0) + 1
+        self._renew(fleet, 0, index, reopened, "no instance could be opened for a block")
 
     @property
     def entry(self) -> Entry:
@@ -196,14 +197,18 @@ class Pool:
         """Replace an instance that no longer answers; on failure the fleet is closed."""
         place = fleet.members.index(member)
         fleet.remove(fleet.members.pop(place))
-        self._renew(fleet, place, _number(member), member.reopened + 1)
+        failed = "an instance was lost and not replaced"
+        self._renew(fleet, place, _number(member), member.reopened + 1, failed)
 
-    def _renew(self, fleet: Fleet, place: int, number: int, reopened: int) -> None:
-        """Open the next instance of a number; it enters its machine as all others do."""
+    def _renew(self, fleet: Fleet, place: int, number: int, reopened: int, failed: str) -> None:
+        """Open the next instance of a number; it enters its machine as all others do.
+
+        ``failed`` begins the reason for which the fleet is closed where that fails.
+        """
         try:
             fresh = self._open(fleet, f"{number}r{reopened}")
         except TareError as error:
-            fleet.close(status_of(error), f"an instance was lost and not replaced: {error}")
+            fleet.close(status_of(error), f"{failed}: {error}")
             return
         if fresh.stack.no_agent and self.session.agents is not None:
             fleet.remove(fresh)

@@ -40,6 +40,7 @@ from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.resolved import Resolved
 from tare.runner.settle import Gate, jitter_s
+from tare.runner.weighing import weigh
 from tare.scenario import Turn
 from tare.store import Writer, samples
 from tare.store.reader import read_trials
@@ -223,6 +224,8 @@ class Slots:
 
     def _warm(self, slot: Slot, one: _Running) -> None:
         """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
+        fresh = partial(self._fresh, one.cell, one.members[0])
+        weigh(self.pool.headroom, one.cell, one.members[0].stack, fresh)
         self.scenario.prepare(self._turn(one, Kind.WARMUP))
         for number in range(self.recycling.warmups(one.cell)):
             turn = self._before(one, Kind.WARMUP)
@@ -254,7 +257,7 @@ class Slots:
             kind=kind,
             host=self.session.host,
             seats=seats,
-            peer=self.peers.of(cell.limits, made, len(one.members)),
+            peer=self.peers.of(cell.limits, made, len(one.members), self.pool.headroom),
             kept=self.peers.kept,
             ledger=self.session.ledger,
             deadline_s=self.study.deadlines.for_trial(made.expected_s()),
@@ -357,6 +360,8 @@ class Slots:
 
     def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
         """Give the innermost layer and a site for each of some instances that a trial makes."""
+        if self.pool.headroom is not None:
+            self.pool.headroom.before_trial(cell.platform, cell.limits, count)
         fleet = self.pool.fleets[key(cell)]
         self.lives += 1
         instances = []

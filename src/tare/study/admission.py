@@ -33,14 +33,19 @@ class Need:
 
     A machine with memory of its own keeps ``kept_bytes`` from its start to its end, however idle;
     the outermost one of a stack holds those inside it. All that have the name ``shared`` are in one
-    machine, which is counted once. ``overhead_bytes`` is what a machine's own process takes beside
-    that, once it was measured.
+    machine, which is counted once. ``overhead_bytes`` is what a machine's own process takes in
+    addition, once it was measured.
 
     A container's limit is a cap. What runs in it may use all of it, but only while it runs: the
     trial's programs end with the trial, and what the kernel caches of files it gives back. So it
     is ``passing_bytes``, of which a host needs as much as trials run at once, not as much as
-    containers are open. A lifecycle trial makes its own machines, each with its limit; its
-    containers run no load, so each of them takes IDLE_BYTES.
+    containers are open. A role that stays up between trials keeps what it has, so its container
+    counts as a machine. Of a trial with a role at the peer ``passing_bytes`` hold the peer's too.
+
+    A lifecycle trial makes ``makes`` instances of ``made_bytes`` each, all in ``passing_bytes``:
+    machines with their memory, or containers, which run no load, with IDLE_BYTES.
+
+    A peer ``stays`` open until the session ends, whichever platforms are open.
     """
 
     platform: str
@@ -51,11 +56,33 @@ class Need:
     shared: str = ""
     parts: int = 1
     overhead_bytes: int = 0
+    makes: int = 0
+    made_bytes: int = 0
+    stays: bool = False
 
     @property
     def each_bytes(self) -> int:
         """What each instance keeps."""
-        return self.kept_bytes + self.overhead_bytes
+        return self.kept_bytes + (0 if self.makes else self.overhead_bytes)
+
+    @property
+    def each_made_bytes(self) -> int:
+        """What each instance takes that a trial makes."""
+        return self.made_bytes + self.overhead_bytes
+
+    @property
+    def trial_bytes(self) -> int:
+        """The most that one trial takes."""
+        return self.passing_bytes + self.makes * self.overhead_bytes
+
+    def is_of(self, platform: str, limits: Limits) -> bool:
+        """Return whether it is what a platform takes under some limits.
+
+        Limits that give a peer the same CPUs and memory have the same one.
+        """
+        mine, theirs = ((one.cpus, one.memory_bytes) for one in (self.limits, limits))
+        is_alike = mine == theirs if self.stays else self.limits == limits
+        return is_alike and self.platform == platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +103,7 @@ class Sum:
     @property
     def passing_bytes(self) -> int:
         """The most that the trials at any one moment take."""
-        return self.at_once * max((one.passing_bytes for one in self.needs), default=0)
+        return self.at_once * max((one.trial_bytes for one in self.needs), default=0)
 
     @property
     def total_bytes(self) -> int:
@@ -98,7 +125,8 @@ class Sum:
         return f"{', '.join(parts)}, the host itself {text(RESERVE_BYTES)}".removeprefix(", ")
 
     def _count(self, need: Need) -> int:
-        return need.instances if self.instances is None else self.instances * need.parts
+        is_all = self.instances is None or need.stays
+        return need.instances if is_all else (self.instances or 0) * need.parts
 
 
 def needs(study: Study, plan: Plan) -> list[Need]:
@@ -115,6 +143,13 @@ def needs(study: Study, plan: Plan) -> list[Need]:
         layers = platforms[name].made
         opened = layers if whole else layers[:-1]  # else a trial makes the rest itself
         held, shared = _held(opened, limits)
+        if held is None and any(one.outlasts_trials(at_peer=False) for one in run):
+            held = limits.memory_bytes
+        makes = max(one.makes() for one in run) if held is None else 0
+        own = layers[-1].commits(limits)
+        made_bytes = IDLE_BYTES if own is None else own
+        at_peer = 0 if _held(study.peer.made, limits)[0] is not None else limits.memory_bytes
+        of_parts = 0 if held is not None or makes else plan.most_parts * limits.memory_bytes
         found.append(
             Need(
                 platform=name,
@@ -122,25 +157,44 @@ def needs(study: Study, plan: Plan) -> list[Need]:
                 instances=plan.repetition.instances_of(name) * plan.most_parts,
                 parts=plan.most_parts,
                 kept_bytes=held if held is not None else IDLE_BYTES * bool(opened),
-                passing_bytes=0
-                if held is not None
-                else plan.most_parts * max(_passing(one, layers[-1], limits) for one in run),
+                passing_bytes=makes * made_bytes
+                + of_parts
+                + at_peer * any(one.uses_peer() for one in run),
                 shared=shared,
+                makes=makes,
+                made_bytes=made_bytes if makes else 0,
             )
         )
     return [*found * at_once_of(plan), *_peers(study)]
 
 
+def peer_name(study: Study) -> str:
+    """Return what the peer is called in a sum."""
+    return f"the peer {study.peer.stack}"
+
+
 def _peers(study: Study) -> Iterator[Need]:
-    """List the peer, where something is run there and it is a machine with memory of its own."""
-    if study.has_peer:
-        for limits in study.limits:
-            held, shared = _held(study.peer.made, limits)
-            if held:
-                named = shared or f"the peer {study.peer.stack}"
-                yield Need(
-                    platform=named, limits=limits, instances=1, kept_bytes=held, shared=named
-                )
+    """List the peers: one for each number of CPUs that trials leave to it, and for each memory.
+
+    Each is there from the first trial that needs it until the session ends. What a trial takes at
+    one that is a container is counted with the trial.
+    """
+    users = [one.made for one in study.workloads if one.made.uses_peer()]
+    chosen = scenario.load(study.scenario)
+    parts = {len(chosen.parts(made)) for made in users}
+    keeps = any(made.outlasts_trials(at_peer=True) for made in users)
+    alike = {(limits.cpus, limits.memory_bytes): limits for limits in reversed(study.limits)}
+    for limits in alike.values() if users else ():
+        held, shared = _held(study.peer.made, limits)
+        kept = limits.memory_bytes if keeps else IDLE_BYTES
+        yield Need(
+            platform=peer_name(study),
+            limits=limits,
+            instances=len(parts),
+            kept_bytes=kept if held is None else held,
+            shared=shared,
+            stays=True,
+        )
 
 
 def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:
@@ -156,9 +210,9 @@ def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:
 
 
 def by_blocks(found: Collection[Need], at_once: int) -> Iterator[Sum]:
-    """List the least that is open at once: one instance of each platform that is compared."""
+    """List the least that is open at once: an instance of each platform compared, and the peers."""
     for limits in dict.fromkeys(one.limits for one in found):
-        yield Sum(tuple(one for one in found if one.limits == limits), at_once, 1)
+        yield Sum(tuple(one for one in found if one.stays or one.limits == limits), at_once, 1)
 
 
 def at_once_of(plan: Plan) -> int:
@@ -187,14 +241,3 @@ def _held(layers: Sequence[layer.Layer], limits: Limits) -> tuple[int | None, st
         if (kept := made.commits(limits)) is not None:
             return kept, made.name if made.shared else ""
     return None, ""
-
-
-def _passing(what: Measured, inner: layer.Layer, limits: Limits) -> int:
-    """Return what one trial takes on the host itself.
-
-    The other half of a network workload is not counted: it makes load and keeps little.
-    """
-    if not what.makes():
-        return limits.memory_bytes
-    own = inner.commits(limits)
-    return what.makes() * (IDLE_BYTES if own is None else own)

@@ -8,7 +8,7 @@ from functools import cached_property
 from tare import layer
 from tare.model import Ladder, Limits, Params, Repetition
 from tare.study.scale import Scale
-from tare.workload import Measured, Workload
+from tare.workload import Measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,5 +98,4 @@ class Study:
     @property
     def has_peer(self) -> bool:
         """Whether a workload has anything at the peer."""
-        every = (one.made for one in self.workloads)
-        return any(isinstance(one, Workload) and one.cast().at_peer() for one in every)
+        return any(one.made.uses_peer() for one in self.workloads)

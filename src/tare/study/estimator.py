@@ -27,6 +27,8 @@ class Estimate:
     started once, one after another, in each layer's nominal time (a nested layer is slower than
     that); that instances are replaced only where the study says how often; and that the budget
     ends all trials but no start. Preparing files, and building the userland once, are not in it.
+    Where instances are opened by blocks, each block starts one of every platform (and, with several
+    sets of limits, the first openings are closed before it); the budget ends these starts too.
     In a duet a pair takes as long as one of its two trials, and every platform has its instances
     twice, once on each set of CPUs.
 
@@ -45,37 +47,72 @@ class Estimate:
     disk_bytes: Mapping[str, int]
 
 
-def estimate(plan: Plan, study: Study) -> Estimate:
-    """Estimate what a plan of a study will take."""
+class _Instances:
+    """Counts what is open at once, and what is opened for so many blocks."""
+
+    def __init__(self, plan: Plan, *, by_blocks: bool) -> None:
+        self._plan, self._rule, self._by_blocks = plan, plan.repetition, by_blocks
+        self._sides = 2 if plan.repetition.design is Design.DUET else 1
+        self._sets = {(cell.platform, cell.replica, cell.limits) for cell in plan.cells}
+        # What was opened last for its facts serves the first block, unless other limits come first.
+        self._again = len({limits for _, _, limits in self._sets}) > 1
+
+    def at_once(self, platform: str) -> int:
+        """Count the instances of a platform that a cell has open at the same time."""
+        return (1 if self._by_blocks else self._places(platform)) * self._sides
+
+    def served(self, platform: str, blocks: int) -> int:
+        """Count the instances of a platform that so many blocks work in, one after another."""
+        if self._by_blocks:
+            return blocks
+        places = self._places(platform)
+        declared = self._rule.blocks_per_instance
+        each = blocks if declared == "auto" else declared
+        served = [math.ceil((blocks - place) / places) for place in range(places)]
+        count = sum(math.ceil(max(0, one) / each) for one in served)
+        return min(blocks, count * self._sides)
+
+    def started(self, blocks: int) -> Counter[str]:
+        """Count the instances of each platform that are started for so many blocks."""
+        starts: Counter[str] = Counter()
+        for platform, _, _ in self._sets:
+            count = (blocks + self._again) * self._sides
+            if not self._by_blocks:
+                most = self._rule.max_blocks
+                count = max(self.at_once(platform), self.served(platform, most))
+            starts[platform] += count * self._plan.most_parts
+        return starts
+
+    def started_first(self, blocks: int) -> Counter[str]:
+        """Count those of them that are started before the first block."""
+        return self.started(1 - self._again if self._by_blocks else blocks)
+
+    def _places(self, platform: str) -> int:
+        return min(self._rule.instances_of(platform), self._rule.max_blocks)
+
+
+def estimate(plan: Plan, study: Study, *, by_blocks: bool = False) -> Estimate:
+    """Estimate what a plan of a study will take.
+
+    ``by_blocks``: its instances do not fit the memory at once (``tare.study.admission``).
+    """
     repetition = plan.repetition
     made = {(chosen.name, chosen.params): chosen.made for chosen in study.workloads}
     workloads = [made[cell.workload, cell.params] for cell in plan.cells]
     is_duet = repetition.design is Design.DUET
-
-    def at_once(platform: str) -> int:
-        own = min(repetition.instances_of(platform), repetition.max_blocks)
-        return own * (2 if is_duet else 1)
-
-    def opened(platform: str, blocks: int) -> int:
-        """Count the instances of a platform that so many blocks work in, one after another."""
-        instances = min(repetition.instances_of(platform), repetition.max_blocks)
-        declared = repetition.blocks_per_instance
-        each = blocks if declared == "auto" else declared
-        served = [math.ceil((blocks - place) / instances) for place in range(instances)]
-        count = sum(math.ceil(max(0, one) / each) for one in served)
-        return min(blocks, count * (2 if is_duet else 1))
-
-    starts: Counter[str] = Counter()
-    for platform, _, _ in {(cell.platform, cell.replica, cell.limits) for cell in plan.cells}:
-        starts[platform] += max(at_once(platform), opened(platform, repetition.max_blocks))
+    instances = _Instances(plan, by_blocks=by_blocks)
     disk_bytes: Counter[str] = Counter()
     for cell, workload in zip(plan.cells, workloads, strict=True):
-        disk_bytes[cell.platform] += at_once(cell.platform) * workload.disk_bytes()
+        disk_bytes[cell.platform] += instances.at_once(cell.platform) * workload.disk_bytes()
 
-    start_s = sum(
-        starts[platform.name] * sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
+    nominal_s = {
+        platform.name: sum(layer.kind(name).nominal_start_s for name, _ in platform.layers)
         for platform in study.platforms
-    )
+    }
+
+    def starts_s(starts: Mapping[str, int]) -> float:
+        return sum(count * nominal_s[platform] for platform, count in starts.items())
+
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
     budget_s = float("inf") if repetition.budget_s is None else repetition.budget_s
     # In a duet the baseline is beside each of the others and takes no time of its own.
@@ -88,17 +125,20 @@ def estimate(plan: Plan, study: Study) -> Estimate:
     in_block = 2 * beside.count(False) if is_duet else len(plan.cells)
 
     def trials(blocks: int) -> int:
-        opened_in_all = sum(opened(cell.platform, blocks) for cell in plan.cells)
-        return in_block * blocks + repetition.warmups * opened_in_all
+        warmed = sum(instances.served(cell.platform, blocks) for cell in plan.cells)
+        return in_block * blocks + repetition.warmups * warmed
 
     def seconds(blocks: int) -> float:
         warmups_s = (
-            opened(cell.platform, blocks) * (workload.expected_s() + _AROUND_TRIAL_S)
+            instances.served(cell.platform, blocks) * (workload.expected_s() + _AROUND_TRIAL_S)
             for cell, workload in zip(plan.cells, workloads, strict=True)
         )
         warmup_s = repetition.warmups * sum(warmups_s)
-        return start_s + min(budget_s, block_s * blocks + warmup_s)
+        before_s = starts_s(instances.started_first(blocks))
+        meanwhile_s = starts_s(instances.started(blocks)) - before_s
+        return before_s + min(budget_s, block_s * blocks + warmup_s + meanwhile_s)
 
+    starts = instances.started(repetition.max_blocks)
     fewest = min(repetition.max_blocks, max(repetition.min_blocks, _RESTS_FROM))
     return Estimate(
         cells=len(plan.cells),

@@ -11,8 +11,9 @@ from tare.ledger import Ledger
 from tare.machine import NOT_FOUND, Machine
 from tare.role import COMMAND, PEER, PLACEHOLDER, Lifetime, Role, Roles
 from tare.trial.peer import Peer
+from tare.trial.port import free_port
 from tare.trial.seat import Kept, Seat
-from tare.trial.service import Ended, Server, free_port
+from tare.trial.service import Ended, Server
 
 NOT_IN_USERLAND = (NOT_FOUND, 126)
 """Statuses of a command that is not there, or is no program."""
@@ -84,7 +85,6 @@ class Cast:
             for viewer, of, what in self._roles.named()
             if what == "address"
         }
-        self._choose_ports()
         started: list[Server] = []
         ended: dict[str, Ended] = {}
 
@@ -96,6 +96,7 @@ class Cast:
             return ended
 
         try:
+            self._choose_ports()
             for role in self._roles.starts():
                 started.append(self._start(role, addresses))
         except TareError as error:
@@ -202,7 +203,10 @@ class Cast:
         return self._peer
 
     def _choose_ports(self) -> None:
-        """Choose the ports that are named: as kept programs have them, as published, or free."""
+        """Choose the ports that are named: as kept programs have them, as published, or free.
+
+        Which are free is asked where the role is: what this host has free may be taken there.
+        """
         ends: dict[tuple[str, str], bool] = {}
         for viewer, of, what in self._roles.named():
             if what != "address":
@@ -214,15 +218,17 @@ class Cast:
             self._ports[role] = {} if known is None else dict(known.ports)
         for (role, what), is_far in ends.items():
             if what not in self._ports[role]:
-                self._ports[role][what] = self._port(role) if is_far else free_port()
+                self._ports[role][what] = self._port(role, is_far=is_far)
 
-    def _port(self, role: str) -> int:
-        """Choose a port at which other machines reach a role."""
+    def _port(self, role: str, *, is_far: bool) -> int:
+        """Choose a port at which a role is reached, ``is_far``: by other machines."""
         seat = self._seat_of(role)
         stack = seat.stack if seat is not None else self._at_peer.stack
-        published = stack.ports()
+        published = stack.ports() if is_far else None
         if published is None:
-            return free_port()
+            # Some instances have one network together.
+            chosen = {port for ports in self._ports.values() for port in ports.values()}
+            return free_port(self.at(role)[0], chosen)
         here = [name for name in self._ports if self._seat_of(name) is seat]
         taken = {port for name in here for port in self._ports[name].values()}
         free = [port for port in published if port not in taken]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from tare.errors import LayerError, LayerTimedOut, Unavailable
@@ -33,16 +31,27 @@ LARGE = 2**15
 
 Linux takes 128 KiB in a word, and over ssh a whole command is one.
 """
-SAID = 'cd "$0" && tail -qc 200 service.log ready.log 2> /dev/null'
+SAID = 'cd "$0" && { tail -qc 200 service.log ready.log 2> /dev/null; true; }'
 # Who has a pid now may be another than who had it: the moment of its birth tells them apart.
 LIVES = r"""
 born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
 """
+# No file of it may grow beyond half of what is free where its output goes (ulimit: in 512 bytes),
+# so the kernel refuses what is printed without end, and nobody has to read along. A signal that is
+# ignored stays so in what is executed: the write fails, as on a full disk, and nothing is killed.
+# A file system without a size says that nothing is free.
+BOUND = r"""
+trap '' XFSZ
+free=$(df -Pk . 2> /dev/null | { read -r _; read -r _ _ _ free _ && echo "$free"; })
+[ "${free:-0}" -gt 0 ] 2> /dev/null && ulimit -f "$free" 2> /dev/null
+"""
 # setsid and no open streams: it must outlive the command that starts it. What the words begin with
 # is the command that says whether it is ready, so many words long; nothing tells of such an event.
+# What that printed last is kept while it runs again.
 START = f"""{LIVES}
 cd "$0" || exit 1
+{BOUND}
 {{ shift "$(($1 + 1))"; exec setsid "$@"; }} > service.log 2>&1 < /dev/null &
 pid=$!
 birth=$(born $pid)
@@ -55,7 +64,10 @@ is_ready() {{
         n=$((n + 1))
         [ $n -gt "$count" ] || set -- "$@" "$word"
     done
-    "$@" > ready.log 2>&1 < /dev/null
+    "$@" > ready.next 2>&1 < /dev/null
+    status=$?
+    [ ! -s ready.next ] || mv ready.next ready.log
+    return $status
 }}
 tries=0
 while lives $pid "$birth"; do
@@ -102,17 +114,6 @@ TELL = f"""{LIVES}
 cd "$0" 2> /dev/null && read -r pid birth 2> /dev/null < service.pid || exit 1
 lives "$pid" "$birth" && kill "-$1" "-$pid"
 """
-
-
-def free_port() -> int:
-    """Find a port that is free on this host, for TCP and for UDP."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("", 0))
-            port: int = tcp.getsockname()[1]
-            with suppress(OSError):  # taken for UDP only: another try
-                udp.bind(("", port))
-                return port
 
 
 @dataclass(frozen=True, slots=True)

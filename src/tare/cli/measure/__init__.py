@@ -101,8 +101,8 @@ def _refuse_no_text(argv: Sequence[str]) -> None:
 
 
 def _show_plan(study: Study, seed: int | None) -> None:
-    from tare.cli.plan import show
-    from tare.study import estimate, make_plan
+    from tare.cli.plan import estimated, show
+    from tare.study import make_plan
 
     plan = make_plan(study, secrets.randbits(31) if seed is None else seed)
-    show(study, plan, {"": estimate(plan, study)})
+    show(study, plan, {"": estimated(study, plan)})

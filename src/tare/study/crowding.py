@@ -1,0 +1,53 @@
+"""Trials whose parts leave the peer no CPU of its own: known before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tare import scenario
+from tare.study.declaration import Study
+
+REMEDY = "fewer `cpus` in the limits, a `peer` on another computer, or a host with more CPUs"
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """Workloads of which each trial has so many parts, and all CPUs of a host with so many."""
+
+    workloads: tuple[str, ...]
+    parts: int
+    cpus: int
+    host_cpus: int
+
+    def says(self) -> str:
+        """Write it in words."""
+        parts = "1 part" if self.parts == 1 else f"{self.parts} parts"
+        each = "1 CPU" if self.cpus == 1 else f"{self.cpus} CPUs"
+        takes = f"{parts} of {each} {'takes' if self.parts == 1 else 'each take'}"
+        have = "the 1 CPU" if self.host_cpus == 1 else f"all {self.host_cpus} CPUs"
+        return (
+            f"{takes} {have} of this host and leave{'s' * (self.parts == 1)} none to the peer, so "
+            f"each trial of {', '.join(self.workloads)} will be suspect; remedy: {REMEDY}"
+        )
+
+
+def crowded(study: Study, host_cpus: int) -> Iterator[Crowded]:
+    """List what leaves the peer no CPU, by the CPUs of the limits and the number of parts.
+
+    Another computer has CPUs of its own. More CPUs than there are make cells unavailable instead.
+    """
+    outermost = study.peer.made[0]
+    if not outermost.runs_userland and not outermost.shared:
+        return
+    chosen = scenario.load(study.scenario)
+    names: dict[tuple[int, int], dict[str, None]] = {}
+    for one in study.workloads:
+        if one.made.uses_peer():
+            parts = len(chosen.parts(one.made))
+            for limits in study.limits:
+                names.setdefault((parts, limits.cpus), {})[one.name] = None
+    for (parts, cpus), found in names.items():
+        sets = host_cpus // cpus
+        if sets and min(parts, sets) * cpus == host_cpus:
+            yield Crowded(tuple(found), parts, cpus, host_cpus)
