@@ -36,7 +36,8 @@ class Unprinted:
 
     ``platforms`` are the study's own names of what it had in it. ``levels`` are its levels of
     parameters; of lines ``along`` is the parameter of the horizontal axis and ``panels`` that of
-    the panels, both among ``levels``. ``about`` says what the study prints of it, ``note`` what
+    the panels, both among ``levels``, and ``axes_text`` names the upright and the horizontal axis.
+    ``about`` says what the study prints of it, ``note`` what
     else it is to be read with.
     """
 
@@ -48,6 +49,7 @@ class Unprinted:
     levels: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
     along: str = ""
     panels: str = ""
+    axes_text: tuple[str, str] = ("", "")
     about: str = NO_NUMBERS
     note: str = ""
 
@@ -112,6 +114,7 @@ UNPRINTED: Mapping[str, tuple[Unprinted, ...]] = {
             levels=_WEB_LEVELS,
             along="requests",
             panels="clients",
+            axes_text=(what, "number of requests"),
             note=_WEB_NOTE,
         )
         for server, written in _SERVERS.items()
@@ -159,7 +162,7 @@ UNPRINTED: Mapping[str, tuple[Unprinted, ...]] = {
         ),
         Unprinted(
             name="multiuser",
-            title="AIM7: many users with a mix of jobs",
+            title="In place of AIM7: many users who do a mix of jobs",
             form=OwnForm.BARS,
             measures=(Measure("multiuser", "jobs"),),
             platforms=_HPE,

@@ -20,7 +20,7 @@ from tare.report import theme
 from tare.report.figures.marks import DNR, FAILED, NOT_RUN, UNAVAILABLE
 from tare.report.figures.trials import NO_VALUE, median_rank
 from tare.report.names import limits_text, params_text
-from tare.report.numbers import bytes_text
+from tare.report.numbers import bytes_text, plain
 from tare.stats.description import Description, describe
 
 
@@ -52,7 +52,7 @@ class OwnResult:
     ``low`` and ``high`` are the 95 % interval of the median, where there are runs enough;
     ``without`` counts the trials that gave no number. ``series`` names the platform and what else
     tells its cells apart that is no axis of the figure, ``place`` the cell among those of the
-    figure but for its ``level`` on the axis, which is empty where there is none. ``is_studied``
+    figure but for its ``level`` on the ``axis``, both empty where there is none. ``is_studied``
     says that the study had such a platform with such limits.
     """
 
@@ -61,6 +61,7 @@ class OwnResult:
     measure: Measure
     series: str
     place: str
+    axis: str
     level: str
     is_studied: bool
     values: Description | None
@@ -73,7 +74,7 @@ class OwnResult:
     @property
     def where(self) -> str:
         """Name the cell among all of the figure."""
-        return f"{self.place}, {self.level}" if self.level else self.place
+        return f"{self.place}, {self.axis} {self.level}" if self.axis else self.place
 
     @property
     def params(self) -> Mapping[str, Scalar]:
@@ -128,7 +129,13 @@ def own_figure(
         if metric.name == measure.metric
     ]
     order = _order(declared, [cell for _, cell, _ in chosen])
-    chosen.sort(key=lambda one: order.get(one[1].id, len(declared.platforms)))
+    platforms = list(dict.fromkeys(cell.platform for _, cell, _ in chosen))
+    chosen.sort(
+        key=lambda one: (
+            order.get(one[1].id, len(declared.platforms)),
+            platforms.index(one[1].platform),
+        )
+    )
     names = _names(declared, chosen)
     results = tuple(
         _result(measure, cell, metric, known[cell.id], names[cell.id], is_studied=cell.id in order)
@@ -140,7 +147,7 @@ def own_figure(
         declared=declared,
         results=results,
         missing=tuple(_missing(declared, results, ours)),
-        colours=_colours(rows, results),
+        colours=_colours(declared, rows, results),
         counts_losses=any(_lost(known[cell.id]) for _, cell, _ in chosen),
     )
 
@@ -161,6 +168,7 @@ class _Names(NamedTuple):
 
     series: str
     place: str
+    axis: str
     level: str
 
 
@@ -179,8 +187,10 @@ def _names(
         rest = tuple(one for one in different if one[0] not in apart)
         series = _joined(cell.platform, params_text(rest), limits[cell.limits])
         beside = tuple(one for one in different if one[0] in {*needed, declared.panels})
-        level = params_text(tuple(one for one in cell.params if one[0] == declared.along))
-        names[cell.id] = _Names(series, _joined(series, params_text(beside)), level)
+        place = _joined(series, params_text(beside))
+        level = dict(cell.params).get(declared.along, "")
+        level_text = level if isinstance(level, str) else plain(level, 6)
+        names[cell.id] = _Names(series, place, declared.along, level_text)
     return names
 
 
@@ -236,6 +246,7 @@ def _result(  # noqa: PLR0913 - all that one result is made of
         measure=measure,
         series=names.series,
         place=names.place,
+        axis=names.axis,
         level=names.level,
         is_studied=is_studied,
         values=describe(values),
@@ -278,15 +289,21 @@ def _missing(declared: Unprinted, results: Sequence[OwnResult], ours: Ours) -> I
             yield ", ".join(absent)
 
 
-def _colours(rows: Sequence[Row], results: Sequence[OwnResult]) -> Mapping[str, str]:
-    """Give each series its colour: that of its technology in the study's other figures, if free."""
+def _colours(
+    declared: Unprinted, rows: Sequence[Row], results: Sequence[OwnResult]
+) -> Mapping[str, str]:
+    """Return the colour of each series; a line has its own, bars of one platform have the same.
+
+    It is that of its technology in the study's other figures, if no other has it.
+    """
     studied = list(technology_colours(rows))
+    owners = {one.series: one.series if declared.along else one.cell.platform for one in results}
     keys: dict[str, str] = {}
     for one in results:
-        word = made_of(one.cell.stack)
-        if one.series not in keys:
-            is_free = word in studied and word not in keys.values()
-            keys[one.series] = word if is_free else one.series
+        owner, technology = owners[one.series], made_of(one.cell.stack)
+        if owner not in keys:
+            is_free = technology in studied and technology not in keys.values()
+            keys[owner] = technology if is_free else owner
     others = dict.fromkeys(key for key in keys.values() if key not in studied)
     colours = theme.colours((*studied, *others))
-    return {series: colours[key] for series, key in keys.items()}
+    return {series: colours[keys[owner]] for series, owner in owners.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tare.model import Better, Metric
+from tare.model import Better, Metric, Unit
 from tare.redrawn.own import OwnFigure, OwnResult
 from tare.redrawn.own_words import losses_text, notes, runs_text
 from tare.report import theme
@@ -45,7 +45,7 @@ def own_lines(figure: OwnFigure) -> Figure:
             "type": "quantitative",
             "scale": {"zero": True, "nice": False, "padding": 6},
             "axis": {
-                "title": figure.declared.along,
+                "title": figure.declared.axes_text[1],
                 "format": ",~r",
                 "values": sorted({one["level"] for one in values}),
                 "labelOverlap": "greedy",
@@ -55,7 +55,11 @@ def own_lines(figure: OwnFigure) -> Figure:
         spec = {
             "width": plot,
             "height": _LOW if width < NARROW else _HEIGHT,
-            "layer": _layers(x, _y(metric, scale), _legend(series, figure.colours, width)),
+            "layer": _layers(
+                x,
+                _y(axis_text(figure, scale)),
+                _legend(series, figure.colours, width),
+            ),
         }
         chart = facets(values, "panel", spec, shared_y=True, notes=_gaps(figure))
         # The axis has one name, the numbers of each panel stand at its own foot.
@@ -93,7 +97,7 @@ def _values(figure: OwnFigure, scale: Scale) -> Iterator[dict[str, Any]]:
             }
             yield {**same, "kind": "median", **_point(one, scale)}
             for run in one.lossy:
-                said = f"{one.place}: a run that lost {100 * run.share:.2g} % of its requests"
+                said = f"{one.where}: a run that lost {100 * run.share:.2g} % of its requests"
                 value = within(run.value / scale.factor, log=False)
                 yield {**same, "kind": "lossy", "y": value, "text": said}
 
@@ -107,7 +111,7 @@ def _point(one: OwnResult, scale: Scale) -> dict[str, Any]:
         "y": within(one.values.median / scale.factor, log=False),
         "low": ends[0],
         "high": ends[1],
-        "text": f"{one.place}: {scale.full(one.values.median)}, n {runs_text(one)}"
+        "text": f"{one.where}: {scale.full(one.values.median)}, n {runs_text(one)}"
         + (f", lost requests in {lost}" if lost else ""),
     }
 
@@ -143,6 +147,8 @@ def _layers(x: Spec, y: Spec, legend: Mapping[str, Spec]) -> list[Spec]:
                 "filled": True,
                 "shape": "cross",
                 "size": 40,
+                # Beside the median, which it would cover.
+                "xOffset": 9,
                 "color": theme.BAD,
                 "opacity": 1,
             },
@@ -151,14 +157,20 @@ def _layers(x: Spec, y: Spec, legend: Mapping[str, Spec]) -> list[Spec]:
     ]
 
 
-def _y(metric: Metric, scale: Scale) -> Spec:
-    unit = f" ({scale.unit})" if scale.unit else ""
+def axis_text(figure: OwnFigure, scale: Scale) -> str:
+    """Name what the upright axis shows, with its unit if that is not in the name."""
+    is_named = figure.results[0].metric.unit is Unit.PER_SECOND and scale.factor == 1
+    name = figure.declared.axes_text[0]
+    return name if is_named else f"{name} ({scale.unit})"
+
+
+def _y(title: str) -> Spec:
     return {
         "field": "y",
         "type": "quantitative",
         "scale": {"zero": True, "nice": True},
         "axis": {
-            "title": f"{metric.name.replace('_', ' ')}{unit}",
+            "title": title,
             "labelExpr": LARGE_TOO,
             "tickCount": 4,
             "minExtent": _AXIS - 20,
@@ -199,11 +211,11 @@ def _gaps(figure: OwnFigure) -> Mapping[str, str] | None:
 
 def _caption(figure: OwnFigure, metric: Metric) -> Iterator[str]:
     way = "more" if metric.better is Better.HIGHER else "less"
-    name = metric.name.replace("_", " ").capitalize()
-    yield f"{name} over {figure.declared.along}; {way} is better."
+    upright, across = figure.declared.axes_text
+    yield f"{upright.capitalize()} over the {across}; {way} is better."
     yield from notes(figure)
     if any(one.lossy for one in figure.results):
-        yield "A cross is a run that lost requests."
+        yield "A cross, right of its point: a run that lost requests."
     yield "All panels have the same axes."
 
 

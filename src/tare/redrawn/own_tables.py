@@ -11,7 +11,7 @@ from typing import Any
 from tare.published.unprinted import OwnForm
 from tare.redrawn.own import OwnFigure, OwnResult
 from tare.redrawn.own_bars import panel_text as metric_text
-from tare.redrawn.own_lines import levels, panels
+from tare.redrawn.own_lines import axis_text, levels, panels
 from tare.redrawn.own_words import notes, runs_text
 from tare.report.exports import in_markdown
 from tare.report.names import params_text
@@ -52,7 +52,6 @@ def table_notes(figure: OwnFigure) -> list[str]:
 def _levels(figure: OwnFigure) -> OwnTable:
     """Put medians side by side: a row for each level, a column for each series."""
     along, beside = figure.declared.along, figure.declared.panels
-    metric = figure.results[0].metric
     scale = _scale(figure.results)
     found = {(one.params[beside], one.params[along], one.series): one for one in figure.results}
     rows = tuple(
@@ -64,7 +63,7 @@ def _levels(figure: OwnFigure) -> OwnTable:
         for panel in panels(figure)
         for level in levels(figure)
     )
-    return OwnTable(_titled(metric.name, scale), (beside, along, *figure.colours), 2, rows)
+    return OwnTable(axis_text(figure, scale), (beside, along, *figure.colours), 2, rows)
 
 
 def _median(one: OwnResult | None, scale: Scale) -> str:

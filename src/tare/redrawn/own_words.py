@@ -89,10 +89,10 @@ def _listed(results: Iterable[OwnResult], text: Callable[[OwnResult], str] = lam
     """Name cells, those that differ only in their level together, each with a text."""
     places: dict[str, dict[str, None]] = {}
     for one in results:
+        place = f"{one.place}, {one.axis}" if one.axis else one.place
         more = text(one)
         parts = filter(None, (one.level, f"({more})" if more else ""))
-        places.setdefault(one.place, {})[" ".join(parts)] = None
+        places.setdefault(place, {})[" ".join(parts)] = None
     return "; ".join(
-        f"{place}: {', '.join(levels)}" if any(levels) else place
-        for place, levels in places.items()
+        f"{place} {', '.join(levels)}" if any(levels) else place for place, levels in places.items()
     )
