@@ -325,7 +325,7 @@ def test_a_table_has_mean_range_and_deviation_by_platform_and_limits(primes):
     )
     assert rows["kvm, 4 CPUs, 4 GiB"] == ("unavailable", *[NONE] * 6)
     said = " ".join(table_notes(figure))
-    assert "kvm, 1 CPU, 1 GiB; kvm, 4 CPUs, 4 GiB: unavailable (there is no /dev/kvm)" in said
+    assert "kvm, 4 CPUs, 4 GiB; kvm, 1 CPU, 1 GiB: unavailable (there is no /dev/kvm)" in said
     assert "In the study, but not here: qemu-tcg 1cpu/1024MiB; " in said
     assert "docker 2cpu/2048MiB" in said
     assert "Here, but not in the study: kvm, 1 CPU, 1 GiB." in said
