@@ -18,7 +18,7 @@ from tare.published.unprinted import Unprinted
 from tare.redrawn.panels import technology_colours
 from tare.report import theme
 from tare.report.figures.marks import DNR, FAILED, NOT_RUN, UNAVAILABLE
-from tare.report.figures.trials import NO_VALUE, median_rank
+from tare.report.figures.trials import NO_VALUE, median_interval
 from tare.report.names import limits_text, params_text
 from tare.report.numbers import bytes_text, plain
 from tare.stats.description import Description, describe
@@ -239,7 +239,7 @@ def _result(  # noqa: PLR0913 - all that one result is made of
         if has_numbers(trial) and math.isfinite(trial.samples.get(metric.name, math.nan))
     )
     values = [value for value, _ in runs]
-    rank = median_rank(len(values))
+    low, high = median_interval(values)
     return OwnResult(
         cell=cell,
         metric=metric,
@@ -250,8 +250,8 @@ def _result(  # noqa: PLR0913 - all that one result is made of
         level=names.level,
         is_studied=is_studied,
         values=describe(values),
-        low=None if rank is None else values[rank],
-        high=None if rank is None else values[-1 - rank],
+        low=low,
+        high=high,
         lossy=tuple(LossyRun(value, share) for value, share in runs if share > 0),
         gap=None if values else _gap(history),
         without=Counter(one.status for one in history.counted if not has_numbers(one)),
