@@ -211,7 +211,7 @@ def test_what_the_study_had_and_the_results_do_not_is_named():
     rate = own("laine2017", "web-nginx-rate", web(platforms=("native", "qemu-tcg")))
     said = " ".join(notes(rate))
 
-    assert "In the study, but not here: docker; kvm; clients 100; requests 20,000, " in said
+    assert "In the study, but not here: docker; kvm; clients 100; requests 20,000, 30,000, " in said
     assert "Here, but not in the study: qemu-tcg." in said
 
 
