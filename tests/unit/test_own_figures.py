@@ -215,6 +215,27 @@ def test_what_the_study_had_and_the_results_do_not_is_named():
     assert "Here, but not in the study: qemu-tcg." in said
 
 
+def test_a_line_that_was_not_planned_to_its_end_says_so():
+    ours = web()
+    gone = {
+        cell.id
+        for cell in ours.plan.cells
+        if cell.platform == "kvm" and dict(cell.params)["requests"] == 10000
+    }
+    ours.plan = replace(
+        ours.plan, cells=tuple(cell for cell in ours.plan.cells if cell.id not in gone)
+    )
+    rate = own("laine2017", "web-nginx-rate", ours)
+
+    assert (
+        "Not planned here: kvm, clients 50, requests 10,000; kvm, clients 200, requests 10,000."
+        in [*notes(rate)]
+    )
+    assert [
+        one for one in notes(own("laine2017", "web-nginx-rate", web())) if "planned" in one
+    ] == []
+
+
 def test_an_emulated_guest_does_not_stand_for_kvm_whatever_it_is_called(monkeypatch):
     monkeypatch.setitem(STACKS, "kvm", "host/qemu-tcg")
     rate = own("laine2017", "web-nginx-rate", web())

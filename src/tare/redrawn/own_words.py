@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tare.redrawn.own import OwnFigure, OwnResult
+from tare.redrawn.own import OwnFigure, OwnResult, level_text
 from tare.report.numbers import share_text
 
 MIN_RUNS = 6
@@ -26,6 +26,8 @@ def notes(figure: OwnFigure) -> Iterator[str]:
     if counts and figure.counts_losses:
         yield _losses(results)
     yield from _gaps(results)
+    if absent := list(_unplanned(figure)):
+        yield f"Not planned here: {'; '.join(absent)}."
     if figure.missing:
         yield f"In the study, but not here: {'; '.join(figure.missing)}."
     if added := _added(results):
@@ -83,6 +85,23 @@ def _gaps(results: Sequence[OwnResult]) -> Iterator[str]:
     fewer = [one for one in results if one.without and one.gap is None]
     if fewer:
         yield f"Runs without a number: {_listed(fewer, runs_text)}."
+
+
+def _unplanned(figure: OwnFigure) -> Iterator[str]:
+    """Name the levels at which a line has no cell although another has, panel by panel."""
+    axes = figure.declared.axes
+    if not axes:
+        return
+    planned = {(one.series, *(one.params[name] for name in axes)) for one in figure.results}
+    every = [dict.fromkeys(one.params[name] for one in figure.results) for name in axes]
+    levels, panels = every
+    along, beside = axes
+    for series in figure.colours:
+        for panel in panels:
+            absent = [one for one in levels if (series, one, panel) not in planned]
+            if absent:
+                texts = ", ".join(map(level_text, absent))
+                yield f"{series}, {beside} {level_text(panel)}, {along} {texts}"
 
 
 def _listed(results: Iterable[OwnResult], text: Callable[[OwnResult], str] = lambda _: "") -> str:
