@@ -21,7 +21,9 @@ from tare.report.numbers import NONE
 from tare.report.render import PHONE, WIDE
 from tare.report.vega import svg
 from tare.store import facts_of
+from unit.invented import LONG
 from unit.makers import make_cell, make_plan, make_trial, store
+from unit.test_redrawn import texts
 
 STACKS = {
     "native": "host",
@@ -257,7 +259,7 @@ def test_cells_that_differ_in_something_else_have_lines_of_their_own():
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
 def test_lines_fit_their_width_and_have_colours_for_the_dark(width):
-    platforms = ("native", "docker", "kvm", "qemu-tcg", "a platform with quite a long name of it")
+    platforms = ("native", "docker", "kvm", "qemu-tcg", LONG)
     chart = drawn(own("laine2017", "web-nginx-rate", web(with_losses, platforms=platforms)))
     spec = chart.draw(width)
     picture = svg(spec)
@@ -425,3 +427,20 @@ def test_evil_names_stay_text(tmp_path):
     for path in paths:
         if path.suffix in (".html", ".svg", ".md"):
             assert "<script>a" not in path.read_text(), path.name
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_no_text_of_bars_lies_on_another_or_outside(width):
+    works = [("stream", {}), ("sysbench_memory", {}), ("multiuser", {"users": 4})]
+    ours = make_ours(works, bandwidth)
+    for name in ("stream", "memory", "multiuser"):
+        spec = drawn(own("hpe2016", name, ours)).draw(width)
+        boxes = texts(spec)
+        assert len(boxes) > 5
+        for place, (text, left, right, top, bottom) in enumerate(boxes):
+            assert left >= -3, text
+            assert right <= spec["width"] + 6, text
+            assert bottom <= spec["height"] + 2, text
+            for other, its_left, its_right, its_top, its_bottom in boxes[:place]:
+                apart = right <= its_left or its_right <= left
+                assert apart or bottom <= its_top or its_bottom <= top, (text, other)

@@ -15,6 +15,7 @@ from tare.report.figures.figure import (
     Figure,
     Spec,
     facets,
+    fitted,
     label_width,
     shortened_apart,
     within,
@@ -183,7 +184,13 @@ def _legend(series: Sequence[str], colours: Mapping[str, str], width: int) -> Ma
     """Name the series once, above all panels, by colour and shape."""
     short = shortened_apart(series, _LEGEND * width)
     columns = max(1, int(width / (label_width(short.values()) + 16)))
-    legend = {"orient": "top", "columns": columns, "labelLimit": 0, "symbolOpacity": 1}
+    legend = {
+        "orient": "top",
+        "columns": columns,
+        "labelLimit": 0,
+        "symbolOpacity": 1,
+        **fitted(series, _LEGEND * width),
+    }
     same = {"field": "series", "type": "nominal", "sort": list(series), "legend": legend}
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(series))]
     return {
