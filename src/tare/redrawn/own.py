@@ -86,8 +86,8 @@ class OwnResult:
 class OwnFigure:
     """What is declared of a figure and our results for it; ``here`` is what our study is called.
 
-    ``missing`` is what the study had in it and our results do not have; ``unplanned`` are the levels
-    at which a line has no cell although another has; ``colours`` are those of the series; ``counts_losses`` says that the workload tells how many requests failed.
+    ``missing`` is what the study had in it and our results do not have; ``colours`` are those of
+    the series; ``counts_losses`` says that the workload tells how many requests failed.
     """
 
     study: str
@@ -95,7 +95,6 @@ class OwnFigure:
     declared: Unprinted
     results: tuple[OwnResult, ...]
     missing: tuple[str, ...]
-    unplanned: tuple[str, ...]
     colours: Mapping[str, str]
     counts_losses: bool
 
@@ -148,7 +147,6 @@ def own_figure(
         declared=declared,
         results=results,
         missing=tuple(_missing(declared, results, ours)),
-        unplanned=tuple(_unplanned(declared, results)) if declared.axes else (),
         colours=_colours(declared, rows, results),
         counts_losses=any(_lost(known[cell.id]) for _, cell, _ in chosen),
     )
@@ -293,23 +291,6 @@ def _missing(declared: Unprinted, results: Sequence[OwnResult], ours: Ours) -> I
         absent = [level_text(level) for level in levels if level not in there]
         if absent:
             yield f"{param} {', '.join(absent)}"
-
-
-def _unplanned(declared: Unprinted, results: Sequence[OwnResult]) -> Iterator[str]:
-    """Name the levels at which a line has no cell although another has, panel by panel."""
-    along, beside = declared.along, declared.panels
-    lines: dict[tuple[str, Scalar], set[Scalar]] = {
-        (series, panel): set()
-        for series in dict.fromkeys(one.series for one in results)
-        for panel in dict.fromkeys(one.params[beside] for one in results)
-    }
-    for one in results:
-        lines[one.series, one.params[beside]].add(one.params[along])
-    levels = list(dict.fromkeys(one.params[along] for one in results))
-    for (series, panel), planned in lines.items():
-        absent = [level_text(level) for level in levels if level not in planned]
-        if absent:
-            yield f"{series}, {beside} {level_text(panel)}, {along} {', '.join(absent)}"
 
 
 def _colours(

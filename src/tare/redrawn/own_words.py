@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tare.redrawn.own import OwnFigure, OwnResult
+from tare.redrawn.own import OwnFigure, OwnResult, level_text
 from tare.report.numbers import share_text
 
 MIN_RUNS = 6
@@ -26,13 +26,15 @@ def notes(figure: OwnFigure) -> Iterator[str]:
     if counts and figure.counts_losses:
         yield _losses(results)
     yield from _gaps(results)
-    if figure.unplanned:
-        yield f"Not planned here: {'; '.join(figure.unplanned)}."
+    if absent := list(_unplanned(figure)):
+        yield f"Not planned here: {'; '.join(absent)}."
     if figure.missing:
         yield f"In the study, but not here: {'; '.join(figure.missing)}."
     if added := _added(results):
         yield f"Here, but not in the study: {'; '.join(added)}."
-    differs = dict.fromkeys(text for one in results for text in one.measure.differences(one.cell))
+    differs = dict.fromkeys(
+        text for result in results for text in result.measure.differences(result.cell)
+    )
     if differs:
         yield f"Not here as there: {'; '.join(differs)}."
 
@@ -86,6 +88,25 @@ def _gaps(results: Sequence[OwnResult]) -> Iterator[str]:
     fewer = [result for result in results if result.without and result.gap is None]
     if fewer:
         yield f"Runs without a number: {_listed(fewer, runs_text)}."
+
+
+def _unplanned(figure: OwnFigure) -> Iterator[str]:
+    """Name the levels at which a line has no cell although another has, panel by panel."""
+    axes = figure.declared.axes
+    if not axes:
+        return
+    planned = {
+        (result.series, *(result.params[name] for name in axes)) for result in figure.results
+    }
+    every = [dict.fromkeys(result.params[name] for result in figure.results) for name in axes]
+    levels, panels = every
+    along, beside = axes
+    for series in figure.colours:
+        for panel in panels:
+            absent = [level for level in levels if (series, level, panel) not in planned]
+            if absent:
+                texts = ", ".join(map(level_text, absent))
+                yield f"{series}, {beside} {level_text(panel)}, {along} {texts}"
 
 
 def _listed(results: Iterable[OwnResult], text: Callable[[OwnResult], str] = lambda _: "") -> str:
