@@ -74,9 +74,9 @@ def _tables(rows: Sequence[Row]) -> Sequence[Unprinted]:
             measures=_measures(original.rows(rows)),
             platforms=tuple(dict.fromkeys(row.platform for row in original.rows(rows))),
             about=(
-                "The study's own numbers are in the figure of this section; this is the form of its "
-                "table, filled with results here alone. The study has mean, minimum, maximum and standard deviation "
-                "of five runs; median and interval are added."
+                "The study's own numbers are in the figure of this section; this is the form of "
+                "its table, filled with results here alone. The study has mean, minimum, maximum "
+                "and standard deviation of five runs; median and interval are added."
             ),
         )
         for original in ORIGINALS["cole2022"]
