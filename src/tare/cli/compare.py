@@ -30,9 +30,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from tare.cli import ours_alone
     from tare.cli.beside_published import as_json, our_json, show
     from tare.published import studies
     from tare.published.beside import Ours, beside, unpublished
+    from tare.redrawn import own_figures
     from tare.report import describe
     from tare.store import load
 
@@ -49,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
     ours = Ours(found.plan, found.results.trials, found.results.facts)
     parts = [beside(name, ours) for name in names]
     rest = unpublished(parts, ours)
+    alone = [figure for name in names for figure in own_figures(name, ours)]
     paths = write_all(names, options.figures, ours)
     if options.json:
         told = {
@@ -56,11 +59,13 @@ def run(options: argparse.Namespace) -> int:
             "study": found.plan.study,
             "studies": [as_json(part) for part in parts],
             "not_published": [our_json(row) for row in rest],
+            "ours_alone": ours_alone.as_json(alone),
             **({"figures": paths} if paths else {}),
         }
         print(json.dumps(told, allow_nan=False))
     else:
         show(found.plan.study, parts, rest, found.group_names)
+        ours_alone.show(alone)
         show_paths(paths)
     return 0
 

@@ -20,7 +20,7 @@ from tare.published.counterparts import words_of
 from tare.published.printed import POINTS
 from tare.published.rows import Row
 from tare.redrawn.side import Side
-from tare.report.figures.trials import median_rank
+from tare.report.figures.trials import median_interval
 from tare.report.names import params_text, platform_text
 from tare.report.numbers import MINUS, plain
 
@@ -125,8 +125,7 @@ class Here:
         )
         if not values:
             return Side(words="no trial gave a number")
-        rank = median_rank(len(values))
-        low, high = (None, None) if rank is None else (values[rank], values[-1 - rank])
+        low, high = median_interval(values)
         middle = median(values)
         return Side(
             value=middle,
