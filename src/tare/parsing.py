@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 from tare.errors import OutputNotUnderstood
 
@@ -77,41 +78,43 @@ def agree(
     return total > 0 and abs(total - rate * duration_s) <= relative * total + rate * apart_s
 
 
-def check_latencies(
-    text: str,
-    *,
-    mean_s: float,
-    quantiles_s: Mapping[float, float],
-    least_s: float | None = None,
-    most_s: float | None = None,
-    relative: float = 0.01,
-    absolute_s: float = 0.0,
-) -> None:
-    """Raise OutputNotUnderstood where latencies of the same requests contradict each other.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """What a tool printed of the latencies of the same requests.
 
-    Quantiles are by their per cent, and grow with it. None is 0, for whatever was answered took
-    some time. The mean is not below that of the requests above a quantile alone (Markov's
-    inequality), whatever the distribution is: a hundredth of P99, half of the median. ``relative``
-    and ``absolute_s`` are for how the tool rounds: its classes of latencies, its decimals.
+    ``quantiles_s`` are by their per cent. ``relative`` and ``absolute_s`` are for how the tool
+    rounds: its classes of latencies, its decimals.
     """
 
-    def within(low_s: float, high_s: float | None) -> bool:
-        return high_s is None or low_s <= high_s * (1 + relative) + absolute_s
+    mean_s: float
+    quantiles_s: Mapping[float, float]
+    least_s: float | None = None
+    most_s: float | None = None
+    relative: float = 0.01
+    absolute_s: float = 0.0
 
-    in_order = [value_s for _, value_s in sorted(quantiles_s.items())]
-    least_s = min([mean_s, *in_order]) if least_s is None else least_s
-    if (
-        least_s <= 0
-        or min([mean_s, *in_order]) <= 0
-        or in_order != sorted(in_order)
-        or not all(within(least_s, value_s) for value_s in (mean_s, *in_order))
-        or not all(within(value_s, most_s) for value_s in (mean_s, *in_order))
-        or not all(within((1 - q / 100) * value_s, mean_s) for q, value_s in quantiles_s.items())
-    ):
-        raise OutputNotUnderstood("latencies above 0 that agree with each other", text)
+    def check(self, text: str) -> None:
+        """Raise OutputNotUnderstood where they contradict each other.
 
+        None is 0, for whatever was answered took some time. Quantiles grow with their per cent.
+        The mean is not below what the requests from a quantile on alone make of it (Markov's
+        inequality): a hundredth of P99, half of the median, whatever the distribution is.
+        """
+        quantiles_s = [value_s for _, value_s in sorted(self.quantiles_s.items())]
+        known_s = [self.mean_s, *quantiles_s]
+        least_s = min(known_s) if self.least_s is None else self.least_s
+        most_s = max(known_s) if self.most_s is None else self.most_s
+        in_order = [
+            *((least_s, value_s) for value_s in known_s),
+            *((value_s, most_s) for value_s in known_s),
+            *(((1 - q / 100) * value_s, self.mean_s) for q, value_s in self.quantiles_s.items()),
+        ]
+        is_right = all(self._within(low_s, high_s) for low_s, high_s in in_order)
+        if min(least_s, *known_s) <= 0 or quantiles_s != sorted(quantiles_s) or not is_right:
+            raise OutputNotUnderstood("latencies above 0 that agree with each other", text)
 
-Keys = tuple[str | int, ...]
+    def _within(self, low_s: float, high_s: float) -> bool:
+        return low_s <= high_s * (1 + self.relative) + self.absolute_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,74 +128,72 @@ class JsonPart:
     value: object
     wanted: str
     text: str
-    path: Keys = ()
+    path: tuple[str, ...] = ()
 
-    def at(self, *keys: str | int) -> JsonPart:
-        """Return the part that keys of objects and indices of lists lead to."""
+    def at(self, *keys: str) -> JsonPart:
+        """Return the part that keys of objects lead to."""
         return JsonPart(self._value(keys), self.wanted, self.text, self.path + keys)
 
-    def number(self, *keys: str | int, may_be_infinite: bool = False) -> float:
+    def number(self, *keys: str, may_be_infinite: bool = False) -> float:
         """Return a number of 0 or more; true and "1" are none."""
         value = self._value(keys)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if value is True or value is False or not isinstance(value, int | float):
             raise self.unlike("number", *keys)
         if not _is_plausible(value) and not (may_be_infinite and value == inf):
             raise self.unlike("number of a tool", *keys)
         return float(value)
 
-    def count(self, *keys: str | int) -> int:
+    def count(self, *keys: str) -> int:
         """Return a whole number of 0 or more."""
         value = self.number(*keys)
         if not value.is_integer():
             raise self.unlike("whole number", *keys)
         return int(value)
 
-    def word(self, *keys: str | int) -> str:
+    def word(self, *keys: str) -> str:
         """Return a string; one that could not be stored as UTF-8 is made to be."""
         value = self._value(keys)
         if not isinstance(value, str):
             raise self.unlike("string", *keys)
         return value.encode(errors="replace").decode()
 
-    def truth(self, *keys: str | int) -> bool:
+    def truth(self, *keys: str) -> bool:
         """Return true or false."""
         value = self._value(keys)
         if not isinstance(value, bool):
             raise self.unlike("true or false", *keys)
         return value
 
-    def parts(self, *keys: str | int) -> list[JsonPart]:
+    def parts(self, *keys: str) -> list[JsonPart]:
         """Return the elements of a list."""
         value = self._value(keys)
         if not isinstance(value, list):
             raise self.unlike("list", *keys)
         return [
-            JsonPart(each, self.wanted, self.text, (*self.path, *keys, place))
+            JsonPart(each, self.wanted, self.text, (*self.path, *keys, str(place)))
             for place, each in enumerate(value)
         ]
 
-    def members(self, *keys: str | int) -> dict[str, JsonPart]:
+    def members(self, *keys: str) -> dict[str, JsonPart]:
         """Return the members of an object by their names."""
         value = self._value(keys)
         if not isinstance(value, dict):
             raise self.unlike("object", *keys)
         return {key: self.at(*keys, key) for key in value}
 
-    def unlike(self, kind: str, *keys: str | int) -> OutputNotUnderstood:
+    def unlike(self, kind: str, *keys: str) -> OutputNotUnderstood:
         """Make the error that says what a part should be."""
-        path = ".".join(map(str, self.path + keys)) or "its top"
+        path = ".".join(self.path + keys) or "its top"
         path = path.encode(errors="replace").decode()  # a key may be half of a character
         return OutputNotUnderstood(f"{self.wanted} ({kind} at {path})", self.text)
 
-    def _value(self, keys: Keys) -> object:
-        value = self.value
+    def _value(self, keys: tuple[str, ...]) -> object:
+        value: Any = self.value
         for place, key in enumerate(keys, 1):
-            if isinstance(value, dict) and key in value:
+            try:
                 value = value[key]
-            elif isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value):
-                value = value[key]
-            else:
-                raise self.unlike("value", *keys[:place])
+            except (LookupError, TypeError) as error:  # it is no object, or without this member
+                raise self.unlike("value", *keys[:place]) from error
         return value
 
 

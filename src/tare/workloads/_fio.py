@@ -12,7 +12,7 @@ from math import isclose
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.parsing import JsonPart, agree, check_latencies, document_at
+from tare.parsing import JsonPart, Latencies, agree, document_at
 from tare.workload import TOOL_DURATION, Course
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -85,7 +85,8 @@ def samples(
     """Read the last report, of one group, or raise OutputNotUnderstood.
 
     ``sides`` are what it must have done, of "read" and "write"; None takes what it did. It must
-    have run for ``least_s``; ``queue`` is what was asked for, where that is known. Rates are over the time of the longer side: the other then rests.
+    have run for ``least_s``; ``queue`` is what was asked for, where that is known. Rates are over
+    the time of the longer side: the other then rests.
     """
     # Warnings may stand before it.
     group, _ = _group(text, f"\n{text}".rfind(BEFORE), "whole report of one fio job")
@@ -242,11 +243,10 @@ class _Side:
         # A request moves a byte or more.
         if self.total_ios > self.total_bytes:
             raise OutputNotUnderstood("requests that agree with the bytes", text)
-        check_latencies(
-            text,
+        Latencies(
             mean_s=self.mean_s,
             quantiles_s={99: self.p99_s},
             least_s=self.least_s,
             most_s=self.most_s,
             relative=CLASSES,
-        )
+        ).check(text)

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tare import workload
-from tare import parsing
+from tare import parsing, workload
 from tare.errors import OutputNotUnderstood
 from tare.role import OWN, PEER, Role
 from tare.workload import DATA_PORT, PORT, SERVER, Output

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.parsing import CLOCKS_S, agree, check_latencies, rows
+from tare.parsing import CLOCKS_S, Latencies, agree, rows
 from tare.workload import TOOL_DURATION, Course, number
 
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
@@ -41,16 +41,15 @@ def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Samp
         *(number(rf"{label}:\s+([\d.]+)$", text) / 1000 for label in ("95th percentile", "max")),
     )
     _check_threads(text, events, latency_sum_s, duration_s)
-    # 0.00 means below the tool's resolution, not nothing. A percentile is the upper end of its
-    # class of latencies; classes are 1.8 % wide.
-    check_latencies(
-        text,
+    # 0.00 means below the tool's resolution, not nothing. A percentile is the end of a class of
+    # latencies, of which each is 1.8 % wide; half of the last printed decimal is 5 us.
+    Latencies(
         mean_s=mean_s,
         quantiles_s={95: p95_s} if p95_s else {},
         most_s=max_s,
         relative=0.02,
         absolute_s=5.1e-6,
-    )
+    ).check(text)
     yield Sample(LATENCY_MEAN, mean_s)
     for metric, latency_s in ((LATENCY_P95, p95_s), (LATENCY_MAX, max_s)):
         if latency_s:

@@ -16,7 +16,7 @@ from typing import Literal
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, MetricRole, Sample, Unit
-from tare.parsing import CLOCKS_S, check_latencies, count, numeral
+from tare.parsing import CLOCKS_S, Latencies, count, numeral
 from tare.role import OWN, PEER, Listens, Role
 from tare.workload import PORT, SERVER, TOOL_DURATION, Course, Output, number
 from tare.workloads import at_least, at_most, one_of
@@ -128,13 +128,12 @@ class Workload(workload.Workload):
             q: number(rf"percentile {re.escape(q)} = +([\d.]+)$", text) / 1e6 for q in PERCENTILES
         }
         # All are of the same messages, sorted by their latency, and printed to nanoseconds.
-        check_latencies(
-            text,
+        Latencies(
             mean_s=mean_s,
             quantiles_s={float(q): latency_s for q, latency_s in latencies_s.items()},
             least_s=number(r"<MIN> observation = +([\d.]+)$", text) / 1e6,
             most_s=number(r"<MAX> observation = +([\d.]+)$", text) / 1e6,
-        )
+        ).check(text)
         for q, metric in PERCENTILES.items():
             if 100 * received >= float(q) * sent:
                 yield Sample(metric, latencies_s[q])
@@ -156,8 +155,13 @@ class Workload(workload.Workload):
         text = ANSI.sub("", output.stdout)
         found = re.findall(r"^(\d+),(\d+),([\d.]*),([\d.]*)\n", text, re.MULTILINE)
         rows = [
-            [numeral(part, "row of a second", text) if part else None for part in row]
-            for row in found
+            (
+                count(second, "second", text),
+                count(messages, "messages", text),
+                _latency_s(p50, text),
+                _latency_s(p99, text),
+            )
+            for second, messages, p50, p99 in found
         ]
         for fate in ("dropped", "out-of-order"):
             if number(rf"# {fate} messages = (\d+)", text):
@@ -165,13 +169,13 @@ class Workload(workload.Workload):
         observed = number(r"^sockperf: Total (\d+) observations;", text)
         # Every second has its row, an empty one too.
         in_order = [row[0] for row in rows] == list(range(1, 1 + len(rows)))
-        if not in_order or sum(row[1] or 0 for row in rows) != observed:
+        if not in_order or sum(row[1] for row in rows) != observed:
             raise OutputNotUnderstood("seconds that agree with the observations", text)
-        whole = [(end, *row[1:]) for end, row in enumerate(rows[:-1], 1)]
+        whole = rows[:-1]
         for metric, values in (
             (PERCENTILES["50.000"], {end: p50 for end, _, p50, _ in whole}),
             # Of fewer than a hundred it would only be the greatest.
-            (PERCENTILES["99.000"], {end: p99 for end, n, _, p99 in whole if (n or 0) >= 100}),
+            (PERCENTILES["99.000"], {end: p99 for end, n, _, p99 in whole if n >= 100}),
             (SENT, {end: n for end, n, _, _ in whole}),
         ):
             known = {end: value for end, value in values.items() if value is not None}
@@ -197,3 +201,8 @@ class Workload(workload.Workload):
 
     def _tcp(self) -> list[str]:
         return ["--tcp"] if self.protocol == "tcp" else []
+
+
+def _latency_s(found: str, text: str) -> float | None:
+    """Read a second's latency; in one without a message there is none."""
+    return numeral(found, "latency", text) if found else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.parsing import CLOCKS_S, agree, check_latencies, count
+from tare.parsing import CLOCKS_S, Latencies, agree, count
 from tare.workload import MOST_POINTS, TOOL_DURATION, Course, number
 from tare.workloads import _web, at_least, at_most
 from tare.workloads._web import FAILED, QUANTILES
@@ -106,12 +106,11 @@ class Workload(_web.Workload):
         yield Sample(FAILED, failed / complete)
         if not failed:
             # The mean is that of a client's whole round, not less than a request's latency.
-            check_latencies(
-                text,
+            Latencies(
                 mean_s=mean_ms / 1000,
-                quantiles_s=quantiles_s,
+                quantiles_s={float(q): quantiles_s[q] for q in QUANTILES},
                 most_s=max(_quantile_s(100, text), mean_ms / 1000),
-            )
+            ).check(text)
             yield Sample(LATENCY_MEAN, mean_ms / 1000)
             for q, metric in QUANTILES.items():
                 yield Sample(metric, quantiles_s[q])

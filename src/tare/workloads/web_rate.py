@@ -103,8 +103,10 @@ class Workload(_vegeta.Workload):
         if len(seconds) != self.time_s or any(map(gt, answered, due)):
             raise OutputNotUnderstood(f"{self.time_s} seconds that agree with the requests", text)
         # What is due at the very end is in no second.
-        (attack,) = attacks(text.partition("\n")[0], self.time_s, self.page_bytes)
-        if not 0 <= attack.answered - sum(answered) <= 1 or sum(came) > attack.answered:
+        of_all = sum(
+            one.answered for one in attacks(text.partition("\n")[0], self.time_s, self.page_bytes)
+        )
+        if not 0 <= of_all - sum(answered) <= 1 or sum(came) > of_all:
             raise OutputNotUnderstood("seconds that agree with all answers", text)
         failed = [
             1 - part / whole if whole else nan for part, whole in zip(answered, due, strict=True)
