@@ -86,6 +86,7 @@ class Latencies:
     rounds: its classes of latencies, its decimals.
     """
 
+    requests: float
     mean_s: float
     quantiles_s: Mapping[float, float]
     least_s: float | None = None
@@ -97,8 +98,9 @@ class Latencies:
         """Raise OutputNotUnderstood where they contradict each other.
 
         None is 0, for whatever was answered took some time. Quantiles grow with their per cent.
-        The mean is not below what the requests from a quantile on alone make of it (Markov's
-        inequality): a hundredth of P99, half of the median, whatever the distribution is.
+        Whatever the distribution is, the mean is not below what the requests from a quantile on
+        make of it alone (Markov's inequality): a hundredth of P99, half of the median; and not
+        above what it is if each request took as long as the next quantile, or the longest.
         """
         quantiles_s = [value_s for _, value_s in sorted(self.quantiles_s.items())]
         known_s = [self.mean_s, *quantiles_s]
@@ -108,10 +110,20 @@ class Latencies:
             *((least_s, value_s) for value_s in known_s),
             *((value_s, most_s) for value_s in known_s),
             *(((1 - q / 100) * value_s, self.mean_s) for q, value_s in self.quantiles_s.items()),
+            *([(self.mean_s, self._most_mean_s())] if self.requests >= 1 else [(1.0, 0.0)]),
         ]
         is_right = all(self._within(low_s, high_s) for low_s, high_s in in_order)
         if min(least_s, *known_s) <= 0 or quantiles_s != sorted(quantiles_s) or not is_right:
             raise OutputNotUnderstood("latencies above 0 that agree with each other", text)
+
+    def _most_mean_s(self) -> float:
+        if self.most_s is None:
+            return inf
+        sum_s, begin = 0.0, 0.0
+        for q, value_s in [*sorted(self.quantiles_s.items()), (100.0, self.most_s)]:
+            sum_s, begin = sum_s + (q / 100 - begin) * value_s, q / 100
+        # The place of a quantile is rounded: one request more may be above it.
+        return sum_s + self.most_s / self.requests
 
     def _within(self, low_s: float, high_s: float) -> bool:
         return low_s <= high_s * (1 + self.relative) + self.absolute_s

@@ -244,6 +244,7 @@ class _Side:
         if self.total_ios > self.total_bytes:
             raise OutputNotUnderstood("requests that agree with the bytes", text)
         Latencies(
+            requests=self.measured_ios,
             mean_s=self.mean_s,
             quantiles_s={99: self.p99_s},
             least_s=self.least_s,

@@ -44,6 +44,7 @@ def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Samp
     # 0.00 means below the tool's resolution, not nothing. A percentile is the end of a class of
     # latencies, of which each is 1.8 % wide; half of the last printed decimal is 5 us.
     Latencies(
+        requests=events,
         mean_s=mean_s,
         quantiles_s={95: p95_s} if p95_s else {},
         most_s=max_s,
@@ -71,14 +72,13 @@ def per_second(metric: Metric, text: str, each: float = 1.0) -> Iterator[Sample]
 def is_done(events: float, events_per_s: float, duration_s: float, uncounted: int = 0) -> bool:
     """Return whether a total of events agrees with rate and time.
 
-    sysbench reads its clock for the rate after it has stopped the one for the total, and a thread
-    that has to wait for its CPU in between is milliseconds late: of a run of a tenth of a second
-    that is several per cent.
+    sysbench reads its clock for the rate after it has stopped the one for the total, so that the
+    rate is lower. A thread that has to wait for its CPU in between is milliseconds late: of a run
+    of a tenth of a second that is several per cent.
     """
     done = events_per_s * duration_s
-    most = 1.05 * (events + uncounted)
     late = events_per_s * CLOCKS_S
-    return events > 0 and 0.95 * events <= done + late and done <= most + late
+    return 0 < events <= (done + late) / 0.95 and done <= 1.05 * (events + uncounted)
 
 
 def _check_threads(text: str, events: float, latency_sum_s: float, duration_s: float) -> None:

@@ -68,6 +68,7 @@ class Workload(Netperf):
         # each of which is a tenth wide or less, see the docstring.
         quantiles_s = {float(key[1:3]): found[key] / 1e6 for key in PERCENTILES}
         Latencies(
+            requests=found["LOCAL_SEND_CALLS"],
             mean_s=mean_s,
             quantiles_s=quantiles_s,
             most_s=found["ELAPSED_TIME"],

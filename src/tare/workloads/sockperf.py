@@ -129,6 +129,7 @@ class Workload(workload.Workload):
         }
         # All are of the same messages, sorted by their latency, and printed to nanoseconds.
         Latencies(
+            requests=received,
             mean_s=mean_s,
             quantiles_s={float(q): latency_s for q, latency_s in latencies_s.items()},
             least_s=number(r"<MIN> observation = +([\d.]+)$", text) / 1e6,

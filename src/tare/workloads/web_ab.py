@@ -81,7 +81,7 @@ class Workload(_web.Workload):
                 ("Time per request", r"\[ms\] \(mean\)"),
             )
         )
-        quantiles_s = {q: _quantile_s(q, text) for q in QUANTILES}
+        quantiles_s: dict[float, float] = {q: _quantile_s(q, text) for q in QUANTILES}
         if length != self.page_bytes:
             raise OutputNotUnderstood(f"page of {self.page_bytes} bytes", text)
         # One clock. The duration is in whole milliseconds, and the rate has two decimals, which is
@@ -105,11 +105,11 @@ class Workload(_web.Workload):
         yield Sample(REQUESTS, rate * pages / complete)
         yield Sample(FAILED, failed / complete)
         if not failed:
-            # The mean is that of a client's whole round, not less than a request's latency.
+            # The mean is that of a client's whole round, in which it also waits for ab itself.
             Latencies(
+                requests=complete,
                 mean_s=mean_ms / 1000,
-                quantiles_s={float(q): quantiles_s[q] for q in QUANTILES},
-                most_s=max(_quantile_s(100, text), mean_ms / 1000),
+                quantiles_s={**quantiles_s, 100: _quantile_s(100, text)},
             ).check(text)
             yield Sample(LATENCY_MEAN, mean_ms / 1000)
             for q, metric in QUANTILES.items():
