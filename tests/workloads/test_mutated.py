@@ -47,6 +47,7 @@ def check(workload, printed):
         assert all(early < late for early, late in pairwise((0, *course.times_s)))
         assert all(isfinite(time_s) for time_s in course.times_s)
         assert all(isfinite(value) and value >= 0 for value in course.values)
+        assert "latency" not in course.metric.name or all(value > 0 for value in course.values)
     return bool(samples or courses)
 
 

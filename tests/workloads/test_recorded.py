@@ -1,5 +1,6 @@
 """Every workload against output its tool really printed. A new workload adds files, not code."""
 
+import json
 import re
 import tomllib
 from contextlib import suppress
@@ -262,6 +263,17 @@ def test_a_latency_of_0_is_refused(case, label):
 
     with pytest.raises(OutputNotUnderstood, match="agree"):
         samples(loaded(path), replace(whole, stdout=zero))
+
+
+def test_a_request_of_ioping_that_took_no_time_is_refused_though_all_sums_agree():
+    path = HERE / "ioping/read-direct.toml"
+    *requests, last = json.loads(output(path).stdout)
+    requests[1]["io"]["time"] = last["stat"]["min"] = 0
+    last["stat"]["time"] = sum(one["io"]["time"] for one in requests[1:])
+    last["stat"]["max"] = max(one["io"]["time"] for one in requests[1:])
+
+    with pytest.raises(OutputNotUnderstood, match="latencies above 0"):
+        samples(loaded(path), Output(json.dumps([*requests, last])))
 
 
 @pytest.mark.parametrize("name", names())

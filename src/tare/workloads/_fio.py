@@ -126,16 +126,7 @@ def courses(text: str, sides: Sequence[str], time_s: float) -> Iterator[Course]:
     # Before the first request is done fio gives no time.
     known = [_Reading(0.0, 0.0, dict.fromkeys(sides, (0.0, 0.0))), *(r for r in every if r.time_s)]
     # All are counters from the run's begin on.
-    grows = all(
-        before.time_s < after.time_s
-        and before.total_bytes <= after.total_bytes
-        and all(
-            early <= late
-            for side in sides
-            for early, late in zip(before.done[side], after.done[side], strict=True)
-        )
-        for before, after in pairwise(known)
-    )
+    grows = all(before.precedes(after) for before, after in pairwise(known))
     if not grows or (not every and reports(time_s) > 0):
         raise OutputNotUnderstood("reports of a run's seconds that follow each other", text)
     both = list(pairwise(known))
@@ -189,6 +180,18 @@ class _Reading:
     time_s: float
     total_bytes: float
     done: Mapping[str, tuple[float, float]]
+
+    def precedes(self, other: _Reading) -> bool:
+        """Return whether another reading may be a later one; what was done took some time."""
+        return (
+            self.time_s < other.time_s
+            and self.total_bytes <= other.total_bytes
+            and all(
+                done == other.done[side]
+                or (done[0] < other.done[side][0] and done[1] < other.done[side][1])
+                for side, done in self.done.items()
+            )
+        )
 
     @classmethod
     def of(cls, group: JsonPart, sides: Sequence[str]) -> _Reading:

@@ -114,6 +114,8 @@ class Workload(workload.Workload):
         begin_s, *moments_s = (one.number("timestamp") for one in requests)
         ended_s = [moment_s - begin_s for moment_s in moments_s]
         first_s, *took_s = (one.number("io", "time") / 1e9 for one in requests)
+        if not all(took_s):
+            raise OutputNotUnderstood("latencies of requests above 0", text)
         # They are the wall clock's, which may be set meanwhile.
         if ended_s != sorted(ended_s) or min(ended_s, default=0.0) < 0:
             raise OutputNotUnderstood("moments of requests that follow each other", text)

@@ -206,4 +206,8 @@ class Workload(workload.Workload):
 
 def _latency_s(found: str, text: str) -> float | None:
     """Read a second's latency; in one without a message there is none."""
-    return numeral(found, "latency", text) if found else None
+    if not found:
+        return None
+    if not (latency_s := numeral(found, "latency", text)):
+        raise OutputNotUnderstood("latencies of seconds above 0", text)
+    return latency_s

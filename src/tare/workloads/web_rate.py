@@ -100,6 +100,8 @@ class Workload(_vegeta.Workload):
         p50_s, p99_s = (
             [one.number(key, may_be_infinite=True) for one in seconds] for key in ("p50_s", "p99_s")
         )
+        if not all((*p50_s, *p99_s)):
+            raise OutputNotUnderstood("latencies of seconds above 0", text)
         if len(seconds) != self.time_s or any(map(gt, answered, due)):
             raise OutputNotUnderstood(f"{self.time_s} seconds that agree with the requests", text)
         # What is due at the very end is in no second.
