@@ -36,7 +36,10 @@ log = logging.getLogger(__name__)
 GOOD = (Status.OK, Status.SUSPECT)
 """Statuses of a run that has a number."""
 CLOCK_RATIO, CLOCK_SLACK_S = 1.01, 0.02
-"""What a tool may claim to have run longer than the host's clock saw: rounding, and slewing."""
+"""What a tool may claim to have run longer than the host's clock saw: rounding, and slewing.
+
+Whoever reads a clock late needs no slack here: the host reads its own before and after all others.
+"""
 MOVED_SHARE = 0.1
 """Part of the O_DIRECT bytes claimed below which the rate says nothing of any disk.
 
