@@ -47,18 +47,18 @@ class Queue:
 
     def check(self, sides: Sequence[_Side], duration_s: float, text: str) -> None:
         """Raise OutputNotUnderstood where bytes, requests and latencies are not of this queue."""
-        for side in sides:
-            # Requests count when they are made, bytes and latencies when they are done; what is
-            # outstanding at the end is waited for, unless the run is cut.
-            by_bytes = side.total_bytes / self.block_bytes
-            of_requests = (by_bytes, side.measured_ios)
-            if max(abs(side.total_ios - one) for one in of_requests) > (
-                0.01 * side.total_ios + self.depth
-            ):
-                raise OutputNotUnderstood("requests that agree with bytes and latencies", text)
+        known = [side.latencies for side in sides]
+        counts = [
+            *((side.total_ios, side.total_bytes / self.block_bytes) for side in sides),
+            *((side.total_ios, each.requests) for side, each in zip(sides, known, strict=True)),
+        ]
+        # Requests count when they are made, bytes and latencies when they are done; what is
+        # outstanding at the end is waited for, unless the run is cut.
+        if any(abs(made - done) > 0.01 * made + self.depth for made, done in counts):
+            raise OutputNotUnderstood("requests that agree with bytes and latencies", text)
         # Little's law: no more were waiting than fit the queue. fio has the runtime, which is that
         # of the longest job, in whole milliseconds.
-        waited_s = sum(side.measured_ios * side.mean_s for side in sides)
+        waited_s = sum(each.requests * each.mean_s for each in known)
         if waited_s > self.depth * (1.02 * duration_s + 0.002):
             raise OutputNotUnderstood("latencies that agree with the depth and the time", text)
 
@@ -108,8 +108,8 @@ def samples(
     yield Sample(THROUGHPUT, sum(side.total_bytes for side in found) / duration_s)
     yield Sample(REQUESTS, sum(side.requests for side in found) / duration_s)
     for side in found:
-        yield Sample(MEAN[side.name], side.mean_s)
-        yield Sample(P99[side.name], side.p99_s)
+        yield Sample(MEAN[side.name], side.latencies.mean_s)
+        yield Sample(P99[side.name], side.latencies.quantiles_s[99])
     yield Sample(TOOL_DURATION, duration_s)
 
 
@@ -216,18 +216,14 @@ class _Side:
     """The reading or the writing half of fio's report."""
 
     def __init__(self, name: str, report: JsonPart) -> None:
-        latency = report.at("lat_ns")
         self.name = name
         self.total_bytes = report.count("io_bytes")
         self.bytes_per_s = report.number("bw_bytes")
         self.duration_s = report.number("runtime") / 1000
-        self.total_ios, self.measured_ios = report.count("total_ios"), latency.count("N")
+        self.total_ios = report.count("total_ios")
         self.ios_per_s = report.number("iops")
         self.requests = self.ios_per_s * self.duration_s
-        self.least_s, self.mean_s, self.most_s = (
-            latency.number(key) / 1e9 for key in ("min", "mean", "max")
-        )
-        self.p99_s = latency.number("percentile", "99.000000") / 1e9
+        self.latencies = _latencies(report.at("lat_ns"))
 
     def agrees(self) -> bool:
         """Return whether it did anything, and its total is its rate times its duration.
@@ -246,11 +242,16 @@ class _Side:
         # A request moves a byte or more.
         if self.total_ios > self.total_bytes:
             raise OutputNotUnderstood("requests that agree with the bytes", text)
-        Latencies(
-            requests=self.measured_ios,
-            mean_s=self.mean_s,
-            quantiles_s={99: self.p99_s},
-            least_s=self.least_s,
-            most_s=self.most_s,
-            relative=CLASSES,
-        ).check(text)
+        self.latencies.check(text)
+
+
+def _latencies(report: JsonPart) -> Latencies:
+    least_s, mean_s, most_s = (report.number(key) / 1e9 for key in ("min", "mean", "max"))
+    return Latencies(
+        requests=report.count("N"),
+        mean_s=mean_s,
+        quantiles_s={99: report.number("percentile", "99.000000") / 1e9},
+        least_s=least_s,
+        most_s=most_s,
+        relative=CLASSES,
+    )
