@@ -9,6 +9,7 @@ TareError
   CommandFailed         a command ended with another status than 0
     CommandTimedOut
   OutputNotUnderstood   a tool printed something its parser does not know
+  WorkloadFault         a workload's own code raised what it may not; the trial failed
 """
 
 from __future__ import annotations
@@ -83,3 +84,15 @@ class OutputNotUnderstood(TareError):  # noqa: N818
         self.wanted = wanted
         self.text = text
         super().__init__(f"no {wanted} in the output, which begins: {text.strip()[:200]!r}")
+
+
+class WorkloadFault(TareError):  # noqa: N818
+    """A workload's own code raised what it may not: a fault in it, most likely of a plug-in."""
+
+    def __init__(self, workload: str, method: str, error: Exception) -> None:
+        # What stood in the output may be in the message.
+        said = f"{type(error).__name__}: {error}"[:300].encode(errors="replace").decode()
+        super().__init__(
+            f"workload {workload}: its {method} raised {said}; only OutputNotUnderstood may leave "
+            "it (see docs/how-to/add-a-workload.md)"
+        )

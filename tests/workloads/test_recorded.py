@@ -1,5 +1,6 @@
 """Every workload against output its tool really printed. A new workload adds files, not code."""
 
+import json
 import re
 import tomllib
 from contextlib import suppress
@@ -194,6 +195,33 @@ ALTERED = [
     ("web_rate/frozen", r'"sent": '),
     ("web_rate/frozen", r'"p99_s": '),
     ("web_capacity/lighttpd", r'"p95_s": '),
+    ("fio/randread", r'"iops" : (?=[1-9])'),
+    ("fio/randread", r'"total_ios" : (?=[1-9])'),
+    ("fio/randread", r'"lat_ns" : \{[^}]*"mean" : (?=[1-9])'),
+    ("fio/randread", r'"lat_ns" : \{[^}]*"N" : (?=[1-9])'),
+    ("fio/randread", r'"99.000000" : (?=[1-9])'),
+    ("fio_jobs/readers-and-writer", r'"99.000000" : (?=[1-9])'),
+    ("ioping/read-direct", r'"stat": \{[^}]*"min": '),
+    ("ioping/read-direct", r'"stat": \{[^}]*"max": '),
+    ("iperf/send-2-streams", r'(?s:"sum_sent".*)"retransmits":\s+'),
+    ("iperf/send-2-streams", r'"end":\s+\{\s+"streams":[^}]*"bytes":\s+'),
+    ("iperf/send-2-streams", r'"end":\s+\{\s+"streams":[^}]*"retransmits":\s+'),
+    ("iperf_udp/receive-lossy", r'"end":\s+\{\s+"streams":[^}]*"lost_packets":\s+'),
+    ("mbw/memcpy", r"AVG.*Elapsed: "),
+    ("mbw/memcpy", r"AVG.*MiB: "),
+    ("netperf_rr/tcp", r"P50_LATENCY="),
+    ("netperf_rr/tcp", r"P90_LATENCY="),
+    ("sockperf/udp", r"Round trip is "),
+    ("sockperf/udp", r"percentile 50.000 = +"),
+    ("sockperf/udp", r"percentile 99.900 = +"),
+    ("sockperf/udp", r"<MIN> observation = +"),
+    ("sysbench_cpu/threads-2", r"95th percentile: +"),
+    ("sysbench_cpu/threads-2", r" sum: +"),
+    ("sysbench_cpu/threads-2", r"events \(avg/stddev\): +"),
+    ("sysbench_fileio/rndrw", r"execution time \(avg/stddev\): +"),
+    ("sysbench_memory/write", r"(?m:^)(?=\d+\.\d+ MiB transferred)"),
+    ("web_ab/apache", r"\n50,"),
+    ("web_ab/apache", r"\n99,"),
 ]
 
 
@@ -209,6 +237,41 @@ def test_an_output_that_contradicts_itself_is_refused(case, label):
 
     with pytest.raises(OutputNotUnderstood, match=r"agree|average"):
         samples(loaded(path), replace(whole, **altered))
+
+
+NOTHING = [
+    ("fio/randread", r'"lat_ns" : \{[^}]*"mean" : (?=[1-9])'),
+    ("fio/randread", r'"99.000000" : (?=[1-9])'),
+    ("fio_jobs/readers-and-writer", r'"99.000000" : (?=[1-9])'),
+    ("ioping/read-direct", r'"time": (?=.*\n.*"ignored": false)'),
+    ("netperf_rr/tcp", r"P50_LATENCY="),
+    ("sockperf/udp", r"percentile 50.000 = +"),
+    ("sysbench_cpu/threads-2", r" sum: +"),
+    ("web_ab/apache", r"\n50,"),
+    ("web_rate/nginx", r'"p50_s": '),
+]
+
+
+@pytest.mark.parametrize(("case", "label"), NOTHING)
+def test_a_latency_of_0_is_refused(case, label):
+    path = HERE / f"{case}.toml"
+    whole = output(path)
+    zero = re.sub(rf"({label})[\d.]+", r"\g<1>0.000", whole.stdout, count=1)
+    assert zero != whole.stdout
+
+    with pytest.raises(OutputNotUnderstood, match="agree"):
+        samples(loaded(path), replace(whole, stdout=zero))
+
+
+def test_a_request_of_ioping_that_took_no_time_is_refused_though_all_sums_agree():
+    path = HERE / "ioping/read-direct.toml"
+    *requests, last = json.loads(output(path).stdout)
+    requests[1]["io"]["time"] = last["stat"]["min"] = 0
+    last["stat"]["time"] = sum(one["io"]["time"] for one in requests[1:])
+    last["stat"]["max"] = max(one["io"]["time"] for one in requests[1:])
+
+    with pytest.raises(OutputNotUnderstood, match="latencies above 0"):
+        samples(loaded(path), Output(json.dumps([*requests, last])))
 
 
 @pytest.mark.parametrize("name", names())

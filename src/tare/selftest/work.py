@@ -44,9 +44,10 @@ class Work(workload.Workload):
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse; a run that ended before its last round is none."""
         found = _native.report(output, rounds=self.total)
-        if not found["seconds"] > 0:
+        seconds = found.number("seconds")
+        if not seconds:
             raise OutputNotUnderstood("time that the rounds took", output.stdout)
-        yield Sample(TOOL_DURATION, found["seconds"])
+        yield Sample(TOOL_DURATION, seconds)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -242,6 +242,8 @@ def _fio_side(side: str, rate: float, block_bytes: int, time_s: float, mean_ns: 
         f'        "runtime" : {1000 * time_s if rate else 0:.0f},\n'
         f'        "total_ios" : {rate * time_s:.0f},\n'
         '        "lat_ns" : {\n'
+        f'          "min" : {0.9 * latency[0]:.0f},\n'
+        f'          "max" : {5 * latency[0]:.0f},\n'
         f'          "mean" : {latency[0]:.6f},\n'
         f'          "N" : {rate * time_s:.0f}{latency[1]}\n        }}\n      }}'
     )

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from sys import intern
 
 from tare.compare.conditions import LEAST_BYTES, claim
 from tare.complaints import texts
-from tare.errors import LayerTimedOut, OutputNotUnderstood, TareError, Unavailable
+from tare.errors import (
+    LayerTimedOut,
+    OutputNotUnderstood,
+    TareError,
+    Unavailable,
+    WorkloadFault,
+)
 from tare.machine import Completed
 from tare.model import DiskCache, FileAccess, Measurement, Status, tool_duration_s
 from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
@@ -21,12 +29,17 @@ from tare.trial.cast import NOT_IN_USERLAND, PEER_LOST, Command
 from tare.trial.seat import Seat
 from tare.trial.service import Ended
 from tare.trial.watch import Watch
-from tare.workload import Output, Workload
+from tare.workload import MOST_POINTS, Course, Output, Workload
+
+log = logging.getLogger(__name__)
 
 GOOD = (Status.OK, Status.SUSPECT)
 """Statuses of a run that has a number."""
 CLOCK_RATIO, CLOCK_SLACK_S = 1.01, 0.02
-"""What a tool may claim to have run longer than the host's clock saw: rounding, and slewing."""
+"""What a tool may claim to have run longer than the host's clock saw: rounding, and slewing.
+
+Whoever reads a clock late needs no slack here: the host reads its own before and after all others.
+"""
 MOVED_SHARE = 0.1
 """Part of the O_DIRECT bytes claimed below which the rate says nothing of any disk.
 
@@ -128,7 +141,12 @@ class Run:
         assert done is not None  # noqa: S101 - it has gone
         begin = time.perf_counter()
         status, reason, samples = _understand(done, workload, self.deadline_s)
-        courses = _courses(done, workload) if status is Status.OK else ()
+        courses: tuple[Series, ...] = ()
+        if status is Status.OK:
+            try:
+                courses = _courses(done, workload)
+            except WorkloadFault as fault:
+                status, reason = Status.FAILED, str(fault)
         peer = self.command.peer
         is_lost = status is not Status.OK and peer is not None and not peer.answers()
         status, reason = _served(self.command.conclude(is_lost), status, reason)
@@ -190,8 +208,9 @@ def _understand(
     if done.returncode != 0:
         return Status.FAILED, f"exit status {done.returncode}: {_tail(done)}", {}
     try:
-        samples = {sample.metric.name: sample.value for sample in workload.parse(_output(done))}
-    except OutputNotUnderstood as error:
+        with _faults_of(workload, "parse"):
+            samples = {one.metric.name: float(one.value) for one in workload.parse(_output(done))}
+    except (OutputNotUnderstood, WorkloadFault) as error:
         return Status.FAILED, str(error), {}
     impossible = [name for name, value in samples.items() if not math.isfinite(value) or value < 0]
     if impossible:
@@ -215,22 +234,54 @@ def _output(done: Completed) -> Output:
     )
 
 
-def _courses(done: Completed, workload: Workload) -> tuple[Series, ...]:
-    """Make series of what the tool said over its time; why there is none is a series too."""
-    reason = ""
+@contextmanager
+def _faults_of(workload: Workload, method: str) -> Iterator[None]:
+    """Make one kind of error of all that a workload's parser may not raise.
+
+    A plug-in's parser is somebody else's code, and any parser may meet an output that nobody
+    thought of. It fails the trial with a reason that names it, and not the session with all others.
+    """
     try:
-        found = tuple(workload.courses(_output(done)))
+        yield
+    except OutputNotUnderstood:
+        raise
+    except Exception as error:
+        name = type(workload).__module__.rpartition(".")[2]
+        log.debug("%s of workload %s", method, name, exc_info=True)
+        raise WorkloadFault(name, method, error) from error
+
+
+def _courses(done: Completed, workload: Workload) -> tuple[Series, ...]:
+    """Make series of what the tool said over its time; why there is none is a series too.
+
+    Raises WorkloadFault.
+    """
+    series: tuple[Series, ...] = ()
+    try:
+        with _faults_of(workload, "courses"):
+            found = tuple(workload.courses(_output(done)))
+            reason = _impossible(found)
+            series = tuple(
+                Series(WORK, one.metric.name, one.times_s, one.values, is_counter=False)
+                for one in found
+            )
     except OutputNotUnderstood as error:
-        found, reason = (), str(error)
-    values = [value for one in found for value in one.values]
-    if not all(math.isfinite(value) and value >= 0 for value in values):
-        found, reason = (), "impossible values over the tool's time"
+        reason = str(error)
     if reason:
         primary = workload.metrics[0].name
         return (Series(source=WORK, name=primary, is_counter=False, reason=reason),)
-    return tuple(
-        Series(WORK, one.metric.name, one.times_s, one.values, is_counter=False) for one in found
-    )
+    return series
+
+
+def _impossible(courses: Sequence[Course]) -> str:
+    """Say why courses cannot be stored; mostly nothing."""
+    if any(len(one.times_s) > MOST_POINTS for one in courses):
+        return f"more than {MOST_POINTS} points over the tool's time"
+    if any(len(one.times_s) != len(one.values) for one in courses):
+        return "times without values over the tool's time"
+    values = (value for one in courses for value in one.values)
+    is_possible = all(math.isfinite(value) and value >= 0 for value in values)
+    return "" if is_possible else "impossible values over the tool's time"
 
 
 def _too_fast(

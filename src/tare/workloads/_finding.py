@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from tare.errors import OutputNotUnderstood
+from tare.parsing import document
 
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _BEGUN = re.compile(r"(?:\d(?:[.,_]|[eE][+-]?)?|(?<!\S)-)\Z")
@@ -39,11 +39,13 @@ def matched(pattern: str, text: str) -> object:
 
 def led_to(path: str, text: str) -> object:
     """Find what a path leads to in a JSON document; lines of another kind may stand before it."""
+    wanted = f"value at {path} of one JSON document"
+    begin = re.search(r"^[ \t]*[{\[]", text, re.MULTILINE)
+    whole = document(text[begin.start() :] if begin else text, wanted, text)
     try:
-        begin = re.search(r"^[ \t]*[{\[]", text, re.MULTILINE)
-        return _at(json.loads(text[begin.start() :] if begin else text), path)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise OutputNotUnderstood(f"value at {path} of one JSON document", text) from error
+        return _at(whole.value, path)
+    except (ValueError, LookupError, TypeError) as error:  # a user's path that leads nowhere
+        raise OutputNotUnderstood(wanted, text) from error
 
 
 def _at(part: Any, path: str) -> object:  # noqa: ANN401  (JSON has no type)

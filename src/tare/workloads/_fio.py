@@ -5,15 +5,14 @@ Defined by fio 3.33 (HOWTO.rst). Everything that runs in one group is in one ent
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isclose
-from typing import Any
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.parsing import JsonPart, Latencies, agree, document_at
 from tare.workload import TOOL_DURATION, Course
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -39,6 +38,31 @@ BEFORE = "\n{\n"
 """What a report begins with; nothing inside of one is so far to the left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """How many requests of how many bytes all jobs together have outstanding at a time."""
+
+    depth: int
+    block_bytes: int
+
+    def check(self, sides: Sequence[_Side], duration_s: float, text: str) -> None:
+        """Raise OutputNotUnderstood where bytes, requests and latencies are not of this queue."""
+        known = [side.latencies for side in sides]
+        counts = [
+            *((side.total_ios, side.total_bytes / self.block_bytes) for side in sides),
+            *((side.total_ios, each.requests) for side, each in zip(sides, known, strict=True)),
+        ]
+        # Requests count when they are made, bytes and latencies when they are done; what is
+        # outstanding at the end is waited for, unless the run is cut.
+        if any(abs(made - done) > 0.01 * made + self.depth for made, done in counts):
+            raise OutputNotUnderstood("requests that agree with bytes and latencies", text)
+        # Little's law: no more were waiting than fit the queue. fio has the runtime, which is that
+        # of the longest job, in whole milliseconds.
+        waited_s = sum(each.requests * each.mean_s for each in known)
+        if waited_s > self.depth * (1.02 * duration_s + 0.002):
+            raise OutputNotUnderstood("latencies that agree with the depth and the time", text)
+
+
 def reports(time_s: float) -> int:
     """Say how many reports a run of so many seconds makes before it ends: about one a second."""
     return int(time_s - 0.5)
@@ -55,33 +79,37 @@ def about_each_second(time_s: float) -> list[str]:
     return [f"--status-interval={1000 * time_s / (count + 0.5):.0f}ms"] if count > 0 else []
 
 
-def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -> Iterator[Sample]:
+def samples(
+    text: str, sides: Sequence[str] | None = None, least_s: float = 0, queue: Queue | None = None
+) -> Iterator[Sample]:
     """Read the last report, of one group, or raise OutputNotUnderstood.
 
     ``sides`` are what it must have done, of "read" and "write"; None takes what it did. It must
-    have run for ``least_s``. Rates are over the time of the longer side: the other then rests.
+    have run for ``least_s``; ``queue`` is what was asked for, where that is known. Rates are over
+    the time of the longer side: the other then rests.
     """
-    try:
-        # Warnings may stand before it.
-        (group,) = json.JSONDecoder().raw_decode(text, f"\n{text}".rindex(BEFORE))[0]["jobs"]
-        if error := group["error"]:
-            raise OutputNotUnderstood(f"job without error (fio says {error})", text)
-        if sides is None:
-            sides = [side for side in MEAN if group[side]["io_bytes"]]
-        found = [_Side(side, group[side]) for side in sides]
-    except (ValueError, LookupError, TypeError) as error:
-        raise OutputNotUnderstood("whole report of one fio job", text) from error
+    # Warnings may stand before it.
+    group, _ = _group(text, f"\n{text}".rfind(BEFORE), "whole report of one fio job")
+    if error := group.count("error"):
+        raise OutputNotUnderstood(f"job without error (fio says {error})", text)
+    if sides is None:
+        sides = [side for side in MEAN if group.count(side, "io_bytes")]
+    found = [_Side(side, group.at(side)) for side in sides]
     if not found:
         raise OutputNotUnderstood("bytes that were read or written", text)
     duration_s = max(side.duration_s for side in found)
     # fio that is interrupted reports what it has, in the same form.
     if duration_s < least_s or not all(side.agrees() for side in found):
         raise OutputNotUnderstood(f"bytes that agree with rate and {least_s:g} s or more", text)
+    for side in found:
+        side.check(text)
+    if queue is not None:
+        queue.check(found, duration_s, text)
     yield Sample(THROUGHPUT, sum(side.total_bytes for side in found) / duration_s)
     yield Sample(REQUESTS, sum(side.requests for side in found) / duration_s)
     for side in found:
-        yield Sample(MEAN[side.name], side.mean_s)
-        yield Sample(P99[side.name], side.p99_s)
+        yield Sample(MEAN[side.name], side.latencies.mean_s)
+        yield Sample(P99[side.name], side.latencies.quantiles_s[99])
     yield Sample(TOOL_DURATION, duration_s)
 
 
@@ -93,14 +121,12 @@ def courses(text: str, sides: Sequence[str], time_s: float) -> Iterator[Course]:
     earlier than in the throughput. Raises OutputNotUnderstood where a run that was long enough has
     no reports before the last.
     """
-    try:
-        # The run's end cuts the last interval short.
-        every = [_Reading.of(group, sides) for group in _groups(text)][:-1]
-    except (ValueError, LookupError, TypeError) as error:
-        raise OutputNotUnderstood("whole reports of a run's seconds", text) from error
+    # The run's end cuts the last interval short.
+    every = [_Reading.of(group, sides) for group in _groups(text)][:-1]
     # Before the first request is done fio gives no time.
     known = [_Reading(0.0, 0.0, dict.fromkeys(sides, (0.0, 0.0))), *(r for r in every if r.time_s)]
-    grows = all(before.time_s < after.time_s for before, after in pairwise(known))
+    # All are counters from the run's begin on.
+    grows = all(before.precedes(after) for before, after in pairwise(known))
     if not grows or (not every and reports(time_s) > 0):
         raise OutputNotUnderstood("reports of a run's seconds that follow each other", text)
     both = list(pairwise(known))
@@ -120,19 +146,29 @@ def courses(text: str, sides: Sequence[str], time_s: float) -> Iterator[Course]:
             yield Course(metric=MEAN[side], times_s=[*points], values=[*points.values()])
 
 
-def _groups(text: str) -> Iterator[Mapping[str, Any]]:
+def _groups(text: str) -> Iterator[JsonPart]:
     """Read each report's only group, from the first on."""
     from_its_line = f"\n{text}"
     start = from_its_line.find(BEFORE)
     while start >= 0:
-        report, end = json.JSONDecoder().raw_decode(text, start)
-        (group,) = report["jobs"]
+        group, end = _group(text, start, "whole reports of a run's seconds")
         yield group
         start = from_its_line.find(BEFORE, end)
 
 
+def _group(text: str, start: int, wanted: str) -> tuple[JsonPart, int]:
+    """Read the only group of the report that begins at a place, and where the report ends."""
+    if start < 0:
+        raise OutputNotUnderstood(wanted, text)
+    report, end = document_at(text, start, wanted)
+    groups = report.parts("jobs")
+    if len(groups) != 1:
+        raise OutputNotUnderstood(wanted, text)
+    return groups[0], end
+
+
 def _mean_s(before: tuple[float, float], after: tuple[float, float]) -> float | None:
-    """Give the mean latency of the requests between two readings; of none there is none."""
+    """Return the mean latency of the requests between two readings; of none there is none."""
     requests, latency_s = (late - early for early, late in zip(before, after, strict=True))
     return latency_s / requests if requests else None
 
@@ -145,33 +181,77 @@ class _Reading:
     total_bytes: float
     done: Mapping[str, tuple[float, float]]
 
+    def precedes(self, other: _Reading) -> bool:
+        """Return whether another reading may be a later one; what was done took some time."""
+        return (
+            self.time_s < other.time_s
+            and self.total_bytes <= other.total_bytes
+            and all(
+                done == other.done[side]
+                or (done[0] < other.done[side][0] and done[1] < other.done[side][1])
+                for side, done in self.done.items()
+            )
+        )
+
     @classmethod
-    def of(cls, group: Mapping[str, Any], sides: Sequence[str]) -> _Reading:
+    def of(cls, group: JsonPart, sides: Sequence[str]) -> _Reading:
         """Read them out of a report."""
-        some = [group[side] for side in sides]
-        latencies = {side: group[side]["lat_ns"] for side in sides}
+        some = {side: group.at(side) for side in sides}
+        done = {side: float(one.count("lat_ns", "N")) for side, one in some.items()}
         return cls(
-            time_s=max(side["runtime"] for side in some) / 1000,
-            total_bytes=float(sum(side["io_bytes"] for side in some)),
+            time_s=max(one.number("runtime") for one in some.values()) / 1000,
+            total_bytes=float(sum(one.count("io_bytes") for one in some.values())),
             done={
-                side: (float(of["N"]), of["N"] * of["mean"] / 1e9) for side, of in latencies.items()
+                side: (done[side], done[side] * one.number("lat_ns", "mean") / 1e9)
+                for side, one in some.items()
             },
         )
+
+
+CLASSES = 1 / 64
+"""Of fio's classes of latencies: each is so wide, and a percentile is the middle of its class."""
 
 
 class _Side:
     """The reading or the writing half of fio's report."""
 
-    def __init__(self, name: str, report: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, report: JsonPart) -> None:
         self.name = name
-        self.total_bytes = float(report["io_bytes"])
-        self.bytes_per_s = float(report["bw_bytes"])
-        self.duration_s = report["runtime"] / 1000
-        self.requests = float(report["iops"]) * self.duration_s
-        self.mean_s = report["lat_ns"]["mean"] / 1e9
-        self.p99_s = report["lat_ns"]["percentile"]["99.000000"] / 1e9
+        self.total_bytes = report.count("io_bytes")
+        self.bytes_per_s = report.number("bw_bytes")
+        self.duration_s = report.number("runtime") / 1000
+        self.total_ios = report.count("total_ios")
+        self.ios_per_s = report.number("iops")
+        self.requests = self.ios_per_s * self.duration_s
+        self.latencies = _latencies(report.at("lat_ns"))
 
     def agrees(self) -> bool:
-        """Say whether it did anything, and its total is its rate times its duration."""
+        """Return whether it did anything, and its total is its rate times its duration.
+
+        Both are made of one duration in whole milliseconds; the rate has no decimals.
+        """
         product = self.bytes_per_s * self.duration_s
-        return self.total_bytes > 0 and isclose(self.total_bytes, product, rel_tol=0.01)
+        is_total = isclose(self.total_bytes, product, rel_tol=0.01, abs_tol=self.duration_s)
+        return self.total_bytes > 0 and is_total
+
+    def check(self, text: str) -> None:
+        """Raise OutputNotUnderstood where requests or latencies contradict the rest."""
+        # The rate is made of this total and duration, and has six decimals.
+        if not agree(self.total_ios, self.ios_per_s, self.duration_s):
+            raise OutputNotUnderstood("requests that agree with rate and time", text)
+        # A request moves a byte or more.
+        if self.total_ios > self.total_bytes:
+            raise OutputNotUnderstood("requests that agree with the bytes", text)
+        self.latencies.check(text)
+
+
+def _latencies(report: JsonPart) -> Latencies:
+    least_s, mean_s, most_s = (report.number(key) / 1e9 for key in ("min", "mean", "max"))
+    return Latencies(
+        requests=report.count("N"),
+        mean_s=mean_s,
+        quantiles_s={99: report.number("percentile", "99.000000") / 1e9},
+        least_s=least_s,
+        most_s=most_s,
+        relative=CLASSES,
+    )

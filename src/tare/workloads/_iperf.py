@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isclose
-from typing import Any, Literal
+from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Unit
+from tare.parsing import CLOCKS_S, JsonPart, agree, document
 from tare.role import OWN, PEER, Role
 from tare.workload import PORT, SERVER, Course, Output
 from tare.workloads import at_least, one_of
@@ -73,52 +74,76 @@ class Half:
     duration_s: float
 
 
-def report(output: Output) -> Mapping[str, Any]:
-    """Read the whole report; iperf3 exits with 0 after an error too, which is then in it."""
-    try:
-        whole = json.loads(output.stdout)
-        if "error" in whole:
-            raise OutputNotUnderstood(f"report without error ({whole['error']})", output.stdout)
-        return {"protocol": whole["start"]["test_start"]["protocol"], **whole["end"]}
-    except (ValueError, LookupError, TypeError) as error:
-        raise OutputNotUnderstood("whole report of iperf3", output.stdout) from error
+def report(output: Output, protocol: str) -> JsonPart:
+    """Read the report's end; iperf3 exits with 0 after an error too, which is then in it."""
+    whole = document(output.stdout, "whole report of iperf3")
+    if error := whole.members().get("error"):
+        raise OutputNotUnderstood(f"report without error ({error.word()})", output.stdout)
+    if whole.word("start", "test_start", "protocol") != protocol:
+        raise OutputNotUnderstood(f"report of a test of {protocol}", output.stdout)
+    return whole.at("end")
 
 
-def halves(end: Mapping[str, Any], time_s: float, text: str) -> tuple[Half, Half]:
+def halves(end: JsonPart, time_s: float) -> tuple[Half, Half]:
     """Read what was sent and what was received, or raise where they contradict themselves."""
-    sent, received = (_half(end[key]) for key in ("sum_sent", "sum_received"))
-    for half in (sent, received):
-        product = half.bytes_per_s * half.duration_s
-        if half.duration_s < 0.9 * time_s or not isclose(half.total_bytes, product, rel_tol=0.01):
-            raise OutputNotUnderstood(f"bytes that agree with rate and {time_s} s", text)
-    # One of the clocks is in the stack, the other is not.
-    if not isclose(sent.duration_s, received.duration_s, rel_tol=0.1):
-        raise OutputNotUnderstood("durations of both ends that agree", text)
+    sent, received = (_half(end.at(key)) for key in ("sum_sent", "sum_received"))
     if not received.total_bytes:
-        raise OutputNotUnderstood("bytes that were received", text)
+        raise OutputNotUnderstood("bytes that were received", end.text)
+    for half in (sent, received):
+        # Each end makes its rate of its own bytes and time, and prints all digits.
+        agrees = agree(half.total_bytes, half.bytes_per_s, half.duration_s)
+        if half.duration_s < 0.9 * time_s or not agrees:
+            raise OutputNotUnderstood(f"bytes that agree with rate and {time_s} s", end.text)
+    # One of the clocks is in the stack, the other is not; each end is late on a loaded machine.
+    if not isclose(sent.duration_s, received.duration_s, rel_tol=0.1, abs_tol=2 * CLOCKS_S):
+        raise OutputNotUnderstood("durations of both ends that agree", end.text)
     return sent, received
 
 
+def check_streams(end: JsonPart, **of: tuple[str, str]) -> None:
+    """Raise OutputNotUnderstood where a sum's counter is not that of all streams together.
+
+    ``of`` is, by the name of a sum, what a stream calls that half and the counter. Nothing is
+    rounded, so nothing may be missing.
+    """
+    for name, (half, counter) in of.items():
+        streams = [stream.count(half, counter) for stream in end.parts("streams")]
+        if sum(streams) != end.count(name, counter):
+            raise OutputNotUnderstood(f"{counter} that agree with those of the streams", end.text)
+
+
 def courses(
-    output: Output, *of: tuple[Metric, Callable[[Mapping[str, Any]], float | None]]
+    output: Output, *of: tuple[Metric, Callable[[JsonPart], float | None]]
 ) -> Iterator[Course]:
     """Read metrics from what the server counted in each second, over all streams.
 
     Raises OutputNotUnderstood where the server's report is not in the client's.
     """
-    try:
-        every = json.loads(output.stdout)["server_output_json"]["intervals"]
-        sums = [one["sum"] for one in every]
-        whole = [one for one in sums if not one["omitted"] and one["seconds"] >= WHOLE * SECOND]
-        found = [[(float(one["end"]), value(one)) for one in whole] for _, value in of]
-    except (ValueError, LookupError, TypeError) as error:
-        raise OutputNotUnderstood("server's report of each second", output.stdout) from error
-    for (metric, _), points in zip(of, found, strict=True):
+    sums = [
+        interval.at("sum")
+        for interval in document(output.stdout, "server's report of each second").parts(
+            "server_output_json", "intervals"
+        )
+    ]
+    whole = [
+        one for one in sums if not one.truth("omitted") and one.number("seconds") >= WHOLE * SECOND
+    ]
+    ends_s = [one.number("end") for one in whole]
+    if any(late <= early for early, late in pairwise((0.0, *ends_s))):
+        raise OutputNotUnderstood("seconds of the server that follow each other", output.stdout)
+    for one in whole:
+        # All digits are printed, and a second may be empty.
+        product = one.number("bits_per_second") / 8 * one.number("seconds")
+        if not isclose(one.number("bytes"), product, rel_tol=0.01, abs_tol=1):
+            raise OutputNotUnderstood("seconds that agree with their rates", output.stdout)
+    for metric, value_of in of:
+        points = zip(ends_s, map(value_of, whole), strict=True)
         known = [(end_s, value) for end_s, value in points if value is not None]
         if known:
             times_s, values = zip(*known, strict=True)
             yield Course(metric=metric, times_s=times_s, values=values)
 
 
-def _half(total: Mapping[str, Any]) -> Half:
-    return Half(float(total["bytes"]), total["bits_per_second"] / 8, float(total["seconds"]))
+def _half(total: JsonPart) -> Half:
+    bytes_per_s = total.number("bits_per_second") / 8
+    return Half(total.number("bytes"), bytes_per_s, total.number("seconds"))

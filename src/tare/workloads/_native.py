@@ -6,14 +6,12 @@ instructions run in every stack. Each prints one line of JSON at its end.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from tare import workloads
 from tare.errors import OutputNotUnderstood
+from tare.parsing import JsonPart, document
 from tare.workload import Output
 
 PACKAGES = ("gcc", "libc6-dev")
@@ -27,15 +25,16 @@ def compiling(name: str, *flags: str) -> tuple[str, ...]:
     return ("sh", "-c", COMPILE, source, name, *flags)
 
 
-def report(output: Output, **asked: object) -> Mapping[str, Any]:
+def report(output: Output, **asked: str | int) -> JsonPart:
     """Read the line, or raise OutputNotUnderstood where it is not of what was asked for."""
     text = output.stdout
-    try:
-        found = json.loads(text)
-        other = {key: found[key] for key in asked if found[key] != asked[key]}
-    except (ValueError, LookupError, TypeError) as error:
-        raise OutputNotUnderstood("whole report of the program", text) from error
+    found = document(text, "whole report of the program")
+    other = [
+        key
+        for key, value in asked.items()
+        if value != (found.word(key) if isinstance(value, str) else found.count(key))
+    ]
     if other:
         wanted = ", ".join(f"{key} {asked[key]}" for key in other)
         raise OutputNotUnderstood(f"report that agrees with {wanted}", text)
-    return found  # type: ignore[no-any-return]
+    return found

@@ -6,10 +6,9 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose
 from typing import Literal
 
-from tare import workload
+from tare import parsing, workload
 from tare.errors import OutputNotUnderstood
 from tare.role import OWN, PEER, Role
 from tare.workload import DATA_PORT, PORT, SERVER, Output
@@ -78,15 +77,15 @@ class Netperf(workload.Workload):
         used = {found.get(f"{end}_CONG_CONTROL") for end in ("LOCAL", "REMOTE")}
         if self.protocol == "tcp" and used != {self.congestion}:
             raise OutputNotUnderstood(f"congestion control {self.congestion} at both ends", text)
-        try:
-            numbers = {key: float(found[key]) for key in keys}
-        except (LookupError, ValueError) as error:
-            raise OutputNotUnderstood(f"numbers of {', '.join(keys)}", text) from error
+        numbers = {key: parsing.numeral(found.get(key), f"number of {key}", text) for key in keys}
         if numbers["ELAPSED_TIME"] < 0.9 * self.time_s:
             raise OutputNotUnderstood(f"time that agrees with {self.time_s} s", text)
         return numbers
 
 
 def agree(total: float, rate: float, duration_s: float) -> bool:
-    """Say whether a total is a rate times a duration, of which netperf prints 0.01 s."""
-    return total > 0 and isclose(total, rate * duration_s, rel_tol=0.01 + 0.005 / duration_s)
+    """Return whether a total is a rate times a duration, of which netperf prints 0.01 s.
+
+    Both rest on one reading of the clock.
+    """
+    return parsing.agree(total, rate, duration_s, apart_s=0.0051)

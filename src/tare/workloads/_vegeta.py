@@ -7,14 +7,13 @@ omission). So quantiles are made here, of what it wrote down of each request.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose, isfinite
-from typing import Any
+from math import isfinite
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Unit
+from tare.parsing import JsonPart, agree, document
 from tare.workloads import _web, at_least
 
 SECOND_NS = 10**9
@@ -112,47 +111,51 @@ class Attack:
 def attacks(text: str, time_s: int, page_bytes: int) -> Iterator[Attack]:
     """Read what ``attack`` printed; OutputNotUnderstood where it is not whole or disagrees."""
     for line in text.splitlines():
-        try:
-            yield _attack(json.loads(line), time_s, page_bytes, text)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise OutputNotUnderstood("whole report of vegeta", text) from error
+        yield _attack(document(line, "whole report of vegeta", text), time_s, page_bytes)
 
 
-def _attack(said: Mapping[str, Any], time_s: int, page_bytes: int, text: str) -> Attack:
-    report, page, sent = said["report"], said["page"], said["report"]["requests"]
-    due = time_s * SECOND_NS // (SECOND_NS // said["rate"])
+def _attack(said: JsonPart, time_s: int, page_bytes: int) -> Attack:
+    text, report, rate = said.text, said.at("report"), said.count("rate")
+    if not 0 < rate <= MOST_RATE:
+        raise said.unlike(f"rate from 1 to {MOST_RATE}", "rate")
+    due, sent = time_s * SECOND_NS // (SECOND_NS // rate), report.count("requests")
+    statuses = {name: status.count() for name, status in report.members("status_codes").items()}
+    lag_max_s = said.number("lag_max_s")
     found = Attack(
-        rate=said["rate"],
+        rate=rate,
         due=max(due, sent),
         sent=sent,
-        answered=report["status_codes"].get("200", 0),
-        quantiles_s={q: float(said[f"p{q}_s"]) for q in QUANTILES},
-        lag_p99_s=float(said["lag_p99_s"]),
-        errors=report["errors"],
-        throughput=report["throughput"],
-        duration_s=(report["duration"] + report["wait"]) / 1e9,
+        answered=statuses.get("200", 0),
+        quantiles_s={q: said.number(f"p{q}_s", may_be_infinite=True) for q in QUANTILES},
+        lag_p99_s=said.number("lag_p99_s"),
+        errors=[error.word() for error in report.parts("errors")],
+        throughput=report.number("throughput"),
+        duration_s=(report.number("duration") + report.number("wait")) / 1e9,
     )
     for fault in OWN_FAULTS:
         if any(fault in error for error in found.errors):
             raise OutputNotUnderstood(f"generator without a fault of its own ({fault})", text)
-    if page["bytes_in"]["total"] != page_bytes:
+    if said.count("page", "bytes_in", "total") != page_bytes:
         raise OutputNotUnderstood(f"page of {page_bytes} bytes", text)
-    counts = said["sent"], sum(report["status_codes"].values())
+    counts = said.count("sent"), sum(statuses.values())
     # One more is due at the very end.
     if sent > due + 1 or counts != (sent, sent):
         raise OutputNotUnderstood("requests that agree with rate and time", text)
-    if not isclose(found.answered, found.throughput * found.duration_s, rel_tol=0.01):
+    # One clock, and all digits. A run without an answer has neither.
+    is_right = agree(found.answered, found.throughput, found.duration_s)
+    if not is_right and (found.answered or found.throughput):
         raise OutputNotUnderstood("throughput that agrees with the answers", text)
     values_s = list(found.quantiles_s.values())
     # A request took from when it was due at most the longest lag and then the longest answer.
-    most_s = said["lag_max_s"] + report["latencies"]["max"] / 1e9 + 1e-6
+    most_s = lag_max_s + report.number("latencies", "max") / 1e9 + 1e-6
     finite_s = [value_s for value_s in values_s if isfinite(value_s)]
     given = [100 * found.answered >= q * found.due for q in QUANTILES]
     if (
         values_s != sorted(values_s)
+        or not values_s[0]
         or [isfinite(value_s) for value_s in values_s] != given
         or max(finite_s, default=0.0) > most_s
-        or found.lag_p99_s > said["lag_max_s"]
+        or found.lag_p99_s > lag_max_s
     ):
         raise OutputNotUnderstood("quantiles that agree with the answers", text)
     return found

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isclose
 from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, FileAccess, Metric, Sample, Unit
+from tare.parsing import agree, count, numeral
 from tare.workload import TOOL_DURATION
 from tare.workloads import at_least, one_of
 
@@ -90,12 +90,13 @@ class Workload(workload.Workload):
         if found is None:
             raise OutputNotUnderstood("report of dd on whole blocks", text)
         blocks = self.size_bytes // self.block_bytes
-        moved = [int(found["read"]), int(found["written"]), int(found["bytes"])]
+        moved = [count(found[name], name, text) for name in ("read", "written", "bytes")]
         if moved != [blocks, blocks, self.size_bytes]:
             raise OutputNotUnderstood(f"blocks and bytes that agree with {self.size_bytes}", text)
-        # The rate is printed to two digits, and only confirms.
-        duration_s, rate = float(found["time_s"]), float(found["rate"]) * PREFIXES[found["prefix"]]
-        if not isclose(rate * duration_s, self.size_bytes, rel_tol=0.06):
+        # The rate is of the same clock and printed to two digits, 5 % of 1.0; it only confirms.
+        duration_s = numeral(found["time_s"], "time", text)
+        rate = numeral(found["rate"], "rate", text) * PREFIXES[found["prefix"]]
+        if not agree(self.size_bytes, rate, duration_s, relative=0.06):
             raise OutputNotUnderstood("rate that agrees with bytes and time", text)
         yield Sample(THROUGHPUT, self.size_bytes / duration_s)
         yield Sample(TOOL_DURATION, duration_s)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isclose
 from typing import Literal
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.parsing import agree, count, numeral
 from tare.workload import TOOL_DURATION
 from tare.workloads import at_least, one_of
 
@@ -92,11 +92,12 @@ class Workload(workload.Workload):
             raise OutputNotUnderstood(f"{self.runs} runs of {blocks} whole blocks", text)
         sum_s = 0.0
         for moved, seconds, rate, unit in runs:
-            # The printed rate has two digits: good for this, not for a result.
-            product = float(rate) * UNITS[unit] * float(seconds)
-            if int(moved) != self.size_bytes or not isclose(product, self.size_bytes, rel_tol=0.06):
+            # The printed rate has two digits, 5 % of 1.0: good for this, not for a result.
+            run_s, rate_per_s = numeral(seconds, "time", text), numeral(rate, "rate", text)
+            agrees = agree(self.size_bytes, rate_per_s * UNITS[unit], run_s, relative=0.06)
+            if count(moved, "bytes", text) != self.size_bytes or not agrees:
                 raise OutputNotUnderstood("bytes that agree with size, rate and time", text)
-            sum_s += float(seconds)
+            sum_s += run_s
         yield Sample(BANDWIDTH, self.size_bytes * self.runs / sum_s)
         yield Sample(TOOL_DURATION, sum_s)
 

@@ -13,7 +13,7 @@ from tare import workload
 from tare.model import FileAccess, Sample
 from tare.workload import Course
 from tare.workloads import at_least, one_of
-from tare.workloads._fio import METRICS, REPORT, about_each_second, courses, samples
+from tare.workloads._fio import METRICS, REPORT, Queue, about_each_second, courses, samples
 
 Pattern = Literal["randread", "randwrite", "randrw", "read", "write"]
 Engine = Literal["libaio", "io_uring", "psync"]
@@ -91,7 +91,8 @@ class Workload(workload.Workload):
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
-        yield from samples(output.stdout, SIDES[self.pattern], 0.9 * self.time_s)
+        queue = Queue(self.depth * self.jobs, self.block_bytes)
+        yield from samples(output.stdout, SIDES[self.pattern], 0.9 * self.time_s, queue)
 
     def courses(self, output: workload.Output) -> Iterator[Course]:
         """See Workload.courses."""

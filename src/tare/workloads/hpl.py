@@ -126,6 +126,7 @@ class Workload(workload.Workload):
         seconds = number(r"^HPL_time=([\d.e+-]+)$", text)
         flop = 2 / 3 * self.size**3 + 3 / 2 * self.size**2
         agrees = isclose(flop, flops * seconds, rel_tol=1e-4)
+        # One clock; there is no run so short that its digits would say less.
         if not agrees or not isclose(rate, flops, rel_tol=1e-3):
             raise OutputNotUnderstood("operations that agree with rate and time", text)
         yield Sample(FLOPS, flops)

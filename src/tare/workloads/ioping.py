@@ -5,16 +5,16 @@ Defined by ioping 1.3 (ioping(1)). Unlike fio it rests between requests, as a di
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import floor, isclose
+from math import floor
 from statistics import mean, median, quantiles
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, FileAccess, Metric, Sample, Unit
-from tare.workload import TOOL_DURATION, Course
+from tare.parsing import CLOCKS_S, JsonPart, agree, document
+from tare.workload import MOST_POINTS, TOOL_DURATION, Course
 from tare.workloads import at_least
 
 MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
@@ -78,45 +78,54 @@ class Workload(workload.Workload):
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
         text = output.stdout
-        try:
-            *every, last = json.loads(text[: text.rindex("}]") + 2])
-            stat, load = last["stat"], last["load"]
-            times_ns = [one["io"]["time"] for one in every if not one["io"]["ignored"]]
-            counted = (len(times_ns), stat["count"], load["count"] - 1)
-            moved = (stat["size"], load["size"] - self.block_bytes)
-            sums = (sum(times_ns), stat["time"])
-            duration_s = load["time"] / 1e9
-            rates = (load["iops"] * duration_s, load["bps"] * duration_s / self.block_bytes)
-        except (ValueError, LookupError, TypeError) as error:
-            raise OutputNotUnderstood(
-                "whole list of requests and their statistics", text
-            ) from error
+        requests, last = _listed(text, "whole list of requests and their statistics")
+        stat, load = last.at("stat"), last.at("load")
+        times_ns = [one.count("io", "time") for one in requests if not one.truth("io", "ignored")]
+        counted = (len(times_ns), stat.count("count"), load.count("count") - 1)
+        moved = (stat.count("size"), load.count("size") - self.block_bytes)
+        duration_s = load.number("time") / 1e9
         if {*counted} != {self.requests} or {*moved} != {self.requests * self.block_bytes}:
             raise OutputNotUnderstood(f"counts that agree with {self.requests} requests", text)
-        agree = all(isclose(rate, load["count"], rel_tol=0.01) for rate in rates)
-        if not agree or sums[0] != sums[1] or not 0 < sums[0] <= load["time"]:
+        # One clock, to nanoseconds; of the rates bytes a second are whole.
+        totals = (
+            (load.count("count"), load.number("iops")),
+            (load.count("size"), load.number("bps")),
+        )
+        agrees = all(agree(total, rate, duration_s) for total, rate in totals)
+        if not agrees or sum(times_ns) != stat.count("time") or sum(times_ns) > load.count("time"):
             raise OutputNotUnderstood("rates and times that agree with the requests", text)
+        # What its statistics say of the same times; a request that took none was not made.
+        ends = [min(times_ns), max(times_ns)]
+        if ends != [stat.count("min"), stat.count("max")] or not ends[0]:
+            raise OutputNotUnderstood("latencies above 0 that agree with their statistics", text)
         yield Sample(MEAN, mean(times_ns) / 1e9)
         yield Sample(P50, median(times_ns) / 1e9)
         # Of fewer than a hundred it would only be the greatest.
         if self.requests >= 100:
             yield Sample(P99, quantiles(times_ns, n=100, method="inclusive")[98] / 1e9)
-        yield Sample(REQUESTS, load["count"] / duration_s)
-        yield Sample(THROUGHPUT, load["size"] / duration_s)
+        yield Sample(REQUESTS, load.count("count") / duration_s)
+        yield Sample(THROUGHPUT, load.count("size") / duration_s)
         yield Sample(TOOL_DURATION, duration_s)
 
     def courses(self, output: workload.Output) -> Iterator[Course]:
         """See Workload.courses; a request is of the second in which it ended."""
         text = output.stdout
-        try:
-            begin, *every = json.loads(text[: text.rindex("}]") + 2])[:-1]
-            ended_s = [one["timestamp"] - begin["timestamp"] for one in every]
-            took_s = [one["io"]["time"] / 1e9 for one in every]
-        except (ValueError, LookupError, TypeError) as error:
-            raise OutputNotUnderstood("list of requests with their moments", text) from error
+        requests, last = _listed(text, "list of requests with their moments")
+        begin_s, *moments_s = (one.number("timestamp") for one in requests)
+        ended_s = [moment_s - begin_s for moment_s in moments_s]
+        first_s, *took_s = (one.number("io", "time") / 1e9 for one in requests)
+        if not all(took_s):
+            raise OutputNotUnderstood("latencies of requests above 0", text)
         # They are the wall clock's, which may be set meanwhile.
         if ended_s != sorted(ended_s) or min(ended_s, default=0.0) < 0:
             raise OutputNotUnderstood("moments of requests that follow each other", text)
+        # The duration is not: it counts from before the first request to the end of the last.
+        duration_s, span_s = last.number("load", "time") / 1e9, first_s + max(ended_s, default=0.0)
+        # Both clocks are slewed by 0.05 % at most; the rest is how far apart they are read.
+        if abs(span_s - duration_s) > 0.01 * duration_s + CLOCKS_S or span_s > MOST_POINTS:
+            raise OutputNotUnderstood(
+                f"moments that agree with a run of {duration_s:.3f} s (the clock was set)", text
+            )
         by_second: dict[int, list[float]] = {}
         for end_s, time_s in zip(ended_s, took_s, strict=True):
             by_second.setdefault(floor(end_s), []).append(time_s)
@@ -142,3 +151,12 @@ class Workload(workload.Workload):
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""
         return self.size_bytes
+
+
+def _listed(text: str, wanted: str) -> tuple[list[JsonPart], JsonPart]:
+    """Read the list of all requests, the first one too, and what stands behind it."""
+    whole, end, _ = text.rpartition("}]")
+    every = document(whole + end, wanted, text).parts()
+    if len(every) < 2:
+        raise OutputNotUnderstood(wanted, text)
+    return every[:-1], every[-1]

@@ -13,7 +13,7 @@ from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import TOOL_DURATION, Course, Output
 from tare.workloads import at_least
-from tare.workloads._iperf import THROUGHPUT, Iperf, courses, halves, report
+from tare.workloads._iperf import THROUGHPUT, Iperf, check_streams, courses, halves, report
 
 RETRANSMITS = Metric("retransmits", Unit.PER_SECOND, Better.LOWER)
 
@@ -48,13 +48,12 @@ class Workload(Iperf):
 
     def parse(self, output: Output) -> Iterator[Sample]:
         """See Workload.parse."""
-        text, end = output.stdout, report(output)
-        try:
-            sent, received = halves(end, self.time_s, text)
-            used = {end["sender_tcp_congestion"], end["receiver_tcp_congestion"]}
-            retransmits = float(end["sum_sent"]["retransmits"])
-        except (LookupError, TypeError) as error:
-            raise OutputNotUnderstood("both ends of a TCP test", text) from error
+        text, end = output.stdout, report(output, "TCP")
+        sent, received = halves(end, self.time_s)
+        used = {end.word("sender_tcp_congestion"), end.word("receiver_tcp_congestion")}
+        retransmits = end.count("sum_sent", "retransmits")
+        check_streams(end, sum_sent=("sender", "bytes"), sum_received=("receiver", "bytes"))
+        check_streams(end, sum_sent=("sender", "retransmits"))
         if used != {self.congestion}:
             raise OutputNotUnderstood(f"congestion control {self.congestion} at both ends", text)
         # What was on its way when counting began is received, but was sent before.
@@ -66,7 +65,7 @@ class Workload(Iperf):
 
     def courses(self, output: Output) -> Iterator[Course]:
         """See Workload.courses."""
-        yield from courses(output, (THROUGHPUT, lambda one: one["bits_per_second"] / 8))
+        yield from courses(output, (THROUGHPUT, lambda one: one.number("bits_per_second") / 8))
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -5,16 +5,16 @@ Defined by iperf3 3.12; see the workload iperf for why not iperf 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
-from typing import Any
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, MetricRole, Sample, Unit
+from tare.parsing import JsonPart
 from tare.workload import TOOL_DURATION, Course, Output
 from tare.workloads import at_least
-from tare.workloads._iperf import THROUGHPUT, Iperf, courses, halves, report
+from tare.workloads._iperf import THROUGHPUT, Iperf, check_streams, courses, halves, report
 
 SENT = Metric("sent", Unit.BYTE_PER_SECOND, Better.HIGHER)
 LOSS = Metric("loss", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
@@ -51,15 +51,16 @@ class Workload(Iperf):
 
     def parse(self, output: Output) -> Iterator[Sample]:
         """See Workload.parse."""
-        text, end = output.stdout, report(output)
-        try:
-            sent, received = halves(end, self.time_s, text)
-            datagrams, lost = (float(end["sum"][key]) for key in ("packets", "lost_packets"))
-            lost_share = end["sum"]["lost_percent"] / 100
-            arrived = end["sum_received"]["packets"] - lost
-            jitter_s = end["sum_received"]["jitter_ms"] / 1000
-        except (LookupError, TypeError) as error:
-            raise OutputNotUnderstood("both ends of an UDP test", text) from error
+        text, end = output.stdout, report(output, "UDP")
+        sent, received = halves(end, self.time_s)
+        datagrams, lost = (end.count("sum", key) for key in ("packets", "lost_packets"))
+        lost_share = end.number("sum", "lost_percent") / 100
+        arrived = end.count("sum_received", "packets") - lost
+        jitter_s = end.number("sum_received", "jitter_ms") / 1000
+        check_streams(end, sum=("udp", "lost_packets"), sum_sent=("udp", "bytes"))
+        # It is a mean over differences of times on the way, all of them within the run.
+        if jitter_s > received.duration_s:
+            raise OutputNotUnderstood("jitter that agrees with the duration", text)
         if not isclose(lost, lost_share * datagrams, rel_tol=0.001):
             raise OutputNotUnderstood("loss that agrees with lost datagrams", text)
         for half, count in ((sent, datagrams), (received, arrived)):
@@ -78,12 +79,15 @@ class Workload(Iperf):
         """See Workload.courses."""
         yield from courses(
             output,
-            (THROUGHPUT, lambda one: one["bits_per_second"] / 8),
+            (THROUGHPUT, lambda one: one.number("bits_per_second") / 8),
             (LOSS, _loss),
-            (JITTER, lambda one: one["jitter_ms"] / 1000),
+            (JITTER, lambda one: one.number("jitter_ms") / 1000),
         )
 
 
-def _loss(second: Mapping[str, Any]) -> float | None:
-    """Give the share of a second's datagrams that did not come; of none there is no share."""
-    return second["lost_packets"] / second["packets"] if second["packets"] else None
+def _loss(second: JsonPart) -> float | None:
+    """Return the share of a second's datagrams that did not come; of none there is no share."""
+    datagrams, lost = second.count("packets"), second.count("lost_packets")
+    if lost > datagrams:
+        raise second.unlike("loss that agrees with the datagrams")
+    return lost / datagrams if datagrams else None

@@ -16,6 +16,7 @@ from typing import ClassVar
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.parsing import CLOCKS_S, numeral
 from tare.workload import TOOL_DURATION, number
 from tare.workloads import at_least
 
@@ -84,12 +85,16 @@ class Workload(workload.Workload):
         duration_s = number(r"for a ([\d.]+)s run time:$", text)
         # It comes last, and calls a run that failed unsuccessful.
         again_s = number(r"\] successful run completed in ([\d.]+)s(?: \(.*\))?\n", text)
+        # It is one number, printed twice: at most rounded differently.
         if not isclose(duration_s, again_s, abs_tol=0.02):
             raise OutputNotUnderstood("run times that agree", text)
         if duration_s < LEAST_S:
             raise OutputNotUnderstood(f"run of {LEAST_S} s or more, which takes more jobs", text)
+        # Every class is inside the whole run; its processes read their clocks themselves.
+        if max(real_s for _, real_s in done.values()) > 1.01 * duration_s + CLOCKS_S:
+            raise OutputNotUnderstood("times of the classes that agree with the run's", text)
         yield Sample(JOBS, len(JOB_OPS) * self._each / duration_s)
-        for name, ops_per_s in done.items():
+        for name, (ops_per_s, _) in done.items():
             yield Sample(OF_CLASS[name], ops_per_s / JOB_OPS[name])
         yield Sample(TOOL_DURATION, duration_s)
 
@@ -105,15 +110,18 @@ class Workload(workload.Workload):
     def _each(self) -> int:
         return self.users * self.user_jobs
 
-    def _class(self, name: str, text: str) -> float:
-        """Read the operations a second of a class, which must have done all it was asked for."""
+    def _class(self, name: str, text: str) -> tuple[float, float]:
+        """Read the operations a second of a class that did all it was asked for, and its time."""
         row = rf"metrc: \[\d+\] {name} +(\d+) +([\d.]+) +[\d.]+ +[\d.]+ +([\d.]+) "
         found = re.search(row, text)
         asked = JOB_OPS[name] * self._each
-        if found is None or int(found[1]) < asked:
-            raise OutputNotUnderstood(f"all {asked} operations of {name}", text)
-        ops, real_s, ops_per_s = map(float, found.groups())
+        wanted = f"all {asked} operations of {name}"
+        ops, real_s, ops_per_s = (
+            numeral(part, wanted, text) for part in (found.groups() if found else (None,) * 3)
+        )
+        if ops < asked:
+            raise OutputNotUnderstood(wanted, text)
         # Both are printed with two decimals, and either may be the small one.
         if abs(ops - real_s * ops_per_s) > 0.006 * (ops_per_s + real_s):
             raise OutputNotUnderstood(f"operations of {name} that agree with rate and time", text)
-        return ops_per_s
+        return ops_per_s, real_s

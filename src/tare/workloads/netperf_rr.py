@@ -12,6 +12,7 @@ from typing import Literal
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
+from tare.parsing import Latencies
 from tare.workload import TOOL_DURATION, Output
 from tare.workloads import at_least, one_of
 from tare.workloads._netperf import Netperf, agree
@@ -63,6 +64,17 @@ class Workload(Netperf):
         # One is outstanding at any time; after a lost datagram netperf waits for the end.
         if not isclose(rate * mean_s, 1, abs_tol=0.1):
             raise OutputNotUnderstood("mean latency that agrees with the rate", output.stdout)
+        # Percentiles are printed as the whole microseconds at which classes of latencies begin,
+        # each of which is a tenth wide or less, see the docstring.
+        quantiles_s = {float(key[1:3]): found[key] / 1e6 for key in PERCENTILES}
+        Latencies(
+            requests=found["LOCAL_SEND_CALLS"],
+            mean_s=mean_s,
+            quantiles_s=quantiles_s,
+            most_s=found["ELAPSED_TIME"],
+            relative=0.1,
+            absolute_s=1e-6,
+        ).check(output.stdout)
         yield Sample(MEAN, mean_s)
         for key, metric in PERCENTILES.items():
             yield Sample(metric, found[key] / 1e6)

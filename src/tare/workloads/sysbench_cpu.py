@@ -13,7 +13,15 @@ from tare import workload
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import Course, number
 from tare.workloads import at_least
-from tare.workloads._sysbench import EVERY_SECOND, GENERAL, LATENCY_P95, course, general, seconds
+from tare.workloads._sysbench import (
+    EVERY_SECOND,
+    GENERAL,
+    LATENCY_P95,
+    course,
+    general,
+    per_second,
+    seconds,
+)
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 
@@ -49,7 +57,7 @@ class Workload(workload.Workload):
         """See Workload.parse."""
         text = output.stdout
         rate = number(r"events per second:\s+([\d.]+)$", text)
-        yield Sample(EVENTS, rate)
+        yield from per_second(EVENTS, text)
         yield from general(text, rate)
 
     def courses(self, output: workload.Output) -> Iterator[Course]:

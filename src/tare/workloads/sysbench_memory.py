@@ -16,7 +16,7 @@ from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import TOOL_DURATION, Course, number
 from tare.workloads import at_least, one_of
-from tare.workloads._sysbench import EVERY_SECOND, course, seconds
+from tare.workloads._sysbench import EVERY_SECOND, course, is_done, per_second, seconds
 
 Oper = Literal["read", "write"]
 Access = Literal["seq", "rnd"]
@@ -67,14 +67,16 @@ class Workload(workload.Workload):
         """See Workload.parse."""
         text = output.stdout
         rate = number(r"transferred \(([\d.]+) MiB/sec\)$", text) * MIB
+        moved = number(r"^([\d.]+) MiB transferred \(", text) * MIB
         duration_s = number(r"total time:\s+([\d.]+)s$", text)
         total_bytes = number(r"total number of events:\s+(\d+)$", text) * self.block_bytes
-        # sysbench reads the clock for the rate and for the total at different moments.
-        if not total_bytes or not isclose(total_bytes, rate * duration_s, rel_tol=0.05):
+        # The total is printed with two decimals of a MiB.
+        is_moved = isclose(moved, total_bytes, rel_tol=1e-3, abs_tol=0.01 * MIB)
+        if not is_moved or not is_done(total_bytes, rate, duration_s):
             raise OutputNotUnderstood("total of events that agrees with rate and time", text)
         # The last line shows that the output is whole. Its latencies are of one block: 0.00 ms.
         number(r"execution time \(avg/stddev\):\s+([\d.]+)/[\d.]+$", text)
-        yield Sample(BANDWIDTH, rate)
+        yield from per_second(BANDWIDTH, text, self.block_bytes)
         yield Sample(TOOL_DURATION, duration_s)
 
     def courses(self, output: workload.Output) -> Iterator[Course]:

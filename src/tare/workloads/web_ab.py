@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isclose
 
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
-from tare.workload import TOOL_DURATION, Course, number
+from tare.parsing import CLOCKS_S, Latencies, agree, count
+from tare.workload import MOST_POINTS, TOOL_DURATION, Course, number
 from tare.workloads import _web, at_least, at_most
 from tare.workloads._web import FAILED, QUANTILES
 
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 LATENCY_MEAN = Metric("latency_mean", Unit.SECOND, Better.LOWER)
+
+DURATION = r"^Time taken for tests:\s+([\d.]+) *seconds$"
 
 # The report has percentiles in whole milliseconds, the file in microseconds. Both files are written
 # after the last answer. Of each request ab tells when it began in whole seconds of the wall clock,
@@ -79,15 +81,17 @@ class Workload(_web.Workload):
                 ("Time per request", r"\[ms\] \(mean\)"),
             )
         )
-        # Three decimals, always: a cut one is none.
-        quantiles_s = {q: number(rf"^{q},(\d+\.\d{{3}})$", text) / 1000 for q in QUANTILES}
+        quantiles_s: dict[float, float] = {q: _quantile_s(q, text) for q in QUANTILES}
         if length != self.page_bytes:
             raise OutputNotUnderstood(f"page of {self.page_bytes} bytes", text)
-        # The duration is in whole milliseconds.
-        agrees = isclose(complete, rate * duration_s, rel_tol=0.01, abs_tol=rate * 0.001)
+        # One clock. The duration is in whole milliseconds, and the rate has two decimals, which is
+        # more than 1 % of a rate below one in two seconds.
+        rounding = 0.01 + 0.005 / rate if rate else 0.0
+        agrees = agree(complete, rate, duration_s, relative=rounding, apart_s=0.001)
         if complete != self.requests or not agrees:
             raise OutputNotUnderstood(f"{self.requests} requests that agree with the rate", text)
-        if not isclose(mean_ms, 1000 * self.clients / rate, rel_tol=0.01):
+        # So many clients each wait so long for one request after the other.
+        if not agree(self.clients, rate, mean_ms / 1000, relative=rounding, apart_s=1e-6):
             raise OutputNotUnderstood("mean time of a request that agrees with the rate", text)
         complaints = _complaints(text)
         other_status = _count("Non-2xx responses", text)
@@ -101,6 +105,12 @@ class Workload(_web.Workload):
         yield Sample(REQUESTS, rate * pages / complete)
         yield Sample(FAILED, failed / complete)
         if not failed:
+            # The mean is that of a client's whole round, in which it also waits for ab itself.
+            Latencies(
+                requests=complete,
+                mean_s=mean_ms / 1000,
+                quantiles_s={**quantiles_s, 100: _quantile_s(100, text)},
+            ).check(text)
             yield Sample(LATENCY_MEAN, mean_ms / 1000)
             for q, metric in QUANTILES.items():
                 yield Sample(metric, quantiles_s[q])
@@ -109,17 +119,27 @@ class Workload(_web.Workload):
     def courses(self, output: workload.Output) -> Iterator[Course]:
         """See Workload.courses; nothing where requests failed, for ab does not tell which."""
         text = output.stdout
-        rows = re.findall(r"^(\d{9,}),(\d+)$", text, re.MULTILINE)
-        asked = sum(int(count) for _, count in rows)
-        if asked != self.requests:
+        found = re.findall(r"^(\d{9,}),(\d+)$", text, re.MULTILINE)
+        begun = {
+            count(second, "second", text): count(requests, "requests", text)
+            for second, requests in found
+        }
+        if len(begun) != len(found) or sum(begun.values()) != self.requests:
             raise OutputNotUnderstood(f"seconds of {self.requests} requests", text)
         if _complaints(text) + _count("Non-2xx responses", text):
             raise OutputNotUnderstood(
                 "seconds in which requests failed, which ab does not tell", text
             )
-        begun = {int(second): int(count) for second, count in rows}
+        # Seconds are the wall clock's, which may be set meanwhile; the duration is not. The first
+        # request begins the run, and what was begun last was answered at its end.
+        span_s, duration_s = max(begun) - min(begun), number(DURATION, text)
+        least_s = duration_s - _quantile_s(100, text) - 1 - CLOCKS_S
+        if not least_s <= span_s <= duration_s + 1 + CLOCKS_S or span_s > MOST_POINTS:
+            raise OutputNotUnderstood(
+                f"seconds that agree with a run of {duration_s} s (the clock was set)", text
+            )
         # The first and the last are not whole; when in the first one it began is not known.
-        times_s = range(1, max(begun) - min(begun))
+        times_s = range(1, span_s)
         if times_s:
             values = [begun.get(min(begun) + second, 0) for second in times_s]
             yield Course(metric=REQUESTS, times_s=times_s, values=values)
@@ -130,11 +150,17 @@ class Workload(_web.Workload):
         return 1.0 + self.requests / slow_per_s
 
 
+def _quantile_s(q: int, text: str) -> float:
+    """Read a quantile; it has three decimals, always: a cut one is none."""
+    return number(rf"^{q},(\d+\.\d{{3}})$", text) / 1000
+
+
 def _complaints(text: str) -> int:
     """Add up what ab calls failed; one request may be there as Receive, Length and Exception."""
     failed = int(number(r"^Failed requests:\s+(\d+)$", text))
     kinds = re.search(r"^ +\(Connect: .*\)$", text, re.MULTILINE)
-    if failed != sum(map(int, re.findall(r"\d+", kinds[0] if kinds else ""))):
+    counts = re.findall(r"\d+", kinds[0] if kinds else "")
+    if failed != sum(count(one, "failed requests", text) for one in counts):
         raise OutputNotUnderstood("failed requests that agree with their kinds", text)
     return failed + _count("Write errors", text)
 
@@ -142,4 +168,4 @@ def _complaints(text: str) -> int:
 def _count(label: str, text: str) -> int:
     """Read a line that ab leaves out where it would say 0."""
     found = re.search(rf"^{label}:\s+(\d+)$", text, re.MULTILINE)
-    return int(found[1]) if found else 0
+    return count(found[1], label, text) if found else 0

@@ -6,7 +6,6 @@ requests waiting, each from when it should have been sent (METHOD.md: coordinate
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
@@ -15,6 +14,7 @@ from operator import gt
 from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import Sample
+from tare.parsing import document
 from tare.workload import TOOL_DURATION, Course
 from tare.workloads import _vegeta, at_least, at_most
 from tare.workloads._vegeta import LAG_P99, THROUGHPUT, attacks
@@ -93,16 +93,23 @@ class Workload(_vegeta.Workload):
     def courses(self, output: workload.Output) -> Iterator[Course]:
         """See Workload.courses; latencies and failures are of the second a request was due in."""
         text = output.stdout
-        try:
-            seconds = json.loads(text.partition("\n")[2])
-            due, answered, came, p50_s, p99_s = (
-                [float(one[key]) for one in seconds]
-                for key in ("due", "answered", "came", "p50_s", "p99_s")
-            )
-        except (ValueError, LookupError, TypeError) as error:
-            raise OutputNotUnderstood("list of seconds", text) from error
+        seconds = document(text.partition("\n")[2], "list of seconds", text).parts()
+        due, answered, came = (
+            [one.count(key) for one in seconds] for key in ("due", "answered", "came")
+        )
+        p50_s, p99_s = (
+            [one.number(key, may_be_infinite=True) for one in seconds] for key in ("p50_s", "p99_s")
+        )
+        if not all((*p50_s, *p99_s)):
+            raise OutputNotUnderstood("latencies of seconds above 0", text)
         if len(seconds) != self.time_s or any(map(gt, answered, due)):
             raise OutputNotUnderstood(f"{self.time_s} seconds that agree with the requests", text)
+        # What is due at the very end is in no second.
+        of_all = sum(
+            one.answered for one in attacks(text.partition("\n")[0], self.time_s, self.page_bytes)
+        )
+        if not 0 <= of_all - sum(answered) <= 1 or sum(came) > of_all:
+            raise OutputNotUnderstood("seconds that agree with all answers", text)
         failed = [
             1 - part / whole if whole else nan for part, whole in zip(answered, due, strict=True)
         ]
