@@ -8,6 +8,21 @@ from tare.workload import load
 REFUSED = [
     ("sysbench_cpu", {"max_prime": 2}, "max_prime: 2 was given; expected 3 or more"),
     ("sysbench_cpu", {"time_s": 0}, "time_s: 0 was given; expected 1 or more"),
+    ("sysbench_cpu", {"time_s": "none"}, "events: 0 was given; expected 1 or more"),
+    ("sysbench_memory", {"time_s": "none"}, "total_bytes: 0 was given; without time it expects a"),
+    (
+        "sysbench_memory",
+        {"time_s": "none", "total_bytes": 2**30, "threads": 3},
+        "1073741824 was given; without time it expects a multiple of 3145728",
+    ),
+    ("sysbench_fileio", {"time_s": "none", "mode": "rndrd"}, "'rndrd' was given; without time it"),
+    (
+        "sysbench_fileio",
+        {"time_s": "none", "total_bytes": 2**30 + 16384},
+        "1073758208 was given; without time it expects whole blocks of 16384 in each file",
+    ),
+    ("fio", {"time_s": 0.05}, "time_s: 0.05 was given; expected 0.1 or more, or none"),
+    ("fio", {"time_s": "none", "size_bytes": 4097}, "4097 was given; without time it expects whol"),
     ("sysbench_memory", {"oper": "none"}, "oper: 'none' was given; expected one of read, write"),
     ("sysbench_memory", {"block_bytes": 1000}, "1000 was given; expected a power of two"),
     ("sysbench_memory", {"block_bytes": 4}, "block_bytes: 4 was given; expected 8 or more"),
