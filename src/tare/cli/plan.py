@@ -73,8 +73,8 @@ def room(study: Study, plan: Plan) -> Mapping[str, str]:
     too_large = need.too_large(free)
     fits = f"{_bytes(free)} here, for up to {_bytes(need.total_bytes)} of workload files"
     says = {"free disk": f"does not fit: {too_large}" if too_large else fits}
-    too_many = list(cpus_too_many(study, len(os.sched_getaffinity(0))))
-    return says | ({"CPUs": "; ".join(too_many)} if too_many else {})
+    too_many = cpus_too_many(study, len(os.sched_getaffinity(0)))
+    return says | ({"CPUs": too_many} if too_many else {})
 
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:

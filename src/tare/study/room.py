@@ -5,7 +5,6 @@ Sums only, made of the study and the plan; what the host has is given by whoever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tare.model import Limits, Plan, Unit
@@ -71,10 +70,13 @@ def disk_need(study: Study, plan: Plan, *, by_blocks: bool = False) -> DiskNeed:
     )
 
 
-def cpus_too_many(study: Study, cpus: int) -> Iterator[str]:
-    """List the limits for which a host has too few CPUs; their cells are unavailable there."""
-    for wanted in sorted({limits.cpus for limits in study.limits if limits.cpus > cpus}):
-        yield f"{wanted} CPU are more than this host's {cpus}; their cells are unavailable here"
+def cpus_too_many(study: Study, cpus: int) -> str:
+    """Say which limits have more CPUs than a host; empty if none has."""
+    wanted = sorted({limits.cpus for limits in study.limits if limits.cpus > cpus})
+    if not wanted:
+        return ""
+    listed = ", ".join(map(str, wanted))
+    return f"limits of {listed} CPUs are unavailable: this host has {cpus}"
 
 
 def _label(workload: FixedWorkload) -> str:
@@ -85,4 +87,5 @@ def _label(workload: FixedWorkload) -> str:
         if unit_of(name) is Unit.BYTE and isinstance(value, int) and value >= SHOWN_BYTES
     ]
     jobs = dict(workload.params).get("jobs", 1)
-    return f"{workload.name} ({', '.join([*sizes, *([f'jobs {jobs}'] if jobs != 1 else [])])})"
+    told = ", ".join([*sizes, *([f"jobs {jobs}"] if jobs != 1 else [])])
+    return f"{workload.name} ({told})" if told else workload.name
