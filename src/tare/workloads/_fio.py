@@ -34,6 +34,9 @@ REPORT = (
     *("--group_reporting", "--disk_util=0", "--eta=never", "--output-format=json"),
 )
 
+LEAST_S = 0.1
+"""fio gives times in whole milliseconds: one is 1 % of this."""
+
 BEFORE = "\n{\n"
 """What a report begins with; nothing inside of one is so far to the left."""
 
@@ -47,10 +50,10 @@ class Queue:
 
     def check(self, sides: Sequence[_Side], duration_s: float, text: str) -> None:
         """Raise OutputNotUnderstood where bytes, requests and latencies are not of this queue."""
-        known = [side.latencies for side in sides]
+        known = [(side, side.latencies) for side in sides if side.latencies is not None]
         counts = [
             *((side.total_ios, side.total_bytes / self.block_bytes) for side in sides),
-            *((side.total_ios, each.requests) for side, each in zip(sides, known, strict=True)),
+            *((side.total_ios, each.requests) for side, each in known),
         ]
         # Requests count when they are made, bytes and latencies when they are done; what is
         # outstanding at the end is waited for, unless the run is cut.
@@ -58,7 +61,7 @@ class Queue:
             raise OutputNotUnderstood("requests that agree with bytes and latencies", text)
         # Little's law: no more were waiting than fit the queue. fio has the runtime, which is that
         # of the longest job, in whole milliseconds.
-        waited_s = sum(each.requests * each.mean_s for each in known)
+        waited_s = sum(each.requests * each.mean_s for _, each in known)
         if waited_s > self.depth * (1.02 * duration_s + 0.002):
             raise OutputNotUnderstood("latencies that agree with the depth and the time", text)
 
@@ -79,37 +82,56 @@ def about_each_second(time_s: float) -> list[str]:
     return [f"--status-interval={1000 * time_s / (count + 0.5):.0f}ms"] if count > 0 else []
 
 
-def samples(
-    text: str, sides: Sequence[str] | None = None, least_s: float = 0, queue: Queue | None = None
-) -> Iterator[Sample]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a run was asked for, and has to have done.
+
+    ``sides`` are of "read" and "write"; None takes what it did. ``least_s`` is how long it has to
+    have run, ``whole_bytes`` what it has to have moved, where that is fixed, and ``queue`` what was
+    outstanding at a time, where that is known. Requests that are not ``timed`` have no latencies.
+    """
+
+    sides: Sequence[str] | None = None
+    least_s: float = 0
+    queue: Queue | None = None
+    whole_bytes: int | None = None
+    timed: bool = True
+
+
+def samples(text: str, asked: Asked) -> Iterator[Sample]:
     """Read the last report, of one group, or raise OutputNotUnderstood.
 
-    ``sides`` are what it must have done, of "read" and "write"; None takes what it did. It must
-    have run for ``least_s``; ``queue`` is what was asked for, where that is known. Rates are over
-    the time of the longer side: the other then rests.
+    Rates are over the time of the longer side: the other then rests.
     """
     # Warnings may stand before it.
     group, _ = _group(text, f"\n{text}".rfind(BEFORE), "whole report of one fio job")
     if error := group.count("error"):
         raise OutputNotUnderstood(f"job without error (fio says {error})", text)
+    sides = asked.sides
     if sides is None:
         sides = [side for side in MEAN if group.count(side, "io_bytes")]
-    found = [_Side(side, group.at(side)) for side in sides]
+    found = [_Side(side, group.at(side), timed=asked.timed) for side in sides]
     if not found:
         raise OutputNotUnderstood("bytes that were read or written", text)
     duration_s = max(side.duration_s for side in found)
     # fio that is interrupted reports what it has, in the same form.
-    if duration_s < least_s or not all(side.agrees() for side in found):
-        raise OutputNotUnderstood(f"bytes that agree with rate and {least_s:g} s or more", text)
+    if duration_s < asked.least_s or not all(side.agrees() for side in found):
+        wanted = f"bytes that agree with rate and {asked.least_s:g} s or more"
+        raise OutputNotUnderstood(wanted, text)
     for side in found:
         side.check(text)
-    if queue is not None:
-        queue.check(found, duration_s, text)
-    yield Sample(THROUGHPUT, sum(side.total_bytes for side in found) / duration_s)
+    if asked.queue is not None:
+        asked.queue.check(found, duration_s, text)
+    total_bytes = sum(side.total_bytes for side in found)
+    if asked.whole_bytes is not None and total_bytes != asked.whole_bytes:
+        wanted = f"bytes that agree with the {asked.whole_bytes} of all files"
+        raise OutputNotUnderstood(wanted, text)
+    yield Sample(THROUGHPUT, total_bytes / duration_s)
     yield Sample(REQUESTS, sum(side.requests for side in found) / duration_s)
     for side in found:
-        yield Sample(MEAN[side.name], side.latencies.mean_s)
-        yield Sample(P99[side.name], side.latencies.quantiles_s[99])
+        if side.latencies is not None:
+            yield Sample(MEAN[side.name], side.latencies.mean_s)
+            yield Sample(P99[side.name], side.latencies.quantiles_s[99])
     yield Sample(TOOL_DURATION, duration_s)
 
 
@@ -215,7 +237,7 @@ CLASSES = 1 / 64
 class _Side:
     """The reading or the writing half of fio's report."""
 
-    def __init__(self, name: str, report: JsonPart) -> None:
+    def __init__(self, name: str, report: JsonPart, *, timed: bool) -> None:
         self.name = name
         self.total_bytes = report.count("io_bytes")
         self.bytes_per_s = report.number("bw_bytes")
@@ -223,7 +245,7 @@ class _Side:
         self.total_ios = report.count("total_ios")
         self.ios_per_s = report.number("iops")
         self.requests = self.ios_per_s * self.duration_s
-        self.latencies = _latencies(report.at("lat_ns"))
+        self.latencies = _latencies(report.at("lat_ns")) if timed else None
 
     def agrees(self) -> bool:
         """Return whether it did anything, and its total is its rate times its duration.
@@ -242,7 +264,8 @@ class _Side:
         # A request moves a byte or more.
         if self.total_ios > self.total_bytes:
             raise OutputNotUnderstood("requests that agree with the bytes", text)
-        self.latencies.check(text)
+        if self.latencies is not None:
+            self.latencies.check(text)
 
 
 def _latencies(report: JsonPart) -> Latencies:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
@@ -23,6 +24,36 @@ TOTAL_EVENTS = r"total number of events:\s+(\d+)$"
 TOTAL_TIME = r"total time:\s+([\d.]+)s$"
 
 GENERAL = (LATENCY_MEAN, LATENCY_P95, LATENCY_MAX, TOOL_DURATION)
+
+Time = int | Literal["none"]
+"""After how many seconds a run ends; with "none" it ends when a fixed amount of work is done."""
+
+
+def results(metrics: tuple[Metric, ...], time_s: Time) -> tuple[Metric, ...]:
+    """Return the metrics of a run, the primary one first: of fixed work that is its duration."""
+    if time_s != "none":
+        return metrics
+    return (TOOL_DURATION, *(metric for metric in metrics if metric is not TOOL_DURATION))
+
+
+def check_time(time_s: Time) -> None:
+    """Raise ValueError unless a run's time is a whole second or more, or none."""
+    if time_s != "none" and time_s < 1:
+        raise ValueError(f"time_s: {time_s} was given; expected 1 or more, or none")
+
+
+def bounds(threads: int, time_s: Time, events: int | None = None) -> list[str]:
+    """Build the words that say when a run ends; 0 events are no bound, and None no word."""
+    # 0 is sysbench's word for no bound by time.
+    seconds = 0 if time_s == "none" else time_s
+    until = [] if events is None else [f"--events={events}"]
+    return [f"--threads={threads}", f"--time={seconds}", *until]
+
+
+def check_work(text: str, events: int) -> None:
+    """Raise OutputNotUnderstood where a run of fixed work did not do all of it, or more."""
+    if number(TOTAL_EVENTS, text) != events:
+        raise OutputNotUnderstood(f"total that agrees with the {events} events asked for", text)
 
 
 def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Sample]:

@@ -15,7 +15,7 @@ from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import FileAccess, Sample
 from tare.workloads import at_least
-from tare.workloads._fio import METRICS, REPORT, samples
+from tare.workloads._fio import LEAST_S, METRICS, REPORT, Asked, samples
 
 RANDOM_MIX = """\
 [random-mix]
@@ -53,9 +53,6 @@ OPTIONS: Mapping[str, str] = dict.fromkeys(FREE.split(), ".*") | {
     "filename": rf"{NAME}(:{NAME})*",
 }
 """What may stand in a job, with its values; and ``direct``, if it says what the parameter does."""
-
-LEAST_S = 0.1
-"""fio gives times in whole milliseconds: one is 1 % of this."""
 
 WRITE_AND_LAY = 'printf %s "$1" > jobs.fio && shift && exec fio "$@" jobs.fio'
 
@@ -109,7 +106,7 @@ class Workload(workload.Workload):
         # How long the jobs should have run is not known, so fio's own word for it is needed.
         if "fio: terminating on signal" in output.stdout:
             raise OutputNotUnderstood("jobs that ran to their end", output.stdout)
-        yield from samples(output.stdout, least_s=LEAST_S)
+        yield from samples(output.stdout, Asked(least_s=LEAST_S))
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
