@@ -84,9 +84,10 @@ NONE = replace(LIMITS, cpu_limit=CpuLimit.NONE)
         ),
         (
             LIMITS,
-            Inside(2, 2**30, quota_cpus=2.0),
-            ["it has a quota of 2 CPUs, no quota was to be given"],
+            Inside(2, 2**30, quota_cpus=1.5),
+            ["it has a quota of 1.5 CPUs, no quota was to be given"],
         ),
+        (LIMITS, Inside(2, 2**30, quota_cpus=2.0), []),
         (NONE, Inside(1, 2**30), ["1 CPUs inside, 4 were to be given"]),
         (QUOTA, Inside(2, 2**30, quota_cpus=2.0), ["2 CPUs inside, 4 were to be given"]),
     ],
