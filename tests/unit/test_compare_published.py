@@ -33,11 +33,12 @@ from unit.makers import make_plan as plan_of
 RATE = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 REQUESTS = Metric("requests", Unit.PER_SECOND, Better.HIGHER)
 LATENCY = Metric("latency_mean", Unit.SECOND, Better.LOWER)
+P90 = Metric("latency_p90", Unit.SECOND, Better.LOWER)
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 FLOPS = Metric("flops", Unit.PER_SECOND, Better.HIGHER)
 METRICS = {
     "fio": (RATE, REQUESTS),
-    "netperf_rr": (LATENCY,),
+    "netperf_rr": (LATENCY, P90),
     "sysbench_cpu": (EVENTS,),
     "linpack": (FLOPS,),
 }
@@ -156,6 +157,7 @@ def test_added_time_is_a_cost_as_it_stands():
     assert pair.printed.cost == pytest.approx(1.72)
     assert pair.difference_points == pytest.approx(50 - 72)
     assert pair.printed.as_the_study_says(pair.ours.cost) == pytest.approx(50)
+    assert pair.ours.metric.name == "latency_p90"  # the study's own: -o P90_LATENCY
 
 
 def test_a_study_without_a_host_is_compared_with_its_own_baseline():

@@ -21,7 +21,7 @@ from tare.redrawn.panels import domains, panels, ticks
 from tare.report import theme
 from tare.report.numbers import TIMES
 from tare.report.render import PHONE, WIDE
-from unit.makers import store
+from unit.makers import LIMITS, store
 from unit.test_compare_published import METRICS, PRIMES, WRITES, make_ours, two_sizes
 
 RATE = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -385,7 +385,8 @@ def test_the_matrix_has_every_p_as_it_is_printed():
 
 def test_our_tests_stand_beside_those_of_the_study(monkeypatch):
     monkeypatch.setattr("unit.test_compare_published.BLOCKS", 20)
-    ours = make_ours(("sysbench_cpu", {"threads": 4}), COSTS, wobble=0.01)
+    monkeypatch.setattr("unit.makers.LIMITS", replace(LIMITS, cpus=4))
+    ours = make_ours(("sysbench_cpu", {"threads": 1}), COSTS, wobble=0.01)
     found = figure("laine2017", "significance", ours)
     spec = found.draw(WIDE)
     said = {one["said"]: one for one in shapes(spec) if one["said"]}
@@ -394,7 +395,7 @@ def test_our_tests_stand_beside_those_of_the_study(monkeypatch):
     assert kvm["colour"] == theme.WORSE
     assert "here: kvm – docker" in words(spec)  # noqa: RUF001
     assert "Holm's over these 3" in found.caption
-    assert "sysbench_cpu (threads 1) is not in these results" in said
+    assert "sysbench_cpu (1 CPU) is not in these results" in said
 
 
 def test_another_size_of_memory_is_no_counterpart(monkeypatch):

@@ -94,8 +94,8 @@ def _against(row: Row) -> str:
 
 _STRESS = tuple(f"Table 5.{number}" for number in range(6, 12))
 _STRESS_NOTE = (
-    "90%U: the neighbours take 90 % of the host, FU: all of it; RR after them: their resources "
-    "are limited by reservations."
+    "90%U: the application and its neighbours together take 90 % of the host, FU: all of it; RR "
+    "after them: reservations limit the resources of the neighbours."
 )
 
 ORIGINALS: Mapping[str, tuple[Original, ...]] = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from tare.model import Scalar
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.counterparts import Measure
 from tare.published.moments import by_platform
@@ -20,12 +22,15 @@ from tare.stats.holm import holm
 _OFFERED = re.compile(r"(\d+) Mbit/s offered")
 _MEMORY = re.compile(r"(\d+) GB RAM")
 _CPUS = re.compile(r"(\d+) CPU")
+_FILE: Mapping[str, Scalar] = {"files": 1, "total_bytes": 4 * 2**30}
+_DD: Mapping[str, Scalar] = {"size_bytes": 256_000 * 2**14, "block_bytes": 2**14}
+_MBW: Mapping[str, Scalar] = {"size_bytes": 300 * 2**20, "runs": 10}
 _TESTED = {
-    "integer loop (time)": Measure("integer_loop", "real"),
-    "sysbench fileio read": Measure("sysbench_fileio", "throughput", {"mode": "seqrd"}),
-    "sysbench fileio write": Measure("sysbench_fileio", "throughput", {"mode": "seqwr"}),
+    "integer loop (time)": Measure("integer_loop", "real", {}, {"iterations": 10_000_000}),
+    "sysbench fileio read": Measure("sysbench_fileio", "throughput", {"mode": "seqrd"}, _FILE),
+    "sysbench fileio write": Measure("sysbench_fileio", "throughput", {"mode": "seqwr"}, _FILE),
     **{
-        f"dd disk {way}": Measure("dd_disk", "throughput", {"oper": way})
+        f"dd disk {way}": Measure("dd_disk", "throughput", {"oper": way}, _DD)
         for way in ("read", "write")
     },
     **{
@@ -33,15 +38,18 @@ _TESTED = {
         for way in ("read", "write")
     },
     **{
-        f"mbw {method}": Measure("mbw", "bandwidth", {"method": method})
+        f"mbw {method}": Measure("mbw", "bandwidth", {"method": method}, _MBW)
         for method in ("memcpy", "dumb", "mcblock")
     },
     **{
-        f"network {way} (iperf tcp)": Measure("iperf", "throughput", {"direction": way})
+        f"network {way} (iperf tcp)": Measure(
+            "iperf", "throughput", {"direction": way}, {"time_s": 20}
+        )
         for way in ("send", "receive")
     },
 }
-"""What of ours measures what Table 4 tests; its levels of CPUs are threads of sysbench here."""
+"""What of ours measures what Table 4 tests, and the parameters it had (sections 2.3 to 2.6)."""
+_PRIMES: Mapping[str, Scalar] = {"max_prime": 9999, "threads": 4}
 
 RATE = "Mbit/s"
 NEAR = 0.1
@@ -99,10 +107,12 @@ def measures(row: Row) -> tuple[Measure, ...]:
 def tested_by(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures what a row of Table 4 tests."""
     cpus = _CPUS.fullmatch(row.level)
-    if row.workload == "sysbench cpu" and cpus is not None:
-        return (Measure("sysbench_cpu", "events", {"threads": int(cpus[1])}),)
     found = _TESTED.get(row.workload)
-    return () if found is None else (found,)
+    if row.workload == "sysbench cpu":
+        found = Measure("sysbench_cpu", "events", {}, _PRIMES)
+    if found is None:
+        return ()
+    return (found if cpus is None else replace(found, cpus=int(cpus[1])),)
 
 
 def _table(tests: Sequence[Row], adjusted: Sequence[float]) -> Table:
