@@ -16,6 +16,7 @@ from tare.published.plausibility import (
     implausible,
 )
 from tare.published.printed import Printed, from_means
+from tare.published.quantities import Wanted, cpus_busy
 from tare.published.rows import Row, Statistic
 
 _FILES = {"files": 64, "total_bytes": 2**31, "threads": 4, "time_s": 30}
@@ -34,6 +35,9 @@ _MEASURES = {
         for prime in (100, 100_000)
     },
 }
+_RUN_S = 30
+"""How long each run of sysbench was."""
+_MODES = {"user time": "user", "kernel time": "system"}
 _IOTOP = "I/O utilization (iotop)"
 _IOTOP_IS_ANOTHER = (
     "not compared: iotop tells for what part of its time a process waited for I/O, Tare how busy "
@@ -86,6 +90,14 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 def measures(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures a row."""
     return _MEASURES.get((row.workload, row.metric), ())
+
+
+def number_of(row: Row) -> Wanted | None:
+    """Return how ours of a row is made that has what ``time`` printed of a run."""
+    mode, measures = _MODES.get(row.metric), _MEASURES.get((row.workload, "events per second"))
+    if mode is None or not measures:
+        return None
+    return cpus_busy(row, measures[0], mode=mode, seconds=_RUN_S)
 
 
 def _runs(rows: Sequence[Row]) -> tuple[int, str]:

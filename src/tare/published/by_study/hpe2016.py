@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tare.model import Scalar
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.costs import of_difference
 from tare.published.counterparts import Measure
 from tare.published.platforms import depth
 from tare.published.printed import Printed, without_cost
+from tare.published.quantities import Wanted, range_over_runs
 from tare.published.rows import Row, Statistic
+from tare.published.sums import BOOT_DELETE, REBOOT_STOP_START
 
 _COLUMNS = (
     *(Column("what"), Column("platform"), Column("against")),
@@ -19,6 +22,16 @@ SAVED = "time saved"
 """A metric of this name is how much less time it takes, and better when higher."""
 
 _RALLY = "timed there by OpenStack Rally, with OpenStack's own work"
+_TOTALS = {"boot+delete total": BOOT_DELETE, "soft reboot+start+stop total": REBOOT_STOP_START}
+_NETPERF_RANGES = {
+    "netperf TCP_STREAM, bridge": Measure(
+        "netperf_stream", "throughput", {"protocol": "tcp"}, note="of what it is a part is silent"
+    ),
+    "netperf TCP_RR, bridge": Measure(
+        "netperf_rr", "requests", {"protocol": "tcp"}, note="of what it is a part is silent"
+    ),
+}
+_BRIDGE: dict[str, Scalar] = {"docker.network": "bridge"}
 _MEASURES = {
     **{
         f"LINPACK size {size}k": tuple(
@@ -32,6 +45,10 @@ _MEASURES = {
     **{
         verb: (Measure("lifecycle", verb.replace(" ", "_"), {"count": 1}, note=_RALLY),)
         for verb in ("boot", "delete", "soft reboot", "start", "stop")
+    },
+    **{
+        total: (Measure("lifecycle", metric, {"count": 1}, note=_RALLY),)
+        for total, metric in _TOTALS.items()
     },
 }
 
@@ -63,6 +80,12 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 def measures(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures a row."""
     return _MEASURES.get(row.workload, ())
+
+
+def number_of(row: Row) -> Wanted | None:
+    """Return how ours of a row that is a spread is made."""
+    measure = _NETPERF_RANGES.get(row.workload)
+    return range_over_runs(row, measure, _BRIDGE) if measure is not None else None
 
 
 def cost(row: Row) -> float | None:
