@@ -7,6 +7,7 @@ be computed from what that study printed; a study without one is printed as it i
 
 from tare.published.analysis import Analysis, Column, Finding, Form, Sort, Table, analyse
 from tare.published.rows import Row, Statistic, load, studies
+from tare.published.setup import Setup, setup_of
 
 __all__ = [
     "Analysis",
@@ -14,10 +15,12 @@ __all__ = [
     "Finding",
     "Form",
     "Row",
+    "Setup",
     "Sort",
     "Statistic",
     "Table",
     "analyse",
     "load",
+    "setup_of",
     "studies",
 ]
