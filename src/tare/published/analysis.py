@@ -106,7 +106,7 @@ def as_printed(rows: Sequence[Row]) -> tuple[Table, ...]:
             tuple(
                 (
                     *(row.title, row.platform, row.baseline, row.statistic.value),
-                    *(row.value, row.unit, row.note),
+                    *(row.value, row.unit, row.note or ("" if row.value is not None else row.text)),
                 )
                 for row in part
             ),

@@ -11,9 +11,9 @@ from importlib import import_module
 from tare.compare import Comparison
 from tare.published.beside import NOT_HERE, Ours, by_likeness, pairs_of
 from tare.published.counterparts import Measure
-from tare.published.p_values import at_most
+from tare.published.p_values import at_most, tests
 from tare.published.printed import Printed
-from tare.published.rows import Row, Statistic
+from tare.published.rows import Row
 from tare.stats.holm import holm
 
 _MEMORY = re.compile(r"(\d+) GB")
@@ -36,7 +36,7 @@ class Tested:
 
 def significance(rows: Sequence[Row], study: str, ours: Ours | None) -> tuple[Tested, ...]:
     """Collect a study's p values and, if there are results of ours, what stands beside each."""
-    printed = [row for row in rows if row.statistic is Statistic.P_VALUE]
+    printed = tests(rows)
     largest = [at_most(row) for row in printed]
     measures = _measures(study)
     found = []

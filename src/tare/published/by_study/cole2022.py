@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
+from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.counterparts import Measure
 from tare.published.moments import Moments, by_platform, least_n, least_n_of_spread
 from tare.published.plausibility import (
@@ -52,7 +52,8 @@ _COLUMNS = (
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Compare each platform with the container on the same resources."""
-    judged = [row for row in rows if row.better is not None]
+    single = [row for row in rows if row.statistic is Statistic.RUN]
+    judged = [row for row in rows if row.better is not None and row not in single]
     n, why = _runs(judged)
     subjects = [
         Subject(
@@ -77,7 +78,7 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
             "The data have no run on the host itself: the container stands for the baseline.",
         ),
     ]
-    return tables, found
+    return [*tables, *as_printed(single)], found
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tare.model import Scalar
+from tare.published import p_values
 from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
 from tare.published.counterparts import Measure
 from tare.published.moments import by_platform
@@ -63,7 +64,7 @@ _COLUMNS = (
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Judge the means by what their rows show as noise, and the p values as one family."""
-    tests = [row for row in rows if row.statistic is Statistic.P_VALUE]
+    tests = p_values.tests(rows)
     means = [row for row in rows if row.statistic is Statistic.MEAN]
     adjusted = holm([at_most(row) for row in tests])
     noise = _noise(means)
@@ -83,7 +84,9 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
         *_family(tests, adjusted),
         *_missing(tests, means, noise),
     ]
-    return [*as_printed(means), _table(tests, adjusted)], found
+    judged = {id(row) for row in (*tests, *means)}
+    rest = as_printed([row for row in rows if id(row) not in judged])
+    return [*as_printed(means), _table(tests, adjusted), *rest], found
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
