@@ -136,6 +136,21 @@ def test_what_cannot_be_a_duet_is_refused_with_its_place(given, said):
         read_study(text(**given), "study.yaml")
 
 
+@pytest.mark.parametrize("kind", ["quota", "none"])
+def test_limits_that_pin_nothing_are_refused_with_their_line(kind):
+    declared = yaml.safe_load(text())
+    declared["limits"] = {**declared["limits"], "cpu_limit": kind}
+    written = yaml.safe_dump(declared, sort_keys=False)
+    (line,) = [n for n, one in enumerate(written.splitlines(), 1) if "cpu_limit" in one]
+
+    with pytest.raises(ConfigError) as caught:
+        read_study(written, "study.yaml")
+    assert str(caught.value).startswith(
+        f"study.yaml:{line}:3: limits.cpu_limit: {kind} was given, and the halves of a duet have "
+        "CPUs of their own; expected cpuset, or the design interleaved"
+    )
+
+
 def test_a_shared_disk_is_allowed_where_it_is_said():
     study = read_study(text(workload="fio", shared_devices=True), "study.yaml")
     assert study.repetition.design is Design.DUET

@@ -1,7 +1,10 @@
 """The set-ups of published studies: what is read from their files, and what is refused."""
 
+import json
+
 import pytest
 
+from tare.cli import main
 from tare.errors import ConfigError
 from tare.published.rows import studies
 from tare.published.setup import read_setup, setup_of
@@ -104,3 +107,42 @@ def test_what_is_wrong_is_named_with_its_line_and_key(file, old, new, error):
 def test_a_study_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match="no published study is called 'other'; there are asper"):
         setup_of("other")
+
+
+def test_the_set_up_is_printed_within_80_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    for study in studies():
+        assert main(["published", study]) == 0
+        printed = capsys.readouterr().out.partition("Set-up: hardware")[2]
+        set_up = printed.partition("FINDINGS")[0]
+
+        assert max(map(len, set_up.splitlines())) <= 80
+        for one in setup_of(study).experiments:
+            assert f"Experiment: {one.name}" in set_up
+
+
+def test_a_value_is_printed_with_its_section_and_silence_is_said(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["published", "laine2017"])
+
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+    assert "max_prime 9999 2.3" in lines
+    assert "runs of each test silent" in lines
+    assert "size 300 MiB" in lines  # in no section that the data name
+    at = lines.index("memory 2 GiB Table 4")
+    assert lines[at + 1].startswith("the preset has 1 GiB, 2 GiB: the limits of a")
+
+
+def test_the_set_up_is_told_to_programs(capsys):
+    main(["published", "huang2019", "--json"])
+
+    setup = json.loads(capsys.readouterr().out)["setup"]
+
+    (fio,) = [one for one in setup["experiments"] if one["name"] == "fio"]
+    by_name = {one["name"]: one for one in fio["parameters"]}
+    assert by_name["size_bytes"]["values"] == [2**31]
+    assert by_name["size_bytes"]["section"] == "Table A.2"
+    assert by_name["time_s"]["values"] is None
+    assert {"what", "value", "section", "derived"} == set(setup["conditions"]["hardware"][0])

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from tare.errors import ConfigError
-from tare.model import DiskCache, Limits, Repetition
+from tare.model import CpuLimit, DiskCache, Limits, Repetition
 from tare.study import Deadlines, load_study, preset_names, read_study
 
 
@@ -155,6 +155,23 @@ def test_lists_of_parameters_and_limits_are_factors():
     ]
     assert len(study.limits) == 4
     assert study.limits[1].disk_cache is DiskCache.WRITEBACK
+
+
+def test_the_kind_of_cpu_limit_and_the_swap_are_factors_with_pinned_cpus_and_no_swap_by_default():
+    (usual,) = read(GOOD).limits
+    more = "memory: 1GiB, cpu_limit: [quota, none], swap: [0, 2GiB]"
+    found = [
+        (one.cpu_limit, one.swap_bytes) for one in read(GOOD.replace("memory: 1GiB", more)).limits
+    ]
+
+    assert (usual.cpu_limit, usual.swap_bytes) == (CpuLimit.CPUSET, 0)
+    assert (usual.is_pinned, usual.quota_cpus, usual.unusual) == (True, None, ())
+    assert found == [
+        (CpuLimit.QUOTA, 0),
+        (CpuLimit.QUOTA, 2 * 2**30),
+        (CpuLimit.NONE, 0),
+        (CpuLimit.NONE, 2 * 2**30),
+    ]
 
 
 def test_limits_that_do_not_vary_independently_are_a_list():
@@ -443,6 +460,17 @@ MISTAKES = {
         "cpus: 1",
         "cpus: 0",
         "small.yaml:6:10: limits.cpus: 0 was given; expected 1 or more",
+    ),
+    "kind of CPU limit that does not exist": (
+        "memory: 1GiB",
+        "memory: 1GiB, cpu_limit: quotas",
+        "small.yaml:6:33: limits.cpu_limit: found 'quotas'; expected one of cpuset, quota, none; "
+        "did you mean 'quota'?",
+    ),
+    "swap below zero": (
+        "memory: 1GiB",
+        "memory: 1GiB, swap: -1",
+        "small.yaml:6:33: limits.swap: '-1' is below zero; expected a size",
     ),
     "negative seed": (
         "baseline: host",

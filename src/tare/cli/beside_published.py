@@ -71,7 +71,11 @@ def our_json(row: Comparison) -> dict[str, Any]:
         "baseline": row.baseline.platform if row.baseline else None,
         "workload": cell.workload,
         "params": dict(cell.params),
-        "limits": {"cpus": cell.limits.cpus, "memory_bytes": cell.limits.memory_bytes},
+        "limits": {
+            "cpus": cell.limits.cpus,
+            "memory_bytes": cell.limits.memory_bytes,
+            **dict(cell.limits.unusual),
+        },
         "metric": row.metric.name,
         "verdict": row.verdict.value,
         "pairs": row.pairs,

@@ -167,6 +167,8 @@ def _levels(row: Group) -> dict[str, Scalar]:
         "cpus": limits.cpus,
         "memory_bytes": limits.memory_bytes,
         "disk_cache": limits.disk_cache.value,
+        "cpu_limit": limits.cpu_limit.value,
+        "swap_bytes": limits.swap_bytes,
     }
     return {**own, **dict(params)}
 

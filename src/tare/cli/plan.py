@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tare.model import Plan
+    from tare.model import Limits, Plan
     from tare.study import Estimate, Study
     from tare.study.scale import Scale
 
@@ -91,8 +91,7 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         ("ladders", [f"{one.default}: {', '.join(switch.name for switch in one.switches)}"
                      for one in study.ladders]),
         ("workloads", [_label(w.name, dict(w.params)) for w in study.workloads]),
-        ("limits", [f"{x.cpus} CPU, {_bytes(x.memory_bytes)}, disk cache {x.disk_cache}"
-                    for x in study.limits]),
+        ("limits", [_limits(limits) for limits in study.limits]),
         ("parts", list(_parts(study))),
     ):  # fmt: skip
         for name in names:
@@ -123,6 +122,13 @@ def _parts(study: Study) -> Iterator[str]:
         parts = chosen.parts(one.made)
         if len(parts) > 1:
             yield f"{', '.join(parts)} of {_label(one.name, dict(one.params))}"
+
+
+def _limits(limits: Limits) -> str:
+    usual = f"{limits.cpus} CPU, {_bytes(limits.memory_bytes)}, disk cache {limits.disk_cache}"
+    kind = "" if limits.is_pinned else f", CPU limit {limits.cpu_limit}"
+    swap = f", swap {_bytes(limits.swap_bytes)}" if limits.swap_bytes else ""
+    return f"{usual}{kind}{swap}"
 
 
 def _label(name: str, params: Mapping[str, object]) -> str:

@@ -38,8 +38,9 @@ def add_figures(parser: argparse.ArgumentParser, what: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from tare.cli.study_setup import setup_as_json
     from tare.errors import ConfigError
-    from tare.published import analyse, studies
+    from tare.published import analyse, setup_of, studies
     from tare.published.rows import source
 
     if options.study is None and options.figures is not None:
@@ -52,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     analysis = analyse(options.study)
     paths = write_all([options.study], options.figures)
     if options.json:
-        told = as_json(analysis) | ({"figures": paths} if paths else {})
+        told = as_json(analysis) | {"setup": setup_as_json(setup_of(options.study))}
+        told |= {"figures": paths} if paths else {}
         print(json.dumps(told, allow_nan=False))
     else:
         show(analysis)
@@ -102,14 +104,16 @@ def as_json(analysis: Analysis) -> dict[str, Any]:
 
 
 def show(analysis: Analysis) -> None:
-    """Print the tables, and below them what was found, kind by kind."""
+    """Print the set-up, the tables, and below them what was found, kind by kind."""
     from rich.console import Console
     from rich.text import Text
 
-    from tare.published import Sort
+    from tare.cli.study_setup import show_setup
+    from tare.published import Sort, setup_of
 
     console = Console()
     console.print(Text.assemble((analysis.study, "bold"), f"  {analysis.source}"))
+    show_setup(console, setup_of(analysis.study))
     for table in analysis.tables:
         console.print()
         console.print(Text(table.title, "bold"))

@@ -78,7 +78,11 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
         "stack": cell.stack,
         "workload": cell.workload,
         "params": dict(cell.params),
-        "limits": {"cpus": cell.limits.cpus, "memory_bytes": cell.limits.memory_bytes},
+        "limits": {
+            "cpus": cell.limits.cpus,
+            "memory_bytes": cell.limits.memory_bytes,
+            **dict(cell.limits.unusual),
+        },
     }
 
 

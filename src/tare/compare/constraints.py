@@ -13,6 +13,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.side import Side
 from tare.compare.told_facts import as_read
 from tare.model import Cell, Limits, Replicates
+from tare.parameter import word_of
 from tare.stats.description import middle
 
 
@@ -185,7 +186,8 @@ def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> str:
 def _limits(limits: Limits) -> str:
     cpus = f"{limits.cpus} CPU{'s' if limits.cpus > 1 else ''}"
     memory = as_read("memory_bytes", limits.memory_bytes)
-    return f"{cpus}, {memory}, disk cache {limits.disk_cache.value}"
+    more = "".join(f", {word_of(name)} {as_read(name, it)}" for name, it in limits.unusual)
+    return f"{cpus}, {memory}, disk cache {limits.disk_cache.value}{more}"
 
 
 def _middle(values: Sequence[float]) -> float:

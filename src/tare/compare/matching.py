@@ -72,6 +72,8 @@ def _limits(cell: Cell) -> dict[str, object]:
         "cpus": limits.cpus,
         "memory_bytes": limits.memory_bytes,
         "disk_cache": limits.disk_cache.value,
+        "cpu_limit": limits.cpu_limit.value,
+        "swap_bytes": limits.swap_bytes,
     }
 
 

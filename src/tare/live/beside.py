@@ -206,6 +206,8 @@ def _traits(row: Comparison) -> Iterator[tuple[str, str]]:
     yield "cpus", f"{cell.limits.cpus} CPU{'s' if cell.limits.cpus > 1 else ''}"
     yield "memory", bytes_text(cell.limits.memory_bytes)
     yield "disk cache", f"disk cache {cell.limits.disk_cache.value}"
+    yield "CPU limit", f"CPU limit {cell.limits.cpu_limit.value}"
+    yield "swap", f"swap {bytes_text(cell.limits.swap_bytes)}"
     yield "metric", f"by {row.metric.name}"
     yield "variant", f"decided by {row.variant.value}"
     if baseline is None:

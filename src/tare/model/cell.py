@@ -23,6 +23,17 @@ class DiskCache(StrEnum):
     WRITEBACK = "writeback"
 
 
+class CpuLimit(StrEnum):
+    """How a platform is held to its CPUs."""
+
+    CPUSET = "cpuset"
+    """It runs on as many CPUs of the host as it has, and on no others."""
+    QUOTA = "quota"
+    """It runs on all CPUs of the host, and takes the time of as many as it has (CFS bandwidth)."""
+    NONE = "none"
+    """A guest has as many virtual CPUs, which the host places; all else may use all CPUs."""
+
+
 class FileAccess(StrEnum):
     """How the file I/O that a workload measures reaches the disks."""
 
@@ -38,13 +49,32 @@ class FileAccess(StrEnum):
 class Limits:
     """What every stack must give the workload, so that stacks stay comparable.
 
-    The CPUs are a number in the cell; which CPUs of the host they are pinned to is a fact of the
-    session, the same for all cells.
+    The CPUs are a number in the cell; which CPUs of the host they are is a fact of the session, the
+    same for all cells of one kind of limit. ``swap_bytes`` may be used beside the memory. What was
+    planned before there were kinds and swap was pinned, and had no swap.
     """
 
     cpus: int
     memory_bytes: int
     disk_cache: DiskCache = DiskCache.NONE
+    cpu_limit: CpuLimit = CpuLimit.CPUSET
+    swap_bytes: int = 0
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the platform has CPUs that others do not run on."""
+        return self.cpu_limit is CpuLimit.CPUSET
+
+    @property
+    def quota_cpus(self) -> int | None:
+        """The CPUs whose time is a quota, None where there is none."""
+        return self.cpus if self.cpu_limit is CpuLimit.QUOTA else None
+
+    @property
+    def unusual(self) -> Params:
+        """The limits that are not at their defaults and that most studies do not name."""
+        kind = () if self.is_pinned else (("cpu_limit", self.cpu_limit.value),)
+        return (*kind, *((("swap_bytes", self.swap_bytes),) if self.swap_bytes else ()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,8 @@ def params_text(params: Params) -> str:
 def limits_text(limits: Limits) -> str:
     """Write limits as people read them."""
     cpus = "1 CPU" if limits.cpus == 1 else f"{limits.cpus} CPUs"
-    return f"{cpus}, {bytes_text(limits.memory_bytes)}, disk cache {limits.disk_cache.value}"
+    usual = f"{cpus}, {bytes_text(limits.memory_bytes)}, disk cache {limits.disk_cache.value}"
+    return ", ".join(filter(None, [usual, params_text(limits.unusual)]))
 
 
 def _value(name: str, value: object) -> str:

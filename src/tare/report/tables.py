@@ -120,6 +120,7 @@ def _factors(found: Findings, cell: Cell) -> dict[str, Any]:
         "cpus": cell.limits.cpus,
         "memory_bytes": cell.limits.memory_bytes,
         "disk_cache": cell.limits.disk_cache.value,
+        **dict(cell.limits.unusual),
         **{f"setting.{name}": value for name, value in cell.settings},
         **{f"param.{name}": value for name, value in cell.params},
     }

@@ -32,7 +32,8 @@ from tare.model import (
 
 PLAN = 2
 """1: the first; 2: cells have their id and the workload's access to files, contrasts say what with
-what, slots have parts, metrics a role."""
+what, slots have parts, metrics a role. Limits that say no kind of CPU limit and no swap are of a
+plan that knew only pinned CPUs and none."""
 TRIALS = 2
 """1: the first; 2: a trial names its session, complaints are kinds; it may have parts."""
 FACTS = RUN = RAW = SAMPLES = 1

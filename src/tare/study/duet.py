@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from random import Random
 from typing import TypeVar
 
-from tare.model import Design, Repetition
+from tare.model import CpuLimit, Design, Limits, Repetition
 from tare.study.declaration import FixedWorkload
 
 T = TypeVar("T")
@@ -58,6 +58,16 @@ def objections(
             f"{', '.join(dict.fromkeys(on_disk))}; expected the design {Design.INTERLEAVED}; "
             "to measure it nevertheless: shared_devices: true"
         )
+
+
+def objection_to(limits: Limits) -> str:
+    """Say why the platforms of a duet cannot have some limits; empty where they can."""
+    if limits.is_pinned:
+        return ""
+    return (
+        f"cpu_limit: {limits.cpu_limit} was given, and the halves of a duet have CPUs of their "
+        f"own; expected {CpuLimit.CPUSET}, or the design {Design.INTERLEAVED}"
+    )
 
 
 class Pairing:

@@ -103,7 +103,6 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
-    limits = _limits(part["limits"])
     measured = part[chosen_scenario.section]
     if chosen_scenario.measures is None:
         chosen = _workloads(measured, workloads)
@@ -120,6 +119,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             part["repetition"].wrong(wrong)
     is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
     _refuse_duet(part["repetition"], taken_apart if is_duet else ())
+    limits = _limits(part["limits"], is_duet=is_duet)
     own = tuple((one.name, one.instances) for one in platforms if one.instances is not None)
     repetitions = [
         replace(one, made=replace(one.made, instances_of_platforms=own)) for one in repetitions
@@ -211,11 +211,17 @@ def _refuse_duet(item: Item, taken_apart: Sequence[ladder.Expanded]) -> None:
         )
 
 
-def _limits(item: Item) -> list[Limits]:
+def _limits(item: Item, *, is_duet: bool) -> list[Limits]:
     """Read the limits: one mapping, or a list of them where they do not vary independently."""
+
+    def check(limits: Limits) -> None:
+        _check_limits(limits)
+        if is_duet and (wrong := duet.objection_to(limits)):
+            raise ValueError(wrong)
+
     found: list[Limits] = []
     for part in item.elements() if item.is_list else [item]:
-        made = [variant.made for variant in variants(Limits, part, check=_check_limits)]
+        made = [variant.made for variant in variants(Limits, part, check=check)]
         if any(limits in found for limits in made):
             part.wrong("the same limits stand above; expected each once; remove one")
         found += made

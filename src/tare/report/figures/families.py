@@ -83,7 +83,7 @@ def _rest(group: Group, without: set[str]) -> object:
         if name.removeprefix("limit ") in ("cpus", "memory_bytes") and name not in named
         if name not in without
     )
-    return params, limits, group.limits.disk_cache
+    return params, limits, group.limits.disk_cache, group.limits.unusual
 
 
 def _family_name(
