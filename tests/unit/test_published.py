@@ -226,7 +226,7 @@ def test_a_guest_told_apart_by_a_p_value_alone_has_no_direction():
 
 
 def test_a_p_value_of_one_beside_different_means_is_a_contradiction():
-    (found,) = findings("laine2017", Sort.CONTRADICTION)
+    (found,) = [one for one in findings("laine2017", Sort.CONTRADICTION) if "p = 1" in one.says]
     assert found.where == "network receive (iperf tcp): docker against native"
     assert "the two rows look exchanged" in found.says
 
@@ -255,7 +255,8 @@ def test_degradations_of_rates_become_costs_that_multiply():
 
 def test_a_degradation_over_100_percent_is_a_time_and_what_is_not_said_stays_open():
     assert any(one.where == "TeraSort" for one in findings("huang2019", Sort.CAVEAT))
-    assert places("huang2019", Sort.NOT_JUDGED) == {"SPECweb"}
+    unjudged = [one for one in findings("huang2019", Sort.NOT_JUDGED) if "a rate or a" in one.says]
+    assert [one.where for one in unjudged] == ["SPECweb"]
     rows = table("huang2019", "Table 5.11")
     queries = next(row for row in rows if row["what"].startswith("TPC-DS"))
     assert queries["cost if a rate"] is None  # section 5.1.2: its result is an elapsed time

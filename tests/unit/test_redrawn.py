@@ -9,7 +9,7 @@ import pytest
 
 from tare import cli, workload
 from tare.model import Better, Metric, Unit
-from tare.published import Statistic, load, p_values, studies
+from tare.published import load, p_values, studies
 from tare.published.by_study import laine2017
 from tare.published.costs import as_difference, of_difference
 from tare.published.originals import UNDRAWN, Form, originals

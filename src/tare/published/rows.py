@@ -51,8 +51,9 @@ class Row:
     """One printed number and what it is of.
 
     ``value`` is None where the platform did not respond, and of a verdict in words; ``text`` is
-    what is printed: the number, whose digits say how it was rounded, or the word. ``platform`` is ``a/b`` where b runs inside a; ``baseline`` is
-    what a difference or degradation is against. ``better`` is None where neither way is.
+    what is printed: the number, whose digits say how it was rounded, or the word. ``platform`` is
+    ``a/b`` where b runs inside a; ``baseline`` is what a difference or degradation is against.
+    ``better`` is None where neither way is.
     """
 
     study: str

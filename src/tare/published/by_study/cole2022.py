@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.counterparts import Measure
+from tare.published.finding import Finding, Sort
 from tare.published.moments import Moments, by_platform, least_n, least_n_of_spread
 from tare.published.plausibility import (
     Subject,

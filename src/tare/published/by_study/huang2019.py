@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tare.model import Scalar
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.costs import of_rate_degradation, of_time_degradation
 from tare.published.counterparts import Measure
+from tare.published.finding import Finding, Sort
 from tare.published.printed import POINTS, Printed, without_cost
 from tare.published.rows import Row
 

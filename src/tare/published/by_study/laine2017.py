@@ -10,8 +10,9 @@ from itertools import pairwise
 
 from tare.model import Scalar
 from tare.published import p_values
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.counterparts import Measure
+from tare.published.finding import Finding, Sort
 from tare.published.moments import by_platform
 from tare.published.p_values import at_most, possible, resolution
 from tare.published.platforms import depth
