@@ -14,6 +14,7 @@ from tare import layers
 from tare.agent import Agents
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.limits import readback
+from tare.limits.held import Held, read_group
 from tare.limits.readback import Inside
 from tare.machine import get
 from tare.model import DiskCache, Limits, Params, Scalar
@@ -157,6 +158,14 @@ class Instance(ABC):
         """Read back how the host caches this layer's disk; None where it has no disk of its own."""
         return None
 
+    def held(self, outer: Machine) -> Held | None:
+        """Read back on the outer machine what the instance's control group holds it to.
+
+        None where no group of that machine holds it. Raises LayerError.
+        """
+        threads = self.threads()
+        return read_group(outer, threads.cgroup) if threads else None
+
     def inside(self) -> Inside:
         """Read back what a command inside really gets, or raise CommandFailed."""
         return readback.read(self.machine)
@@ -248,6 +257,11 @@ class Layer(ABC):
     def held_to(self, limits: Limits) -> Limits:
         """Return what it is to give under a study's limits, which its settings may override."""
         return limits
+
+    def lacks(self, limits: Limits) -> str:
+        """Say why it cannot give limits of some kind; empty where it can."""
+        del limits
+        return ""
 
     shared: ClassVar[bool] = False
     """Whether all instances of a session are in one machine, whose memory is committed once."""

@@ -12,6 +12,7 @@ from tare.agent.placement import FOLDERS
 from tare.errors import LayerError, TareError, Unavailable
 from tare.layer import Instance, Layer, Site, Threads
 from tare.ledger import Scope
+from tare.limits.held import Held
 from tare.limits.readback import Inside
 from tare.machine import Machine
 
@@ -26,8 +27,14 @@ class Stack:
     scopes: list[Scope] = field(default_factory=list)
     cpuset: str = ""
     """The CPUs for the workload as the innermost machine numbers them; empty: as the host does."""
+    host: Machine = field(init=False)
+    """Where its outermost layer is."""
     no_agent: str = ""
     """Why some machine of it has no agent although one was wanted; else empty."""
+
+    def __post_init__(self) -> None:
+        """Begin on the machine that the layers are then entered from."""
+        self.host = self.machine
 
     @property
     def has_agent(self) -> bool:
@@ -75,10 +82,20 @@ class Stack:
         return self.instances[: around + 1]
 
     def inside(self) -> Inside:
-        """Read back what a command in the innermost machine really gets."""
+        """Read back what a command in the innermost machine really gets.
+
+        Raises CommandFailed or LayerError where that cannot be read.
+        """
         modes = [instance.disk_cache() for instance in self.instances]
         innermost = next((mode for mode in reversed(modes) if mode is not None), None)
-        return replace(self.instances[-1].inside(), disk_cache=innermost)
+        found, quota = self.instances[-1].inside(), self._held().quota_cpus
+        return replace(found, disk_cache=innermost, quota_cpus=quota)
+
+    def _held(self) -> Held:
+        """Read back what holds the outermost instance that is this stack's alone, and all in it."""
+        around = self._holding()
+        outer = around[-2].machine if len(around) > 1 else self.host
+        return around[-1].held(outer) or Held()
 
     def address(self) -> str | None:
         """Give the address of the innermost machine on the host's network; None: it has that.

@@ -8,11 +8,12 @@ import subprocess
 
 import pytest
 
-from tare.errors import LayerError
+from tare.errors import LayerError, Unavailable
 from tare.ledger import Ledger, Scope, leftovers
-from tare.limits import cgroup
+from tare.limits import cgroup, held
+from tare.limits.held import Held
 from tare.machine import Completed
-from tare.model import Limits
+from tare.model import CpuLimit, Limits
 
 
 class Fake:
@@ -68,10 +69,41 @@ def test_limits_reach_the_script_as_arguments(scope):
     group.hold("3")
 
     assert [argv[3:] for argv in machine.asked] == [
-        ["make-cgroup", "tare/x", "1-2", str(2**30)],
-        ["make-cgroup", "tare/x", "3", ""],
+        ["make-cgroup", "tare/x", "1-2", str(2**30), "0", ""],
+        ["make-cgroup", "tare/x", "3", "", "", ""],
     ]
     assert group.enter_argv(["a b"])[3:] == ["tare/x", "a b"]
+
+
+def test_a_quota_and_swap_reach_the_script_and_a_quota_alone_leaves_the_memory(scope):
+    machine = Fake()
+    limits = Limits(cpus=2, memory_bytes=2**30, cpu_limit=CpuLimit.QUOTA, swap_bytes=2**31)
+
+    cgroup.make(machine, "tare/x", scope, cpuset="0-3", limits=limits).hold("0-3", 2)
+
+    swap, made, held = machine.asked
+    assert cgroup.COUNTS_SWAP in swap
+    assert made[3:] == ["make-cgroup", "tare/x", "0-3", str(2**30), str(2**31), "2"]
+    assert held[3:] == ["make-cgroup", "tare/x", "0-3", "", "", "2"]
+
+
+def test_swap_that_the_kernel_does_not_account_for_is_unavailable_and_nothing_is_made(scope):
+    swap = Limits(cpus=1, memory_bytes=2**30, swap_bytes=1)
+
+    with pytest.raises(Unavailable, match="the kernel of host does not account for swap") as caught:
+        cgroup.make(Fake(returncode=1), "tare/x", scope, limits=swap)
+
+    assert "swapaccount=1" in str(caught.value)
+    assert leftovers(scope.ledger.path) == []
+
+
+def test_what_holds_a_group_is_the_smallest_quota_around_it_and_the_swap_there_is():
+    told = b"quota 200000 100000\nquota 150000 50000\nswap 1048576\nswap 4.29497e+09\n"
+
+    assert held.read_group(Fake(told), "tare/x") == Held(quota_cpus=2.0, swap_bytes=2**20)
+    assert held.read_group(Fake(b""), "tare/x") == Held()
+    with pytest.raises(LayerError, match="cgroup tare/x on host cannot be read"):
+        held.read_group(Fake(returncode=1), "tare/x")
 
 
 def test_a_group_that_cannot_be_made_is_in_the_ledger_all_the_same(scope):

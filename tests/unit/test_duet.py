@@ -18,7 +18,7 @@ from tare.cli import main
 from tare.compare import compare, decided
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.machine import Completed
-from tare.model import Design, Evidence, Kind, Limits, Repetition, Status, Trial
+from tare.model import CpuLimit, Design, Evidence, Kind, Limits, Repetition, Status, Trial
 from tare.report.flags import flag_texts
 from tare.report.words import stop_text
 from tare.runner import cores, duet
@@ -213,6 +213,7 @@ class FakeSys:
 def session(count):
     host = SimpleNamespace(everything=list(range(count)))
     host.cpus = partial(Session.cpus, host)
+    host.cpus_under = partial(Session.cpus_under, host)
     return host
 
 
@@ -284,6 +285,19 @@ def test_tare_stays_off_both_sets_and_says_where_it_cannot():
     assert cores.kept_free(session(4), with_parts(), limits(5)) == 4
     assert cores.caveats(narrow, with_parts(), limits(1)) == []
     assert cores.caveats(narrow, rule, limits(2)) == []  # it cannot be run at all
+
+
+def test_limits_that_pin_nothing_have_all_cpus_and_leave_none_to_tare():
+    loose = [replace(one, cpu_limit=CpuLimit.QUOTA) for one in limits(2)]
+    host = session(4)
+
+    assert cores.measured(host, with_parts(2), loose[0]) == [[0, 1, 2, 3]] * 2
+    assert cores.kept_free(host, with_parts(), [*limits(1), *loose]) == 4
+    assert cores.named(host, with_parts(), loose) == "0,1,2,3"
+    (said,) = cores.caveats(host, with_parts(), [*limits(1), *loose])
+    assert said.startswith("limits that pin nothing leave no CPU to the host and Tare")
+    with pytest.raises(Unavailable, match="8 CPUs are asked for, this host gives 4"):
+        host.cpus_under(replace(loose[0], cpus=8))
 
 
 # How halves meet

@@ -81,7 +81,7 @@ def test_the_container_is_in_the_group_that_has_the_limits(site):
 
     made = next(words for words in machine.asked if "make-cgroup" in words)
     told = written(machine)
-    assert made[-3:] == ["tare/tare-x-0-0", "2,3", str(2**30)]
+    assert made[-5:] == ["tare/tare-x-0-0", "2,3", str(2**30), "0", ""]
     assert told["linux"]["cgroupsPath"] == "/tare/tare-x-0-0"
     assert "network" not in [one["type"] for one in told["linux"]["namespaces"]]
     data = next(mount for mount in told["mounts"] if mount["destination"] == "/data")

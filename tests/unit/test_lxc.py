@@ -75,8 +75,8 @@ def test_limits_are_on_the_groups_of_the_container_after_each_start(site):
     for _ in range(2):
         machine.asked.clear()
         made.start()
-        limits = [f"tare/{NAME}/run/container", "1,3", str(2**30)]
-        assert machine.asked[-1][-3:] == limits
+        limits = [f"tare/{NAME}/run/container", "1,3", str(2**30), "0", ""]
+        assert machine.asked[-1][-5:] == limits
 
 
 @pytest.mark.parametrize(("hard", "how"), [(False, ["-t", "10"]), (True, ["--kill"])])

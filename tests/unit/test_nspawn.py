@@ -44,13 +44,13 @@ def test_settings_become_flags(settings, flag):
 def test_limits_are_on_its_group_at_each_start_and_on_the_containers_once_there_is_one(site):
     machine = Fake()
     made = layer.load("nspawn").create(machine, site)
-    given = ["1,3", str(2**30)]
+    given = ["1,3", str(2**30), "0", ""]
 
     for _ in range(2):
         machine.asked.clear()
         made.start()
         made.ready()
-        limited = [argv[-3:] for argv in machine.asked if "make-cgroup" in argv]
+        limited = [argv[-5:] for argv in machine.asked if "make-cgroup" in argv]
         assert limited == [[f"tare/{NAME}", *given], [f"tare/{NAME}/payload", *given]]
 
 

@@ -5,8 +5,9 @@ import shlex
 import pytest
 
 from tare.errors import LayerError
-from tare.layers.ssh import last_cpus
+from tare.layers.ssh import chosen_cpus
 from tare.machine import Completed, Host
+from tare.model import CpuLimit, Limits
 from tare.ssh import OPTIONS, Connection
 
 CONNECTION = Connection("root", "192.0.2.1", 2222, "/keys/a key", "/run/x/ssh")
@@ -91,4 +92,9 @@ def test_hanging_up_where_there_is_no_connection_succeeds(tmp_path):
     ],
 )
 def test_the_last_cpus_are_taken(allowed, count, expected):
-    assert last_cpus(allowed, count) == expected
+    assert chosen_cpus(allowed, Limits(cpus=count, memory_bytes=1)) == expected
+
+
+def test_all_cpus_are_taken_where_limits_pin_nothing():
+    limits = Limits(cpus=1, memory_bytes=1, cpu_limit=CpuLimit.NONE)
+    assert chosen_cpus("0-3,8", limits) == "0-3,8"

@@ -77,15 +77,30 @@ def _domain(kind: str, site: Site) -> ET.Element:
     _add(domain, "memory", str(site.limits.memory_bytes), unit="b")
     held = {"cpuset": site.cpuset} if kind == "lxc" else {}  # a guest is, once it has booted
     _add(domain, "vcpu", str(site.limits.cpus), placement="static", **held)
+    if kind == "lxc":
+        _hold(domain, site.limits)
     for event, then in LIFECYCLE.items():
         _add(domain, f"on_{event}", then)
     return domain
+
+
+def _hold(domain: ET.Element, limits: Limits) -> None:
+    """Add the quota and the swap of a container, which has them as a whole."""
+    if limits.quota_cpus is not None:
+        tune = _add(domain, "cputune")
+        _add(tune, "period", str(PERIOD_US))
+        _add(tune, "quota", str(limits.quota_cpus * PERIOD_US))
+    if limits.swap_bytes:
+        both = limits.memory_bytes + limits.swap_bytes
+        _add(_add(domain, "memtune"), "swap_hard_limit", str(both), unit="b")
 
 
 def _folder(site: Site) -> str:
     return f"{site.folder}/{site.name}"
 
 
+PERIOD_US = 100_000
+"""The time in which a quota is given, the kernel's own."""
 LIFECYCLE: Mapping[str, str] = {"poweroff": "destroy", "reboot": "restart", "crash": "destroy"}
 
 

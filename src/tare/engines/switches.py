@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from tare.errors import CommandFailed, LayerError
 from tare.layer import OFF, Switch
 from tare.machine import Machine, text
+from tare.model import Limits
 
 CONFINEMENT = (
     Switch(
@@ -61,13 +62,22 @@ class Switched(Protocol):
         """None: that of the study."""
 
 
-def switch_argv(layer: Switched, memory_bytes: int) -> list[str]:
+def limit_argv(limits: Limits, cpuset: str, *, memory: bool) -> list[str]:
+    """Build the words of ``create`` that hold a container to limits, those of memory if asked."""
+    words = [f"--cpuset-cpus={cpuset}"]
+    if limits.quota_cpus is not None:
+        words.append(f"--cpus={limits.quota_cpus}")
+    if memory:
+        # Without --memory-swap a container may use as much swap again as it has memory.
+        both = limits.memory_bytes + limits.swap_bytes
+        words += [f"--memory={limits.memory_bytes}", f"--memory-swap={both}"]
+    return words
+
+
+def switch_argv(layer: Switched) -> list[str]:
     """Build the words of ``create`` that the switches of a layer stand for."""
-    # Without --memory-swap a container may use as much swap again as it has memory.
-    memory = [f"--memory={memory_bytes}", f"--memory-swap={memory_bytes}"]
     return [
         *([] if layer.init else ["--init"]),
-        *([] if layer.memory_limit else memory),
         *([] if layer.seccomp else ["--security-opt", "seccomp=unconfined"]),
         *(["--security-opt", "apparmor=unconfined"] if layer.apparmor else []),
     ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tare import layer
 from tare.engines import disk, domain, link, namespaces, tap, tree
 from tare.engines.addresses import CABLE_BITS, LINK_BITS
+from tare.engines.domain import PERIOD_US
 from tare.engines.libvirt import Daemon
 from tare.engines.link import Link
 from tare.engines.tap import Tap
@@ -165,6 +166,9 @@ class Guest(Domain):
             self._do("vcpupin", str(number), cpus, "--live")
         if self.console:  # Xen's helpers are dom0's
             self._do("emulatorpin", cpus, "--live")
+        if quota := self.site.limits.quota_cpus:
+            given = [f"global_period={PERIOD_US}", f"global_quota={quota * PERIOD_US}"]
+            self._do("schedinfo", *given, "--live")
 
     def disk_cache(self) -> DiskCache:
         """See Instance.disk_cache."""

@@ -155,7 +155,7 @@ class Guest(layer.Instance):
 
     def hold(self) -> None:
         """See Instance.hold."""
-        self.group.hold(self.site.cpuset)
+        self.group.hold(self.site.cpuset, self.site.limits.quota_cpus)
         if self.is_pinned:  # last, for a group that gets its CPUs moves all its threads to them
             cpus = cgroup.cpus_of(self.site.cpuset)
             ways = [f"{number}:{cpu}" for number, cpu in enumerate(cpus)]

@@ -12,7 +12,7 @@ from tare.agent import AgentMachine, NoAgent
 from tare.agent.placement import MOUNTED_AT, can_connect
 from tare.engines import nat, oci
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
-from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_argv
+from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, limit_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
 from tare.machine import Inner, Machine, check
@@ -104,6 +104,7 @@ class Layer(layer.Layer):
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
+        cgroup.refuse_uncounted_swap(outer, site.limits)
         daemon = serving(outer, site)
         image = self.image or daemon.image(site.userland)
         if daemon.own:
@@ -150,8 +151,9 @@ class Layer(layer.Layer):
         runtime = daemon.runtime(self.runtime, self._attached, privileged=self.privileged)
         return [
             *daemon.client, "create", "--name", site.name, f"--runtime={runtime}",
-            f"--network={self._attached}", f"--cpuset-cpus={site.cpuset}",
-            *switch_argv(self, site.limits.memory_bytes),
+            f"--network={self._attached}",
+            *limit_argv(site.limits, site.cpuset, memory=not self.memory_limit),
+            *switch_argv(self),
             *capability_argv(daemon.machine, self.capabilities), *MOUNTS[self.storage],
             *([f"--cgroup-parent=/tare/{site.name}"] if daemon.own else []),
             *(["--privileged"] if self.privileged else []),

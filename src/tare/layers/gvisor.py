@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
@@ -13,6 +13,8 @@ from tare.engines.keeper import Keeper
 from tare.engines.namespaces import INIT
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
+from tare.limits.held import read_group
+from tare.limits.readback import Inside
 from tare.machine import Inner, Machine, put
 
 if TYPE_CHECKING:
@@ -114,7 +116,8 @@ class Instance(layer.Instance):
         enter = [*runsc, "exec", site.name]
         self.machine = Inner(keeper.machine, "gvisor", lambda argv: [*enter, *argv])
         # The Sentry has CPUs of its own, and numbers them.
-        self.cpuset = f"0-{site.limits.cpus - 1}" if site.limits.cpus > 1 else "0"
+        cpus = len(cgroup.cpus_of(site.cpuset))
+        self.cpuset = f"0-{cpus - 1}" if cpus > 1 else "0"
         self.own_address: str | None = None
 
     def start(self) -> None:
@@ -139,6 +142,11 @@ class Instance(layer.Instance):
     def resume(self) -> None:
         """See Instance.resume."""
         self.keeper.group.thaw()
+
+    def inside(self) -> Inside:
+        """See Instance.inside; what of the Sentry is swapped is not seen from there."""
+        swap = read_group(self.keeper.machine, self.keeper.group.path).swap_bytes
+        return replace(super().inside(), swap_bytes=swap)
 
     def address(self) -> str | None:
         """See Instance.address."""

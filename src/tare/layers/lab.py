@@ -15,6 +15,7 @@ from tare.engines.tap import PLUG
 from tare.engines.way import Ways
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.limits import cgroup
+from tare.limits.held import Held, read_group
 from tare.machine import Host, Machine, check
 from tare.model import DiskCache, Limits
 from tare.userland import lab
@@ -108,7 +109,8 @@ class Instance(layer.Instance):
         self._is_plugged = False
         self._ways = Ways(of.outer, of.machine, site)
         there = LINUX_CPUS[of.hypervisor]
-        self.cpuset = ",".join(map(str, range(max(0, there - site.limits.cpus), there)))
+        first = max(0, there - site.limits.cpus) if site.limits.is_pinned else 0
+        self.cpuset = ",".join(map(str, range(first, there)))
         self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
 
     def start(self) -> None:
@@ -171,6 +173,11 @@ class Instance(layer.Instance):
     def pass_on(self, address: str) -> None:
         """See Instance.pass_on."""
         self._ways.into(address, self.address(), self.gateway())
+
+    def held(self, outer: Machine) -> Held:
+        """See Instance.held: the lab as a whole is not held, what one stack has of it is."""
+        del outer
+        return read_group(self.lab.machine, f"tare/{self.site.name}")
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: the bill is that of the whole lab, where others stand still."""

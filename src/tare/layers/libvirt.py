@@ -10,6 +10,7 @@ from tare import layer
 from tare.engines import libvirt, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._libvirt_domain import Container, Domain, Guest
+from tare.limits import cgroup
 from tare.machine import Machine
 from tare.model import Limits
 from tare.userland import kvm
@@ -92,6 +93,12 @@ class Layer(layer.Layer):
             kind = "qemu" if found else "kvm"
         return facts | {"libvirt.type": kind}
 
+    def lacks(self, limits: Limits) -> str:
+        """See Layer.lacks."""
+        if self.driver != "xen" or limits.quota_cpus is None:
+            return ""
+        return "Xen schedules its domains itself, and has no quota of CPU time as Linux has"
+
     def commits(self, limits: Limits) -> int | None:
         """See Layer.commits: Xen's memory is not this Linux's."""
         return 0 if self.driver == "xen" else super().commits(limits)
@@ -103,6 +110,7 @@ class Layer(layer.Layer):
         folder = tree.own_folder(outer, site)
         try:
             if self.driver == "lxc":
+                cgroup.refuse_uncounted_swap(outer, site.limits)
                 return Container(outer, site, daemon, folder)
             kind = facts.get("libvirt.type", self.guest)
             return Guest(outer, site, daemon, folder, kind)

@@ -12,6 +12,7 @@ from tare.engines.namespaces import INIT
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import cgroup
+from tare.limits.held import Held, read_group
 from tare.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Layer(layer.Layer):
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
+        cgroup.refuse_uncounted_swap(outer, site.limits)
         _record_locks(outer, site)
         folder = tree.writable(outer, site)
         group = cgroup.make(outer, f"tare/{site.name}", site.scope)
@@ -112,6 +114,7 @@ class Instance(layer.Instance):
 
     def __init__(self, site: layer.Site, group: cgroup.Group, config: str) -> None:
         self.outer, self.site, self.group = group.machine, site, group
+        self.container = cgroup.Group(group.machine, f"{group.path}/run/container")
         self.folder, self.config = f"{site.folder}/{site.name}", config
         self.client = ["-P", site.folder, "-n", site.name]
         environment = [f"--set-var={variable}" for variable in tree.ENVIRONMENT]
@@ -127,9 +130,7 @@ class Instance(layer.Instance):
         argv = beside.enter_argv(["sh", "-c", START, self.folder, *argv])
         self._do(argv, self.config.encode())
         # LXC makes the group anew each time; the limits are where those inside can see them.
-        given = [self.site.cpuset, str(self.site.limits.memory_bytes)]
-        container = f"{self.group.path}/run/container"
-        self._do(["sh", "-c", cgroup.MAKE, "make-cgroup", container, *given])
+        self._do(self.container.limit_argv(self.site.cpuset, self.site.limits))
 
     def ready(self) -> None:
         """See Instance.ready."""
@@ -154,6 +155,10 @@ class Instance(layer.Instance):
     def threads(self) -> layer.Threads:
         """See Instance.threads: the container and LXC's monitor, which sleeps."""
         return layer.Threads(cgroup=self.group.path)
+
+    def held(self, outer: Machine) -> Held:
+        """See Instance.held."""
+        return read_group(outer, self.container.path)
 
     def _do(self, argv: Sequence[str], stdin: bytes = b"") -> None:
         try:

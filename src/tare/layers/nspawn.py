@@ -97,19 +97,18 @@ class Instance(layer.Instance):
         first = [*keeper.lead_argv(READY), *call]
         self.first = Inner(keeper.machine, "nspawn", lambda argv: [*first, *argv])
         self.cpuset = site.cpuset
-        self._limit = ("sh", "-c", cgroup.MAKE, "make-cgroup")
-        self._given = (site.cpuset, str(site.limits.memory_bytes))
 
     def start(self) -> None:
         """See Instance.start."""
-        self._do([*self._limit, self.keeper.group.path, *self._given])
+        self._do(self.keeper.group.limit_argv(self.site.cpuset, self.site.limits))
         self.keeper.start(self.start_argv)
 
     def ready(self) -> None:
         """See Instance.ready."""
         self.keeper.await_answer(self.first, self.site.name, self.site.deadline_s)
-        container = f"{self.keeper.group.path}/payload"
-        self._do(["sh", "-c", IN_V2, *self._limit, container, *self._given])
+        container = cgroup.Group(self.keeper.machine, f"{self.keeper.group.path}/payload")
+        limit = container.limit_argv(self.site.cpuset, self.site.limits)
+        self._do(["sh", "-c", IN_V2, *limit])
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from tare import layer
 from tare.engines import oci, tree
 from tare.engines.podman import Podman, own, ulimits, usable
-from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, switch_argv
+from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, limit_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
-from tare.limits.cgroup import Group
+from tare.limits.cgroup import Group, refuse_uncounted_swap
 from tare.machine import Inner, Machine, check
 from tare.model import Limits
 
@@ -70,6 +70,7 @@ class Layer(layer.Layer):
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
+        refuse_uncounted_swap(outer, site.limits)
         folder = tree.writable(outer, site)
         podman = own(outer, site, folder, self.runtime)
         if self.storage == "overlay":
@@ -89,8 +90,9 @@ class Layer(layer.Layer):
         """Build what creates the container."""
         return [
             "create", "--name", site.name, "--rootfs", f"--network={self.network}",
-            f"--cgroup-parent=/tare/{site.name}", f"--cpuset-cpus={site.cpuset}",
-            *switch_argv(self, site.limits.memory_bytes), "--log-driver=none",
+            f"--cgroup-parent=/tare/{site.name}",
+            *limit_argv(site.limits, site.cpuset, memory=not self.memory_limit),
+            *switch_argv(self), "--log-driver=none",
             *options,
             *(["--mount", "type=tmpfs,dst=/data"] if self.storage == "tmpfs" else []),
             *(["--privileged"] if self.privileged else []),

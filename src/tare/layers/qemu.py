@@ -101,6 +101,12 @@ class Layer(layer.Layer, qemu.Hardware):
         """See Layer.held_to."""
         return replace(limits, disk_cache=DiskCache(self.cache)) if self.cache else limits
 
+    def lacks(self, limits: Limits) -> str:
+        """See Layer.lacks."""
+        if self.vcpus != "pinned" or limits.is_pinned:
+            return ""
+        return f"vcpus: pinned needs CPUs of its own, and cpu_limit: {limits.cpu_limit} gives none"
+
     def commits(self, limits: Limits) -> int:
         """See Layer.commits; huge pages are reserved before, and asked for when it is made."""
         return 0 if self.hugepages else limits.memory_bytes

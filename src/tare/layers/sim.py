@@ -10,6 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tare import layer
+from tare.limits.cgroup import cpus_of
+from tare.limits.held import Held
 from tare.limits.readback import Inside
 from tare.machine import Machine
 from tare.model import Limits
@@ -102,7 +104,13 @@ class Instance(layer.Instance):
 
     def inside(self) -> Inside:
         """See Instance.inside."""
-        return Inside(self.site.limits.cpus, self.site.limits.memory_bytes)
+        limits, cpus = self.site.limits, len(cpus_of(self.site.cpuset))
+        return Inside(cpus, limits.memory_bytes, swap_bytes=limits.swap_bytes)
+
+    def held(self, outer: Machine) -> Held:
+        """See Instance.held."""
+        del outer
+        return Held(self.site.limits.quota_cpus)
 
 
 def _world(scope: Scope) -> World:

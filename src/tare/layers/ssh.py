@@ -47,6 +47,12 @@ class Layer(layer.Layer):
             raise Unavailable(f"no ssh client on {outer.name}", "apt-get install openssh-client")
         return {"ssh.client": version.stderr.decode().strip(), "ssh.address": self.address}
 
+    def lacks(self, limits: Limits) -> str:
+        """See Layer.lacks."""
+        if limits.quota_cpus is None:
+            return ""
+        return f"nothing here holds {self.address} to a quota of CPU time"
+
     def commits(self, limits: Limits) -> int:
         """See Layer.commits: none of this host's."""
         del limits
@@ -96,7 +102,7 @@ class Instance(layer.Instance):
             allowed = text(self.bare, ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"])
         except CommandFailed as error:
             raise LayerError(f"{self.bare.name} does not answer: {error}") from error
-        self.cpuset = last_cpus(allowed.split()[1], self.site.limits.cpus)
+        self.cpuset = chosen_cpus(allowed.split()[1], self.site.limits)
         pin = ["taskset", "--cpu-list", self.cpuset]
         wrap = self.connection.wrap
         self.machine = Inner(
@@ -138,11 +144,16 @@ class Instance(layer.Instance):
         self._ways.into(address, self.address(), self.gateway())
 
 
-def last_cpus(allowed: str, count: int) -> str:
-    """Choose the last CPUs of a list such as ``0-3,8``; the first ones serve interrupts."""
+def chosen_cpus(allowed: str, limits: Limits) -> str:
+    """Choose CPUs of a list such as ``0-3,8``: all where limits pin nothing, else the last ones.
+
+    The first ones serve interrupts.
+    """
+    if not limits.is_pinned:
+        return allowed
     cpus = [
         cpu
         for part in allowed.split(",")
         for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)
     ]
-    return ",".join(map(str, cpus[-count:]))
+    return ",".join(map(str, cpus[-limits.cpus :]))

@@ -79,6 +79,8 @@ class Instance(layer.Instance):
             cgroup.make(outer, f"tare/{site.name}{part}", site.scope, cpuset=site.cpuset)
             for part in ("", "/kernel", "/disk")
         )
+        if site.limits.quota_cpus is not None:
+            both.hold("", site.limits.quota_cpus)
         self.path = both.path
         self.process = Keeper(outer, self.kernel, folder)
         self.connection = Connection("root", cable.address, 22, str(guest.key), f"{folder}/ssh")

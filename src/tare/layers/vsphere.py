@@ -10,7 +10,7 @@ from tare import layer
 from tare.engines.vsphere import ASK_S, Server, client_version, usable
 from tare.engines.vsphere_api import OFF
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
-from tare.layers.ssh import last_cpus
+from tare.layers.ssh import chosen_cpus
 from tare.machine import Inner, Machine, await_true, check, text
 from tare.model import Limits
 from tare.ssh import Connection
@@ -56,6 +56,12 @@ class Layer(Server, layer.Layer):
         if outer.run(["ssh", "-V"]).returncode != 0:
             raise Unavailable(f"no ssh client on {outer.name}", "apt-get install openssh-client")
         return usable(self, outer, clones=bool(self.template))
+
+    def lacks(self, limits: Limits) -> str:
+        """See Layer.lacks."""
+        if limits.quota_cpus is None:
+            return ""
+        return "what a machine under vSphere gets of the CPUs is its server's to decide, in MHz"
 
     def commits(self, limits: Limits) -> int:
         """See Layer.commits: none of this host's."""
@@ -176,7 +182,7 @@ class Instance(layer.Instance):
         check(bare, ["mkdir", "-p", self.workdir])
         allowed = text(bare, ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"])
         # A clone has just these; a machine there is has the CPUs it has.
-        self.cpuset = last_cpus(allowed.split()[1], self.site.limits.cpus)
+        self.cpuset = chosen_cpus(allowed.split()[1], self.site.limits)
         pin = ["taskset", "--cpu-list", self.cpuset]
         self.machine = replace(bare, wrap=lambda argv: connection.wrap([*pin, *argv]))
         self.boot, self.ended = boot, ""

@@ -54,6 +54,12 @@ class Layer(layer.Layer):
             )
         return {"xen.version": version.stdout.decode().strip(), "xen.type": self.type}
 
+    def lacks(self, limits: Limits) -> str:
+        """See Layer.lacks."""
+        if limits.quota_cpus is None:
+            return ""
+        return "Xen schedules its domains itself, and has no quota of CPU time as Linux has"
+
     def commits(self, limits: Limits) -> int:
         """See Layer.commits: it is Xen's, which refuses what does not fit."""
         del limits
@@ -184,7 +190,7 @@ def configuration(of: Instance, disk: str) -> str:
         "extra": f"{KERNEL_ARGUMENTS} tare.address={link.address}/{LINK_BITS} "
         f"tare.gateway={link.gateway}",
         "vcpus": limits.cpus,
-        "cpus": f"{max(0, of.physical - limits.cpus)}-{of.physical - 1}",
+        "cpus": f"{max(0, of.physical - limits.cpus) if limits.is_pinned else 0}-{of.physical - 1}",
         "memory": limits.memory_bytes // 2**20,
         "disk": [disk],
         "vif": [f"bridge={link.bridge}"],

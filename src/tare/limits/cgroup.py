@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tare.errors import CommandFailed, LayerError
+from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import freezer
 from tare.machine import Host, Machine, check, text
@@ -20,7 +20,7 @@ from tare.model import Limits
 # makes each stack one competitor for CPU time; without it, one would compete by each process.
 MAKE = r"""
 set -eu
-path=$1 cpus=$2 memory=$3
+path=$1 cpus=$2 memory=$3 swap=$4 quota=$5
 root=/sys/fs/cgroup
 # Nothing is forked where a shell can do it: in an emulated guest each process takes 60 ms.
 IFS=/
@@ -44,7 +44,8 @@ if [ -f $root/cgroup.controllers ]; then
     done
     [ -z "$cpus" ] || echo "$cpus" > "$at/cpuset.cpus"
     [ -z "$memory" ] || echo "$memory" > "$at/memory.max"
-    [ -z "$memory" ] || [ ! -f "$at/memory.swap.max" ] || echo 0 > "$at/memory.swap.max"
+    [ -z "$memory" ] || [ ! -f "$at/memory.swap.max" ] || echo "$swap" > "$at/memory.swap.max"
+    [ -z "$quota" ] || echo "${quota}00000 100000" > "$at/cpu.max"
     exit 0
 fi
 for controller in cpuset memory cpu cpuacct freezer pids; do
@@ -67,10 +68,25 @@ for controller in cpuset memory cpu cpuacct freezer pids; do
         if [ -n "$memory" ]; then
             echo "$memory" > "$at/memory.limit_in_bytes"
             [ ! -f "$at/memory.memsw.limit_in_bytes" ] ||
-                echo "$memory" > "$at/memory.memsw.limit_in_bytes"
+                echo $((memory + swap)) > "$at/memory.memsw.limit_in_bytes"
+        fi ;;
+    cpu)
+        if [ -n "$quota" ]; then
+            echo 100000 > "$at/cpu.cfs_period_us"
+            echo "${quota}00000" > "$at/cpu.cfs_quota_us"
         fi ;;
     esac
 done
+"""
+
+# In v2 the root itself has no such file; where no group has any, only the boot says more.
+COUNTS_SWAP = r"""
+root=/sys/fs/cgroup
+[ -f $root/cgroup.controllers ] || exec test -f $root/memory/memory.memsw.limit_in_bytes
+for group in $root/*/; do
+    [ ! -f "$group/memory.current" ] || exec test -f "$group/memory.swap.max"
+done
+[ -f /proc/swaps ] && ! grep -q swapaccount=0 /proc/cmdline
 """
 
 # exec, so that the command is the very process that entered.
@@ -199,9 +215,23 @@ class Group:
         """Build the command that runs argv inside the group on all CPUs, until they are held."""
         return self.enter_argv(["sh", "-c", ON_ALL_CPUS, *argv])
 
-    def hold(self, cpuset: str) -> None:
-        """Hold what runs in the group to some CPUs from now on."""
-        check(self.machine, ["sh", "-c", MAKE, "make-cgroup", self.path, cpuset, ""])
+    def hold(self, cpuset: str, quota_cpus: int | None = None) -> None:
+        """Hold what runs in the group to some CPUs, and the time of so many, from now on.
+
+        Without CPUs or a quota that limit stays as it is.
+        """
+        check(self.machine, self._make_argv(cpuset, "", "", quota_cpus))
+
+    def limit_argv(self, cpuset: str, limits: Limits | None) -> list[str]:
+        """Build the command that makes the group, with limits where they are given."""
+        if limits is None:
+            return self._make_argv(cpuset, "", "", None)
+        memory, swap = str(limits.memory_bytes), str(limits.swap_bytes)
+        return self._make_argv(cpuset, memory, swap, limits.quota_cpus)
+
+    def _make_argv(self, cpuset: str, memory: str, swap: str, quota: int | None) -> list[str]:
+        given = [cpuset, memory, swap, "" if quota is None else str(quota)]
+        return ["sh", "-c", MAKE, "make-cgroup", self.path, *given]
 
     def freeze(self) -> None:
         """Take the CPU time of all processes in it and below away, or raise LayerError."""
@@ -232,14 +262,28 @@ class Group:
 def make(
     machine: Machine, path: str, scope: Scope, *, cpuset: str = "", limits: Limits | None = None
 ) -> Group:
-    """Make a group, with limits where they are given, or raise LayerError."""
+    """Make a group, with limits where they are given, or raise LayerError.
+
+    Raises Unavailable where the limits have swap that the kernel does not account for.
+    """
+    if limits is not None:
+        refuse_uncounted_swap(machine, limits)
     expect(machine, path, scope)
-    memory = str(limits.memory_bytes) if limits else ""
+    group = Group(machine, path)
     try:
-        check(machine, ["sh", "-c", MAKE, "make-cgroup", path, cpuset, memory])
+        check(machine, group.limit_argv(cpuset, limits))
     except CommandFailed as error:
         raise LayerError(f"could not make the cgroup {path} on {machine.name}: {error}") from error
-    return Group(machine, path)
+    return group
+
+
+def refuse_uncounted_swap(machine: Machine, limits: Limits) -> None:
+    """Raise Unavailable where limits have swap, and the kernel of a machine cannot limit it."""
+    if limits.swap_bytes and machine.run(["sh", "-c", COUNTS_SWAP]).returncode != 0:
+        raise Unavailable(
+            f"the kernel of {machine.name} does not account for swap, so that no limit of it holds",
+            "boot it with swapaccount=1, or leave `swap` out of the limits",
+        )
 
 
 def expect(machine: Machine, path: str, scope: Scope) -> None:

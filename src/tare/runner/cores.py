@@ -48,7 +48,7 @@ def numbers(session: Session, count: int, sys: Path = SYS) -> tuple[int, int]:
 def measured(session: Session, plan: Plan, limits: Limits) -> list[list[int]]:
     """List the set of CPUs that each part of a trial has, or a duet's two, or raise Unavailable."""
     if plan.repetition.design is not Design.DUET:
-        return [session.cpus(limits.cpus, number) for number in range(plan.most_parts)]
+        return [session.cpus_under(limits, number) for number in range(plan.most_parts)]
     return [session.cpus(limits.cpus, number) for number in numbers(session, limits.cpus)]
 
 
@@ -67,7 +67,12 @@ def kept_free(session: Session, plan: Plan, limits: Collection[Limits]) -> int:
 
 
 def caveats(session: Session, plan: Plan, limits: Collection[Limits]) -> list[str]:
-    """Say what disturbs a duet on this host although it can be run."""
+    """Say what disturbs a duet, or trials that are not pinned, although they can be run."""
+    if any(not one.is_pinned for one in limits):
+        return [
+            "limits that pin nothing leave no CPU to the host and Tare: what they do themselves "
+            "takes CPU time from the trials"
+        ]
     if plan.repetition.design is not Design.DUET:
         return []
     if kept_free(session, plan, limits) < len(session.everything):

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tare.errors import LayerError, TareError, Unavailable
 from tare.ledger import Scope
-from tare.model import Limits
+from tare.model import CpuLimit, Limits
 from tare.runner.session import Session
 from tare.stack import Stack, open_stack
 from tare.study import Study
@@ -46,7 +46,7 @@ class Peers:
         if not isinstance(made, Workload) or not made.cast().at_peer():
             return None
         measured = {
-            cpu for number in range(parts) for cpu in self._session.cpus(limits.cpus, number)
+            cpu for number in range(parts) for cpu in self._session.cpus_under(limits, number)
         }
         rest = [cpu for cpu in self._session.everything if cpu not in measured]
         cpus = rest or sorted(measured)
@@ -92,9 +92,11 @@ class Peers:
         is_elsewhere = layers[0].commits(limits) == 0 and not layers[0].runs_userland
         count = ALL_CPUS if is_elsewhere else len(cpus)
         self._made += 1
-        site = session.site(f"peer-{self._made}", replace(limits, cpus=len(cpus)), self._deadline_s)
+        # Whatever the trials are held by, it has these CPUs.
+        held = replace(limits, cpus=len(cpus), cpu_limit=CpuLimit.CPUSET, swap_bytes=0)
+        site = session.site(f"peer-{self._made}", held, self._deadline_s)
         site = replace(
-            site, limits=replace(limits, cpus=count), cpuset=",".join(map(str, cpus)), scope=scope
+            site, limits=replace(held, cpus=count), cpuset=",".join(map(str, cpus)), scope=scope
         )
         stack = open_stack(session.host, layers, site)
         # The scope's now, in which what is in a machine that goes with the stack goes with it.

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from tare import detection
-from tare.errors import CommandFailed, LayerError, TareError
+from tare.errors import CommandFailed, LayerError, TareError, Unavailable
 from tare.limits import readback
 from tare.model import Cell, Entry, Params, Repetition, Status
 from tare.monitors.inside import reader_of
@@ -222,6 +222,9 @@ class Pool:
             if instead := layers[-1].own_system():
                 fleet.warnings.append(f"it runs {instead}, not the shared userland")
             fleet.warnings += [told for one in layers if (told := one.caveat())]
+            for one in layers:
+                if why := one.lacks(one.held_to(fleet.limits)):
+                    raise Unavailable(why, "give these limits another `cpu_limit:`")
             made = layers[0]
             if made.boots_guest:  # KVM is tried by a guest, which may have to be built first
                 self.progress.says(f"checking {fleet.platform.name}")
@@ -297,7 +300,7 @@ class Pool:
         limits = fleet.limits
         for made in fleet.platform.made:
             limits = made.held_to(limits)
-        refusals = readback.refusals(limits, inside)
+        refusals = readback.refusals(limits, inside, member.stack.cpuset)
         if refusals:
             raise LayerError(f"it does not get the same resources: {'; '.join(refusals)}")
         for warning in readback.warnings(fleet.limits, inside):

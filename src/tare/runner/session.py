@@ -75,6 +75,11 @@ class Session:
         end = len(self.everything) - count * (number % (len(self.everything) // count))
         return self.everything[end - count : end]
 
+    def cpus_under(self, limits: Limits, number: int = 0) -> list[int]:
+        """Choose the CPUs for a stack under some limits: all there are, where they pin nothing."""
+        chosen = self.cpus(limits.cpus, number)
+        return chosen if limits.is_pinned else list(self.everything)
+
     def step_aside(self, count: int) -> list[int]:
         """Move this process off the CPUs that are measured, where any others are left."""
         rest = self.everything[:-count] or self.everything
@@ -88,7 +93,7 @@ class Session:
             session=self.id,
             folder=str(self.folder),
             limits=limits,
-            cpuset=",".join(map(str, self.cpus(limits.cpus, number))),
+            cpuset=",".join(map(str, self.cpus_under(limits, number))),
             scope=Scope(self.ledger),
             services=self.services,
             userland=self.userland,

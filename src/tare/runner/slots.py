@@ -174,7 +174,7 @@ class Slots:
             instance=self._instance(member),
             stack=member.stack,
             how=Watching(
-                cpus=self.session.cpus(cell.limits.cpus, member.number),
+                cpus=self.session.cpus_under(cell.limits, member.number),
                 hertz=self.study.readings_per_s,
                 closely=kind is Kind.WARMUP,
                 foreign_counts=self.plan.repetition.variant is Variant.WALL,

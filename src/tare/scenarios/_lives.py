@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from tare.errors import CommandFailed, LayerError, LayerTimedOut, TareError, Unavailable
@@ -163,9 +163,12 @@ class _Trial:
         assert life.instance is not None  # noqa: S101 - it has booted
         try:
             inside = life.instance.inside()
+            held = life.instance.held(life.outer)
         except CommandFailed as error:
             raise LayerError(f"its limits could not be read back inside: {error}") from error
-        refusals = readback.refusals(life.layer.held_to(life.site.limits), inside)
+        inside = replace(inside, quota_cpus=held.quota_cpus if held else None)
+        limits = life.layer.held_to(life.site.limits)
+        refusals = readback.refusals(limits, inside, life.instance.cpuset)
         if refusals:
             raise LayerError(f"it does not get the same resources: {'; '.join(refusals)}")
 
