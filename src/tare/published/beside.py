@@ -26,6 +26,7 @@ from tare.published.printed import POINTS, Printed, differences
 from tare.published.quantities import Quantity, Wanted, quantities_of
 from tare.published.rows import Row, load
 from tare.published.sums import PHASES, with_sums
+from tare.published.unlike import ALIKE, Unlike, setup_caveats, unlike
 
 Key = tuple[str, str]
 """A cell's id and a metric's name."""
@@ -83,11 +84,15 @@ class Ours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A published cost and ours of the same thing; ``differs`` says what was not the same."""
+    """A published cost and ours of the same thing.
+
+    ``differs`` is what was chosen otherwise, ``unlike`` the whole of the set-up that was.
+    """
 
     printed: Printed
     ours: Comparison
     differs: tuple[str, ...] = ()
+    unlike: Unlike = ALIKE
     printed_differences: Mapping[str, float] = field(default_factory=dict)
     """The differences in points from other studies that the study itself prints, by title."""
 
@@ -154,7 +159,7 @@ def beside(study: str, ours: Ours) -> Beside:
     for printed in module.printed(rows):
         wanted = number_of(printed.row)
         if wanted is not None:
-            numbers = quantities_of(printed.row, wanted, ours.cells, ours.histories)
+            numbers = quantities_of(printed.row, wanted, ours.cells, ours.histories, ours.facts)
             reason = numbers if isinstance(numbers, str) else NO_COST
             quantities += [] if isinstance(numbers, str) else numbers
             missing.append(Missing(row=printed.row, reason=reason, measurable=True))
@@ -172,7 +177,8 @@ def beside(study: str, ours: Ours) -> Beside:
         for row in rows
         if row.unit == POINTS and _key(row) not in paired
     ]
-    caveats = tuple(_caveats(study, pairs, ours, getattr(module, "UNTOLD", "")))
+    measures_of: Callable[[Row], Sequence[Measure]] = module.measures
+    caveats = tuple(_caveats(study, pairs, quantities, ours, measures_of))
     return Beside(
         study=study,
         pairs=tuple(pairs),
@@ -258,8 +264,9 @@ def _pairs(
             if isinstance(row, str):
                 reasons.append(row)
             else:
-                differs = (*named, *measure.differences(cell))
-                pairs.append(Pair(printed=printed, ours=row, differs=differs))
+                found = unlike(printed.row, measure, cell, ours.facts, row)
+                differs = (*named, *found.differs)
+                pairs.append(Pair(printed=printed, ours=row, differs=differs, unlike=found))
     return pairs or "; ".join(dict.fromkeys(reasons))
 
 
@@ -277,26 +284,31 @@ def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Compar
     return row
 
 
-def _caveats(study: str, pairs: Sequence[Pair], ours: Ours, untold: str) -> Iterator[str]:
-    if not pairs:
+def _caveats(
+    study: str,
+    pairs: Sequence[Pair],
+    quantities: Sequence[Quantity],
+    ours: Ours,
+    measures: Callable[[Row], Sequence[Measure]],
+) -> Iterator[str]:
+    every = [one.unlike for one in (*pairs, *quantities)]
+    if not every:
         return
-    known = ours.facts.host
-    says = [f"{known[key]}" for key in ("cpu_model", "os", "kernel") if key in known]
-    if known.get("hypervisor"):
-        says.append(f"itself a guest of {known['hypervisor']}")
-    yield (
-        f"The hardware is another: here {', '.join(says) or 'not known'}; the data of {study} do "
-        "not say theirs. Costs can be set side by side, but what made a difference is not told."
-    )
-    if all(pair.printed.interval is None for pair in pairs):
+    workloads = {pair.ours.cell.workload for pair in pairs}
+    known = [
+        measure
+        for pair in pairs
+        for measure in measures(pair.printed.row)
+        if measure.workload in workloads
+    ]
+    yield from setup_caveats(study, ours.facts, every, known)
+    if pairs and all(pair.printed.interval is None for pair in pairs):
         yield f"No spread is known of these numbers of {study}: they are taken as exact."
-    else:
+    elif pairs:
         yield (
             f"The intervals of {study} are for the fewest runs that its digits allow: see "
             f"tare published {study}."
         )
-    if untold:
-        yield untold
 
 
 def _key(row: Row) -> tuple[str, str, str]:

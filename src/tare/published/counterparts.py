@@ -23,8 +23,8 @@ _LIMITS = re.compile(r"(\d+)cpu/(\d+)MiB")
 class Measure:
     """A workload's metric that measures the same thing as a published row.
 
-    A cell must have the parameters ``needed``, which say what is measured; where its others are not
-    those of the study (``studied``: sizes, durations, threads) that is told beside the number.
+    A cell must have the parameters ``needed``, which say what is measured. ``studied`` are those of
+    the row where the study's set-up has several levels: all else that differs follows from it.
     """
 
     workload: str
@@ -43,16 +43,6 @@ class Measure:
         has_cpus = self.cpus is None or self.cpus == cell.limits.cpus
         known = cell.workload == self.workload and has_cpus
         return known and all(params.get(key) == value for key, value in wanted)
-
-    def differences(self, cell: Cell) -> tuple[str, ...]:
-        """Say in what the cell is not as the study was."""
-        params = dict(cell.params)
-        told = (
-            f"{name} {_text(params[name])}, there {_text(value)}"
-            for name, value in self.studied.items()
-            if name in params and params[name] != value
-        )
-        return (*told, *([self.note] if self.note else []))
 
 
 def platforms_for(name: str, cells: Iterable[Cell]) -> tuple[str, ...]:

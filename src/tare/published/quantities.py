@@ -12,7 +12,7 @@ from statistics import median
 
 from tare.compare.columns import has_numbers
 from tare.compare.pairing import History
-from tare.model import Cell, Scalar, Trial
+from tare.model import NO_FACTS, Cell, Facts, Scalar, Trial
 from tare.published.counterparts import (
     Measure,
     has_limits,
@@ -23,6 +23,7 @@ from tare.published.counterparts import (
 )
 from tare.published.platforms import depth
 from tare.published.rows import Row
+from tare.published.unlike import ALIKE, Unlike, unlike
 
 Read = Callable[[Cell, Trial], float | None]
 Reduce = Callable[[Sequence[float]], float]
@@ -50,7 +51,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A printed number and ours of one cell, both in ``unit``; ``differs`` says what was not alike.
+    """A printed number and ours of one cell, both in ``unit``; ``unlike`` is what was not alike.
 
     ``trials`` is how many trials ours is made of.
     """
@@ -62,7 +63,12 @@ class Quantity:
     words: str
     cell: Cell
     trials: int
-    differs: tuple[str, ...] = ()
+    unlike: Unlike = ALIKE
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """What was chosen otherwise than in the study, in words."""
+        return self.unlike.differs
 
     @property
     def difference(self) -> float:
@@ -71,7 +77,11 @@ class Quantity:
 
 
 def quantities_of(
-    row: Row, wanted: Wanted, cells: Sequence[Cell], histories: dict[str, History]
+    row: Row,
+    wanted: Wanted,
+    cells: Sequence[Cell],
+    histories: dict[str, History],
+    facts: Facts = NO_FACTS,
 ) -> list[Quantity] | str:
     """Return ours of each cell that measures a row, or why there is none."""
     measure = wanted.measure
@@ -90,12 +100,16 @@ def quantities_of(
     mine = [cell for cell in mine if has_limits(row.platform, cell.limits)]
     if not mine:
         return f"nothing in these results has the limits of {row.platform}"
-    found = list(_quantities(row, wanted, mine, histories))
+    found = list(_quantities(row, wanted, mine, histories, facts))
     return found or f"fewer than {MIN_TRIALS} trials have what it is made of"
 
 
 def _quantities(
-    row: Row, wanted: Wanted, cells: Sequence[Cell], histories: dict[str, History]
+    row: Row,
+    wanted: Wanted,
+    cells: Sequence[Cell],
+    histories: dict[str, History],
+    facts: Facts,
 ) -> Iterator[Quantity]:
     for cell in cells:
         trials = [trial for trial in histories[cell.id].counted if has_numbers(trial)]
@@ -110,7 +124,7 @@ def _quantities(
                 words=wanted.words,
                 cell=cell,
                 trials=len(values),
-                differs=wanted.measure.differences(cell),
+                unlike=unlike(row, wanted.measure, cell, facts),
             )
 
 

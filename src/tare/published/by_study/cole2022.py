@@ -19,25 +19,23 @@ from tare.published.plausibility import (
 from tare.published.printed import Printed, from_means
 from tare.published.quantities import Wanted, cpus_busy
 from tare.published.rows import Row, Statistic
+from tare.published.setup import setup_of
 
-_FILES = {"files": 64, "total_bytes": 2**31, "threads": 4, "time_s": 30}
 _MEASURES = {
     **{
         (f"sysbench fileio {mode} 64 files 2G 4 threads 30 s", metric): (
-            Measure("sysbench_fileio", ours, {"mode": mode}, _FILES),
+            Measure("sysbench_fileio", ours, {"mode": mode}),
         )
         for mode in ("seqwr", "rndwr")
         for metric, ours in (("throughput", "throughput"), ("latency", "latency_mean"))
     },
     **{
         (f"sysbench cpu --cpu-max-prime={prime} 4 threads 30 s", "events per second"): (
-            Measure("sysbench_cpu", "events", {"max_prime": prime}, {"threads": 4, "time_s": 30}),
+            Measure("sysbench_cpu", "events", {"max_prime": prime}),
         )
         for prime in (100, 100_000)
     },
 }
-_RUN_S = 30
-"""How long each run of sysbench was."""
 _MODES = {"user time": "user", "kernel time": "system"}
 _IOTOP = "I/O utilization (iotop)"
 _IOTOP_IS_ANOTHER = (
@@ -99,7 +97,8 @@ def number_of(row: Row) -> Wanted | None:
     mode, measures = _MODES.get(row.metric), _MEASURES.get((row.workload, "events per second"))
     if mode is None or not measures:
         return None
-    return cpus_busy(row, measures[0], mode=mode, seconds=_RUN_S)
+    (run_s,) = setup_of("cole2022").experiment("sysbench cpu").values["time_s"]
+    return cpus_busy(row, measures[0], mode=mode, seconds=float(run_s))
 
 
 def _runs(rows: Sequence[Row]) -> tuple[int, str]:

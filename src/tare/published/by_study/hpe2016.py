@@ -36,6 +36,11 @@ _NETPERF_RANGES = {
         "netperf_rr", "requests", {"protocol": "tcp"}, note="of what it is a part is silent"
     ),
 }
+_ALONE, _MANY = "1 container", "30 containers"
+_NO_DENSITY = (
+    "no study of Tare runs so many instances of a platform at once: how much slower they are than "
+    "one alone is not measured"
+)
 _BRIDGE: dict[str, Scalar] = {"docker.network": "bridge"}
 _MEASURES = {
     **{
@@ -44,6 +49,7 @@ _MEASURES = {
         )
         for size in (39, 79)
     },
+    "sysbench cpu": (Measure("sysbench_cpu", "tool_duration"),),
     "fio write": (Measure("fio", "throughput", {"pattern": "write"}),),
     "netperf TCP_STREAM": (Measure("netperf_stream", "throughput", {"protocol": "tcp"}),),
     "netperf TCP_RR": (Measure("netperf_rr", "requests", {"protocol": "tcp"}),),
@@ -75,7 +81,10 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
     """Give the differences as costs."""
     for row in rows:
         found = cost(row) if row.statistic is Statistic.DIFFERENCE else None
-        if found is None:
+        slowdown = _slowdown(row, rows)
+        if slowdown is not None:
+            yield Printed(row=row, baseline=row.platform, cost=slowdown, reason=_NO_DENSITY)
+        elif found is None:
             yield without_cost(row)
         else:
             saved = row.metric == SAVED
@@ -85,6 +94,14 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 def measures(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures a row."""
     return _MEASURES.get(row.workload, ())
+
+
+def _slowdown(row: Row, rows: Sequence[Row]) -> float | None:
+    """Return the cost of many containers at once over one alone; None of other rows."""
+    if row.level != _MANY or row.value is None:
+        return None
+    alone = (one.value for one in rows if (one.table, one.level) == (row.table, _ALONE))
+    return next((row.value / value for value in alone if value), None)
 
 
 def number_of(row: Row) -> Wanted | None:
@@ -119,6 +136,14 @@ def _findings(rows: Sequence[Row], differences: Sequence[Row]) -> Iterator[Findi
                     f"worst run of {spread.workload} on {spread.platform}"
                     f"{ahead if _beats(row) else ''}.",
                 )
+    for row in rows:
+        slowdown = _slowdown(row, rows)
+        if slowdown is not None:
+            yield Finding(
+                Sort.VERDICT,
+                f"{row.table}: {row.workload}",
+                f"of {row.level} at once each takes {slowdown:.3f} times as long as one alone.",
+            )
     saved = [row.value for row in differences if row.metric == SAVED and row.value is not None]
     if saved:
         most = max(saved)

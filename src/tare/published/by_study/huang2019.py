@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tare.model import Scalar
 from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.costs import of_rate_degradation, of_time_degradation
 from tare.published.counterparts import Measure
@@ -24,12 +23,6 @@ _ELAPSED = {"TPC-DS": "section 5.1.2", "TeraSort": "section 5.1.3"}
 What SPECweb's is stays open: section 5.1 names a run time, section 5.1.1 connections.
 """
 DEGRADATION = "% degradation"
-UNTOLD = (
-    "Not in the data of huang2019: the sizes of problems, arrays, files and messages, and how long "
-    "each ran. Where ours differ from its own is told only of what is known otherwise: fio's "
-    "engine, depth, processes and blocks."
-)
-"""What the study did not print that a comparison is to be read with."""
 
 _FIO = {
     "random read": "randread",
@@ -38,8 +31,6 @@ _FIO = {
     "sequential read": "read",
     "sequential write": "write",
 }
-_DISK: Mapping[str, Scalar] = {"engine": "psync", "depth": 1, "jobs": 20, "block_bytes": 2**15}
-"""How fio was asked, as by the preset: 20 processes that wait for 32 KiB each; not in the data."""
 _MEASURES = {
     ("LINPACK", "numerical linear algebra"): (Measure("linpack", "flops"), Measure("hpl", "flops")),
     **{("STREAM", one): (Measure("stream", one),) for one in ("copy", "scale", "add", "triad")},
@@ -57,7 +48,7 @@ _MEASURES = {
         for way in ("send", "receive")
     },
     **{
-        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}, _DISK),)
+        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}),)
         for metric, pattern in _FIO.items()
     },
 }
@@ -96,7 +87,7 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row; see ``UNTOLD``."""
+    """Say what of ours measures a row."""
     return _MEASURES.get((row.workload, row.metric), ())
 
 

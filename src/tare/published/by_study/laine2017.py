@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from tare.model import Scalar
 from tare.published import p_values
 from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.counterparts import Measure
@@ -24,15 +23,12 @@ from tare.stats.holm import holm
 _OFFERED = re.compile(r"(\d+) Mbit/s offered")
 _MEMORY = re.compile(r"(\d+) GB RAM")
 _CPUS = re.compile(r"(\d+) CPU")
-_FILE: Mapping[str, Scalar] = {"files": 1, "total_bytes": 4 * 2**30}
-_DD: Mapping[str, Scalar] = {"size_bytes": 256_000 * 2**14, "block_bytes": 2**14}
-_MBW: Mapping[str, Scalar] = {"size_bytes": 300 * 2**20, "runs": 10}
 _TESTED = {
-    "integer loop (time)": Measure("integer_loop", "real", {}, {"iterations": 10_000_000}),
-    "sysbench fileio read": Measure("sysbench_fileio", "throughput", {"mode": "seqrd"}, _FILE),
-    "sysbench fileio write": Measure("sysbench_fileio", "throughput", {"mode": "seqwr"}, _FILE),
+    "integer loop (time)": Measure("integer_loop", "real"),
+    "sysbench fileio read": Measure("sysbench_fileio", "throughput", {"mode": "seqrd"}),
+    "sysbench fileio write": Measure("sysbench_fileio", "throughput", {"mode": "seqwr"}),
     **{
-        f"dd disk {way}": Measure("dd_disk", "throughput", {"oper": way}, _DD)
+        f"dd disk {way}": Measure("dd_disk", "throughput", {"oper": way})
         for way in ("read", "write")
     },
     **{
@@ -40,18 +36,15 @@ _TESTED = {
         for way in ("read", "write")
     },
     **{
-        f"mbw {method}": Measure("mbw", "bandwidth", {"method": method}, _MBW)
+        f"mbw {method}": Measure("mbw", "bandwidth", {"method": method})
         for method in ("memcpy", "dumb", "mcblock")
     },
     **{
-        f"network {way} (iperf tcp)": Measure(
-            "iperf", "throughput", {"direction": way}, {"time_s": 20}
-        )
+        f"network {way} (iperf tcp)": Measure("iperf", "throughput", {"direction": way})
         for way in ("send", "receive")
     },
 }
-"""What of ours measures what Table 4 tests, and the parameters it had (sections 2.3 to 2.6)."""
-_PRIMES: Mapping[str, Scalar] = {"max_prime": 9999, "threads": 4}
+"""What of ours measures what Table 4 tests."""
 
 RATE = "Mbit/s"
 NEAR = 0.1
@@ -99,7 +92,7 @@ def measures(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures a row: the network alone has sizes."""
     way = {"direction": row.scenario}
     if row.workload == "iperf tcp 20 s":
-        return (Measure("iperf", "throughput", way, {"time_s": 20}),)
+        return (Measure("iperf", "throughput", way),)
     metric = {"throughput": "throughput", "datagram loss": "loss"}.get(row.metric)
     offered = _OFFERED.match(row.level)
     if row.workload != "iperf udp -b" or metric is None or offered is None:
@@ -113,7 +106,7 @@ def tested_by(row: Row) -> tuple[Measure, ...]:
     cpus = _CPUS.fullmatch(row.level)
     found = _TESTED.get(row.workload)
     if row.workload == "sysbench cpu":
-        found = Measure("sysbench_cpu", "events", {}, _PRIMES)
+        found = Measure("sysbench_cpu", "events")
     if found is None:
         return ()
     return (found if cpus is None else replace(found, cpus=int(cpus[1])),)

@@ -1,0 +1,92 @@
+"""In what a comparison of ours is not as the study's: the whole set-up, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tare.compare import Comparison
+from tare.model import Cell, Facts
+from tare.published.conditions_here import (
+    Compared,
+    conditions_unlike,
+    host_text,
+    repetition_unlike,
+    system_text,
+)
+from tare.published.counterparts import Measure
+from tare.published.difference import Difference, Topic, differences_of, experiment_of, silent_of
+from tare.published.rows import DATA, Row
+from tare.published.setup import Setup, setup_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlike:
+    """What was not alike.
+
+    ``differs`` is in words what was chosen otherwise: parameters, limits, settings, and what is
+    certain of the way of measuring. ``setup`` is all of it with the hardware, software and
+    repetition.
+    """
+
+    differs: tuple[str, ...] = ()
+    setup: tuple[Difference, ...] = ()
+
+
+ALIKE = Unlike()
+
+
+def known_setup(study: str) -> Setup | None:
+    """Return the set-up of a study, None of one that is numbers alone."""
+    return setup_of(study) if (DATA / f"{study}.yaml").exists() else None
+
+
+def unlike(
+    row: Row,
+    measure: Measure,
+    cell: Cell,
+    facts: Facts,
+    ours: Comparison | None = None,
+) -> Unlike:
+    """Compare the set-up of a cell, and of what it is compared with, with that of a row."""
+    setup = known_setup(row.study)
+    baseline = ours.baseline if ours else None
+    chosen = tuple(differences_of(setup, measure, cell, baseline))
+    compared = Compared(row=row, measure=measure, cell=cell, baseline=baseline)
+    around = conditions_unlike(setup, facts, compared)
+    repeated = repetition_unlike(setup, measure, ours) if ours else ()
+    words = (*map(str, chosen), *([measure.note] if measure.note else []))
+    return Unlike(differs=words, setup=(*chosen, *repeated, *around))
+
+
+def setup_caveats(
+    study: str, facts: Facts, every: Iterable[Unlike], measures: Iterable[Measure]
+) -> Iterator[str]:
+    """Put into sentences what holds of all rows: hardware, software, repetition, silence."""
+    setup = known_setup(study)
+    here = ", ".join(filter(None, (host_text(facts), system_text(facts)))) or "not known"
+    if setup is None:
+        yield f"The hardware is another: here {here}; the set-up of {study} is not in its data."
+        return
+    found = list(dict.fromkeys(one for each in every for one in each.setup))
+    for topic in (Topic.HARDWARE, Topic.SOFTWARE, Topic.REPETITION):
+        some = [one for one in found if one.topic is topic]
+        if some:
+            yield f"Other {topic.value}: {'; '.join(map(_with_section, some))}."
+    silent = dict.fromkeys(_silent(setup, measures))
+    if silent:
+        yield f"{study} is silent about, and ours is our own choice: {'; '.join(silent)}."
+    yield "Costs can be compared across hosts; what made a difference does not follow from them."
+
+
+def _silent(setup: Setup, measures: Iterable[Measure]) -> Iterator[str]:
+    for measure in measures:
+        experiment = experiment_of(setup, measure)
+        names = silent_of(experiment) if experiment else []
+        if names:
+            yield f"{measure.workload}: {', '.join(names)}"
+
+
+def _with_section(one: Difference) -> str:
+    where = f" (section {one.section})" if one.section else ""
+    return f"{one.what}: {one.ours}, there {one.theirs}{where}"
