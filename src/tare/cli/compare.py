@@ -30,11 +30,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from tare.cli import ours_alone
     from tare.cli.beside_published import as_json, our_json, show
     from tare.published import load as published_rows
     from tare.published import studies
     from tare.published.beside import Ours, beside, unpublished
     from tare.published.significance import significance
+    from tare.redrawn import own_figures
     from tare.report import describe
     from tare.store import load
 
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     parts = [beside(name, ours) for name in names]
     tests = {name: significance(published_rows(name), name, ours) for name in names}
     rest = unpublished(parts, ours)
+    alone = [figure for name in names for figure in own_figures(name, ours)]
     paths = write_all(names, options.figures, ours)
     if options.json:
         told = {
@@ -59,11 +62,13 @@ def run(options: argparse.Namespace) -> int:
             "study": found.plan.study,
             "studies": [as_json(part, tests[part.study]) for part in parts],
             "not_published": [our_json(row) for row in rest],
+            "ours_alone": ours_alone.as_json(alone),
             **({"figures": paths} if paths else {}),
         }
         print(json.dumps(told, allow_nan=False))
     else:
         show(found.plan.study, parts, rest, found.group_names, tests)
+        ours_alone.show(alone)
         show_paths(paths)
     return 0
 

@@ -47,6 +47,8 @@ class Wanted:
     read: Read
     reduce: Reduce
     settings: dict[str, Scalar] = field(default_factory=dict)
+    scale: float = 1.0
+    """The value of the row over ``printed``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,13 @@ class Quantity:
     words: str
     cell: Cell
     trials: int
+    scale: float = 1.0
     unlike: Unlike = ALIKE
+
+    @property
+    def in_its_unit(self) -> float:
+        """Ours in the unit of the row."""
+        return self.ours * self.scale
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -124,6 +132,7 @@ def _quantities(
                 words=wanted.words,
                 cell=cell,
                 trials=len(values),
+                scale=wanted.scale,
                 unlike=unlike(row, wanted.measure, cell, facts),
             )
 
@@ -159,6 +168,7 @@ def cpus_busy(row: Row, measure: Measure, *, mode: str, seconds: float) -> Wante
         words=f"CPUs busy in {'user mode' if mode == 'user' else 'the kernel'}",
         read=read,
         reduce=median,
+        scale=seconds,
     )
 
 

@@ -36,9 +36,14 @@ def bars(study: str, original: Original, rows: Sequence[Row], here: Here | None)
     caption = " ".join(_caption(original, drawn, found, here))
 
     def draw(width: int) -> Spec:
-        return _Layout(width, heads, found).spec()
+        return draw_panels(width, heads, found)
 
     return Figure(f"{study}-{original.name}", original.title, caption, draw)
+
+
+def draw_panels(width: int, heads: Sequence[str], panels: Sequence[Panel]) -> Spec:
+    """Draw panels below each other, with a column for each of the one or two heads."""
+    return _Layout(width, heads, panels).spec()
 
 
 def _caption(

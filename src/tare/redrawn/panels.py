@@ -26,7 +26,10 @@ Domain = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One printed value, and whatever of ours stands beside it."""
+    """One printed value, and whatever of ours stands beside it.
+
+    In a figure that is ours alone our value stands in the first column, where else is the printed.
+    """
 
     name: str
     colour: str

@@ -278,12 +278,16 @@ def median_ends(
     found: Findings, cell: Cell, metric: Metric, factor: float, *, log: bool
 ) -> tuple[float | None, float | None]:
     """Give the 95 % interval of a cell's median by order statistics: for any distribution."""
-    values = np.sort(found.values(cell, metric)).tolist()
-    rank = median_rank(len(values))
-    if rank is None:
+    low, high = median_interval(np.sort(found.values(cell, metric)).tolist())
+    if low is None or high is None:
         return None, None
-    ends = values[rank] / factor, values[-1 - rank] / factor
-    return within(ends[0], log=log), within(ends[1], log=log)
+    return within(low / factor, log=log), within(high / factor, log=log)
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
+    """Return the 95 % interval of the median of values that are in order; None for under 6."""
+    rank = median_rank(len(values))
+    return (None, None) if rank is None else (values[rank], values[-1 - rank])
 
 
 def median_rank(n: int) -> int | None:

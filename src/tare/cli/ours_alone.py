@@ -1,0 +1,57 @@
+"""Results alone, in the form of figures and tables of studies, as ``tare compare`` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tare.cli.tables import drawn, plain
+
+if TYPE_CHECKING:
+    from tare.redrawn.own import OwnFigure
+
+
+def as_json(figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
+    """Put figures into plain data, in base units, those without a result too."""
+    from tare.redrawn.own_tables import facts
+    from tare.redrawn.own_words import notes
+
+    return [
+        {
+            "study": figure.study,
+            "figure": figure.declared.name,
+            "title": figure.title,
+            "notes": list(notes(figure)),
+            "rows": [
+                {
+                    name: plain(value) if isinstance(value, float) else value
+                    for name, value in row.items()
+                }
+                for row in facts(figure)
+            ],
+        }
+        for figure in figures
+    ]
+
+
+def show(figures: Sequence[OwnFigure]) -> None:
+    """Print a table for each figure that has results."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from tare.redrawn.own_tables import own_tables, table_notes
+
+    console = Console()
+    for figure in figures:
+        if not figure.results:
+            continue
+        console.print()
+        console.print(Text(f"{figure.here} alone, in the form of {figure.study}", "bold"))
+        console.print(Text(figure.title, "bold"))
+        for table in own_tables(figure):
+            console.print(Text(table.title))
+            lines = drawn(table.columns[: table.texts], table.columns[table.texts :])
+            for row in table.rows:
+                lines.add_row(*map(Text, row))
+            console.print(lines)
+        console.print(Text(" ".join(table_notes(figure)), "italic"))

@@ -1,0 +1,105 @@
+"""What is said below a figure that is ours alone: how it is counted, what is missing and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from tare.published.difference import differences_of
+from tare.published.unlike import known_setup
+from tare.redrawn.own import OwnFigure, OwnResult
+from tare.report.numbers import share_text
+
+MIN_RUNS = 6
+"""An interval of the median (95 %) by order statistics needs so many runs."""
+
+
+def notes(figure: OwnFigure) -> Iterator[str]:
+    """Say what a figure is to be read with."""
+    declared, results = figure.declared, figure.results
+    yield declared.about
+    if declared.note:
+        yield declared.note
+    counts = [one.values.n for one in results if one.values is not None]
+    if counts:
+        yield (
+            f"Medians of {range_text(counts)} runs a cell, with 95 % intervals from {MIN_RUNS} "
+            "runs on."
+        )
+    if counts and figure.counts_losses:
+        yield _losses(results)
+    yield from _gaps(results)
+    if figure.missing:
+        yield f"In the study, but not here: {'; '.join(figure.missing)}."
+    if added := _added(results):
+        yield f"Here, but not in the study: {'; '.join(added)}."
+    setup = known_setup(figure.study)
+    differs = dict.fromkeys(
+        str(difference)
+        for one in results
+        for difference in differences_of(setup, one.measure, one.cell)
+    )
+    if differs:
+        yield f"Not here as there: {'; '.join(differs)}."
+
+
+def range_text(counts: Iterable[int]) -> str:
+    """Write the least and the most of some counts."""
+    known = sorted(counts)
+    return f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+
+
+def runs_text(result: OwnResult) -> str:
+    """Count the runs that gave a number, and the others by how they ended."""
+    n = 0 if result.values is None else result.values.n
+    others = [f"{count} {status.value}" for status, count in result.without.items()]
+    return ", ".join([*([f"{n}"] if n or not others else []), *others])
+
+
+def losses_text(result: OwnResult) -> str:
+    """Say how many runs lost requests, and the largest share; empty if none did."""
+    if not result.lossy or result.values is None:
+        return ""
+    most = share_text(max(run.share for run in result.lossy))
+    return f"{len(result.lossy)} of {result.values.n} runs, up to {most}"
+
+
+def _added(results: Sequence[OwnResult]) -> Iterable[str]:
+    """Name the platforms that the study did not have, or not with such limits."""
+    studied = {one.cell.platform for one in results if one.is_studied}
+    added = [one for one in results if not one.is_studied]
+    return dict.fromkeys(
+        one.series if one.cell.platform in studied else one.cell.platform for one in added
+    )
+
+
+def _losses(results: Sequence[OwnResult]) -> str:
+    lossy = [one for one in results if one.lossy]
+    if not lossy:
+        return "No run lost a request."
+    return f"Runs that lost requests, which are in no rate: {_listed(lossy, losses_text)}."
+
+
+def _gaps(results: Sequence[OwnResult]) -> Iterator[str]:
+    """Say why cells have no number, and which have fewer than were run."""
+    empty: dict[str, list[OwnResult]] = {}
+    for one in results:
+        if one.gap is not None:
+            empty.setdefault(one.gap.text, []).append(one)
+    for why, some in empty.items():
+        yield f"No number, which is not 0: {_listed(some)}: {why}."
+    fewer = [one for one in results if one.without and one.gap is None]
+    if fewer:
+        yield f"Runs without a number: {_listed(fewer, runs_text)}."
+
+
+def _listed(results: Iterable[OwnResult], text: Callable[[OwnResult], str] = lambda _: "") -> str:
+    """Name cells, those that differ only in their level together, each with a text."""
+    places: dict[str, dict[str, None]] = {}
+    for one in results:
+        place = f"{one.place}, {one.axis}" if one.axis else one.place
+        more = text(one)
+        parts = filter(None, (one.level, f"({more})" if more else ""))
+        places.setdefault(place, {})[" ".join(parts)] = None
+    return "; ".join(
+        f"{place} {', '.join(levels)}" if any(levels) else place for place, levels in places.items()
+    )
