@@ -46,6 +46,20 @@ def driver(machine, path):
 # --- hardware
 
 
+def test_a_disk_of_another_size_is_all_file_system_and_stays_so(place, layers_of):
+    wanted = 15 * 2**30
+    with guest(place, layers_of, disk_size_bytes=wanted) as stack:
+        machine, size = stack.machine, ["sh", "-c", "echo $(($(stat -f -c '%b * %S' /)))"]
+        assert 0.9 * wanted < int(text(machine, size)) < wanted
+        # It is sparse: what is not written takes no room.
+        instance = stack.instances[-1]
+        used = int(text(instance.outer, ["stat", "-c", "%b", f"{instance.folder}/disk"])) * 512
+        assert used < 2**30
+        instance.reboot(hard=True)
+        instance.ready()
+        assert 0.9 * wanted < int(text(machine, size)) < wanted
+
+
 @pytest.mark.parametrize(
     ("settings", "of_disk", "disk", "of_network", "product"),
     [

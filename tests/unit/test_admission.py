@@ -148,6 +148,7 @@ def test_a_storm_of_guests_takes_each_ones_memory_and_one_of_containers_little()
         ("host-os", None),
         *((name, "quick") for name in ("aspernas2016-prestudy", "cole2022", "hpe2016-pure")),
         *((name, "quick") for name in ("huang2019-performance", "laine2017")),
+        *((name, "quick") for name in ("laine2017-cpus", "laine2017-web")),
     ],
 )
 def test_presets_are_all_open_at_once_on_a_host_of_24_gb(preset, scale):

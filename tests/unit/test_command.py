@@ -49,6 +49,14 @@ def test_programs_that_measure_different_things_never_merge():
         plan(GZIP, SPEED)
 
 
+def test_work_for_a_time_and_a_time_for_work_are_two_studies():
+    timed, fixed = "  - sysbench_cpu: {time: 1 s}", "  - sysbench_cpu: {time: none, events: 9}"
+    assert plan(fixed).metrics["sysbench_cpu"][0].name == "tool_duration"
+
+    with pytest.raises(ConfigError, match=r"two are called 'sysbench_cpu' .*; make two studies"):
+        plan(timed, fixed)
+
+
 def found(text, **params):
     (sample,) = load("command", run="x", **params).parse(Output(stdout=text))
     return sample.value

@@ -187,7 +187,8 @@ def test_everything_is_listed_for_programs_and_for_people(what, capsys):
 def test_parameters_have_defaults_units_and_choices():
     found = {one.name: one for one in listing.describe("fio", workload.kind).parameters}
     assert found["size_bytes"] == listing.Parameter(name="size_bytes", default=2**30, unit="B")
-    assert found["time_s"].unit == "s"
+    assert (found["time_s"].unit, found["time_s"].choices) == ("s", ("none",))
+    assert found["gtod_reduce"].choices == (True, False)
     assert found["direct"].choices == (True, False)
     assert "randrw" in found["pattern"].choices
     kvm = {one.name for one in listing.describe("kvm", layer.kind).parameters}

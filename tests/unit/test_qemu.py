@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tare import layer
-from tare.engines import qemu
+from tare.engines import disk, qemu
 from tare.engines.qemu import Hardware
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.layers._qemu_guest import Guest
@@ -355,3 +355,67 @@ def test_without_kvm_auto_takes_emulation_and_kvm_refuses():
     assert layer.load("qemu").probe(outer, None)["qemu.accel"] == "tcg"
     with pytest.raises(Unavailable, match="/dev/kvm is not there"):
         layer.load("kvm").probe(outer, None)
+
+
+# --- the size of the disk
+
+GIB = 2**30
+
+
+def test_a_disk_of_another_size_is_made_above_the_image():
+    outer = Fake()
+
+    disk.make(outer, "/image", "/run/disk", 15 * GIB)
+    disk.make(outer, "/image", "/run/disk", form="qcow2")
+
+    (larger, _), (same, _) = outer.asked
+    assert larger[-3:] == ["/image", "/run/disk", str(15 * GIB)]
+    assert same[-2:] == ["/image", "/run/disk"]
+    assert after(same, "-F") == "qcow2"
+
+
+@pytest.mark.parametrize("name", ["kvm", "qemu-tcg", "qemu", "libvirt", "xen"])
+def test_a_disk_is_no_smaller_than_the_image(name):
+    assert layer.load(name, disk_size_bytes=15 * GIB).disk_size_bytes == 15 * GIB
+    assert layer.load(name).disk_size_bytes is None
+    with pytest.raises(ConfigError, match=r"disk_size_bytes: 4294967296 .* \(8GiB\) or more"):
+        layer.load(name, disk_size_bytes=4 * GIB)
+
+
+def test_only_what_is_made_here_has_a_size_to_choose():
+    with pytest.raises(ConfigError, match="disk_size_bytes: the image has a size"):
+        layer.load("qemu-tcg", image="/i", key="/k", disk_size_bytes=15 * GIB)
+    with pytest.raises(ConfigError, match="disk_size_bytes: a container has no disk"):
+        layer.load("libvirt", uri="lxc:///system", disk_size_bytes=15 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((0, b"2064384 4096\n"), "has 7.9 GiB; disk_size asked for 15.0 GiB"),
+        ((1, b""), "cannot grow its file system"),
+        ((0, b""), "cannot grow its file system"),
+    ],
+)
+def test_a_file_system_that_did_not_grow_is_told(answer, said):
+    class Inside(Fake):
+        def run(self, argv, **more):
+            return Completed(tuple(argv), *answer, b"", 0.0)
+
+    with pytest.raises(LayerError, match=said):
+        disk.grow(Inside(), 15 * GIB, 10.0)
+
+
+def test_a_file_system_that_grew_is_believed():
+    class Inside(Fake):
+        def run(self, argv, **more):
+            return Completed(tuple(argv), 0, b"3870815 4096\n", b"", 0.0)
+
+    disk.grow(Inside(), 15 * GIB, 10.0)
+
+
+@pytest.mark.parametrize("name", ["kvm", "qemu-tcg"])
+def test_what_cole2022_had_can_be_asked_for(name):
+    made = layer.load(name, disk="ide", cpu="qemu64")
+
+    assert (made.disk, made.cpu_model(made.accel)) == ("ide", "qemu64")

@@ -9,6 +9,8 @@ import pytest
 from tare.cli import main, plan
 from tare.errors import ConfigError
 from tare.model import Limits
+from tare.published.rows import studies
+from tare.published.setup import setup_of
 from tare.store import load
 from tare.study import estimate, load_study, make_plan, preset_names, read_study
 from tare.study.scale import SCALES
@@ -238,26 +240,13 @@ def test_the_command_line_offers_the_scales_there_are():
     assert plan.SCALES == SCALES
 
 
-QUICK_S = 400.0
-GUEST_FILES_BYTES = 6.5 * 2**30
-"""What the system leaves of a guest's disk of 8 GiB."""
-CPU_BOUND = ("linpack", "stream")
-"""They fail where threads and CPUs differ, or measure something else."""
+QUICK_S = 600.0
+"""Ten minutes, of which 8 measure."""
 PLATFORMS = {
-    "laine2017": {"native", "docker", "kvm"},
-    "cole2022": {"docker", "kvm", "qemu-tcg"},
-    "huang2019-performance": {"native", "docker", "kvm", "xen"},
-    "hpe2016-pure": {"native", "docker", "docker bridge", "docker volume", "kvm"},
-    "aspernas2016-prestudy": {"native/docker", "kvm/docker"},
+    preset.name: {platform.name for platform in preset.platforms}
+    for study in studies()
+    for preset in setup_of(study).presets
 }
-WORKLOADS = {
-    "laine2017": {"sysbench_cpu", "integer_loop", "sysbench_fileio", "dd_disk", "dd_memory", "mbw",
-                  "iperf", "iperf_udp"},
-    "cole2022": {"sysbench_cpu", "sysbench_fileio"},
-    "huang2019-performance": {"linpack", "stream", "netperf_rr", "netperf_stream", "fio"},
-    "hpe2016-pure": {"sysbench_cpu", "linpack", "fio", "netperf_stream", "netperf_rr"},
-    "aspernas2016-prestudy": {"fio", "ioping", "web_ab"},
-}  # fmt: skip
 
 
 def test_every_preset_of_a_published_study_has_two_scales():
@@ -272,19 +261,18 @@ def test_a_published_study_is_planned_at_both_scales(name, scale):
     assert names >= PLATFORMS[name]
     # What is there besides, to see a virtual machine where kvm does not work, is said to be that.
     assert all("qemu-tcg" in other for other in names - PLATFORMS[name])
-    assert {chosen.name for chosen in study.workloads} == WORKLOADS[name]
     assert facts(read(study.source)) == facts(study)
 
     cells = len(study.workloads) * len(study.limits) * (len(study.platforms) + 1)
     planned = make_plan(study, 1)
     assert len(planned.cells) == cells
     for chosen in study.workloads:
-        assert chosen.name not in CPU_BOUND or {chosen.made.threads} == {
+        # It fails where threads and CPUs differ, or measures something else.
+        assert chosen.name != "linpack" or {chosen.made.threads} == {
             limits.cpus for limits in study.limits
         }
-    assert sum(chosen.made.disk_bytes() for chosen in study.workloads) < GUEST_FILES_BYTES
     if scale == "quick":
-        assert study.limits == (Limits(cpus=1, memory_bytes=2**30),)
+        assert all(one.cpus <= 2 and one.memory_bytes == 2**30 for one in study.limits)
         assert study.repetition.instances == 1
         assert estimate(planned, study).duration_max_s < QUICK_S
 
@@ -297,35 +285,7 @@ def test_both_scales_of_a_published_study_measure_the_same_things(name):
     assert quick.baseline == full.baseline
 
 
-def test_published_levels_are_in_the_full_scale():
+def test_a_list_of_limits_is_one_factor_of_the_full_scale():
     assert [(one.cpus, one.memory_bytes // 2**20) for one in load_study("cole2022").limits] == [
         (1, 1024), (2, 2048), (4, 4096)
     ]  # fmt: skip
-    laine = load_study("laine2017").workloads
-    offered = {(w.made.direction, w.made.rate_bits_per_s) for w in laine if w.name == "iperf_udp"}
-    assert offered == {
-        (way, rate * 1_000_000)
-        for way in ("send", "receive")
-        for rate in (10, 20, 50, 100, 999)
-    }  # fmt: skip
-    hpe = load_study("hpe2016-pure").workloads
-    assert [w.made.size for w in hpe if w.name == "linpack"] == [39000, 79000]
-    huang = [w.made for w in load_study("huang2019-performance").workloads if w.name == "fio"]
-    assert {(w.engine, w.block_bytes, w.jobs) for w in huang} == {("psync", 32 * 1024, 20)}
-    assert len(huang) == 5
-    prestudy = [w.made for w in load_study("aspernas2016-prestudy").workloads if w.name == "fio"]
-    assert {(w.engine, w.block_bytes, w.depth) for w in prestudy} == {("libaio", 4096, 64)}
-    assert len(prestudy) == 3
-
-
-def test_the_arrays_of_huang2019_are_larger_than_the_caches_of_servers_at_full_scale():
-    quick, full = (
-        next(
-            one.made
-            for one in load_study("huang2019-performance", scale).workloads
-            if one.name == "stream"
-        )
-        for scale in SCALES
-    )
-
-    assert (quick.array_bytes, full.array_bytes) == (2**27, 2**29)

@@ -10,6 +10,7 @@ import pytest
 
 from tare import workloads
 from tare.errors import OutputNotUnderstood
+from tare.model import Better, MetricRole, Unit
 from tare.workload import Output, load, names
 
 HERE = Path(__file__).parent
@@ -156,6 +157,11 @@ ALTERED = [
     ("sysbench_memory/write", r"transferred \("),
     ("sysbench_fileio/seqwr", r"total number of events: +"),
     ("sysbench_fileio/seqwr", r"written, MiB/s: +"),
+    ("sysbench_cpu/fixed-work", r"total number of events: +"),
+    ("sysbench_memory/fixed-work", r"total number of events: +"),
+    ("sysbench_fileio/once-read", r"total number of events: +"),
+    ("sysbench_fileio/once-written-synced", r"total number of events: +"),
+    ("fio/whole-file-randrw-75", r'"read" : \{\s+"io_bytes" : '),
     ("fio/randread", r'"io_bytes" : '),
     ("fio/randread", r'"runtime" : (?=\d)'),
     ("mbw/memcpy", r"AVG.*Copy: "),
@@ -242,3 +248,33 @@ def test_says_of_which_version_its_output_was_recorded(name):
     versions = [str(version) for version in workload.recorded.values()]
     text = " ".join(path.read_text() for path in CASES if path.parent.name == name)
     assert any(version.partition("+")[0] in text for version in versions)
+
+
+FIXED = [path for path in GOOD if CASES[path]["params"].get("time_s") == "none"]
+
+
+@pytest.mark.parametrize("path", FIXED, ids=ids)
+def test_work_that_was_not_all_done_is_refused(path):
+    workload, (more, by) = loaded(path), MORE_WORK[path.parent.name]
+    asked_for_more = replace(workload, **{more: getattr(workload, more) * by})
+
+    with pytest.raises(OutputNotUnderstood, match=r"agrees? with the"):
+        samples(asked_for_more, output(path))
+
+
+MORE_WORK = {
+    "fio": ("size_bytes", 2),
+    "sysbench_cpu": ("events", 2),
+    "sysbench_fileio": ("total_bytes", 2),
+    "sysbench_memory": ("total_bytes", 2),
+}
+
+
+@pytest.mark.parametrize("path", FIXED, ids=ids)
+def test_what_fixed_work_took_is_the_primary_metric_of_sysbench(path):
+    first = loaded(path).metrics[0]
+
+    if path.parent.name.startswith("sysbench"):
+        assert (first.role, first.better) == (MetricRole.TOOL_DURATION, Better.LOWER)
+    else:
+        assert first.unit is Unit.BYTE_PER_SECOND

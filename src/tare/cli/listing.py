@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from enum import Enum
-from types import NoneType, UnionType
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from tare.cli import DONE
@@ -126,10 +126,11 @@ def parameters(kind: type[Any]) -> Iterator[Parameter]:
         hint = hints[field.name]
         values = tuple(hint) if isinstance(hint, type) and issubclass(hint, Enum) else ()
         choices = tuple(value.value for value in values) or _literals(hint)
-        if hint is bool:
+        is_union = get_origin(hint) in (Union, UnionType)
+        if bool in (hint, *get_args(hint)):
             choices = (True, False)
-        # One word is a choice too where the setting may be left out.
-        if len(choices) != 1 or NoneType in get_args(hint):
+        # One word is a choice too where a number, or nothing, may stand instead.
+        if len(choices) != 1 or is_union:
             default = None if field.default is MISSING else field.default
             dimension = dimension_of(field.name)
             unit = "B" if dimension is SIZE else "s" if dimension is TIME else ""

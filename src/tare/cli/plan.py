@@ -49,11 +49,32 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
         told |= {"scale": study.scale, "memory": memory(study, plan)}
+        told |= {"room": room(study, plan)}
         print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
     print(f"  memory     {memory(study, plan)['says']}")
+    for title, says in room(study, plan).items():
+        print(f"  {title:<10} {says}")
     return 0
+
+
+def room(study: Study, plan: Plan) -> Mapping[str, str]:
+    """Say of CPUs and disk whether this host, on which it need not be run, has them."""
+    import os
+    import shutil
+
+    from tare.home import home
+    from tare.study.room import cpus_too_many, disk_need
+
+    folder = next(path for path in (home(), *home().absolute().parents) if path.exists())
+    free, blocks = shutil.disk_usage(folder).free, memory(study, plan)["fits"] == "by blocks"
+    need = disk_need(study, plan, by_blocks=blocks)
+    too_large = need.too_large(free)
+    fits = f"{_bytes(free)} here, for up to {_bytes(need.total_bytes)} of workload files"
+    says = {"free disk": f"does not fit: {too_large}" if too_large else fits}
+    too_many = cpus_too_many(study, len(os.sched_getaffinity(0)))
+    return says | ({"CPUs": too_many} if too_many else {})
 
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tare.published.setup import Condition, Experiment, Parameter, Setup
+    from tare.published.setup import Condition, Experiment, Parameter, Setup, SetupPreset
 
 HEADINGS = ("what", "value", "section")
 SILENT = "silent"
@@ -28,6 +28,8 @@ def show_setup(console: Console, setup: Setup) -> None:
     console.print(Text(LEGEND, "italic"))
     for topic, conditions in setup.conditions.items():
         _print(console, f"Set-up: {topic}", map(_condition, conditions))
+    for preset in setup.presets:
+        _print(console, f"Preset: {preset.name}", _preset(preset))
     for one in setup.experiments:
         section = f" ({one.section})" if one.section else ""
         _print(console, f"Experiment: {one.name}{section}", _experiment(one))
@@ -40,6 +42,24 @@ def setup_as_json(setup: Setup) -> dict[str, Any]:
             topic: [_condition_as_json(one) for one in conditions]
             for topic, conditions in setup.conditions.items()
         },
+        "presets": [
+            {
+                "name": one.name,
+                "platforms": [
+                    {
+                        "name": platform.name,
+                        "stack": platform.stack,
+                        "settings": [_parameter_as_json(each) for each in platform.settings],
+                    }
+                    for platform in one.platforms
+                ],
+                "repetition": [_parameter_as_json(each) for each in one.repetition],
+                "deviations": [
+                    {"what": each.what, "reason": each.reason} for each in one.deviations
+                ],
+            }
+            for one in setup.presets
+        ],
         "experiments": [
             {
                 "name": one.name,
@@ -70,6 +90,17 @@ def _print(console: Console, title: str, lines: Iterable[Line]) -> None:
         table.add_row(*map(Text, line))
     table.expand = True
     console.print(table)
+
+
+def _preset(one: SetupPreset) -> Iterator[Line]:
+    for platform in one.platforms:
+        yield platform.name, platform.stack, ""
+        for setting in platform.settings:
+            yield from _parameter(setting)
+    for rule in one.repetition:
+        yield from _parameter(rule)
+    for each in one.deviations:
+        yield each.what, f"not as in the study: {each.reason}", ""
 
 
 def _experiment(one: Experiment) -> Iterator[Line]:

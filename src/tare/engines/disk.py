@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tare.errors import CommandFailed, LayerError
 from tare.machine import Machine, check, text
 from tare.model import DiskCache
+from tare.userland import DISK_BYTES
 
 # Whoever serves the disk says by its open files whether the host caches it. O_DIRECT is 040000
 # (octal) in the flags that the kernel shows.
@@ -19,10 +21,48 @@ exit 1
 """
 
 
-def make(outer: Machine, backing: str, path: str) -> None:
-    """Make a qcow2 disk above a raw one that is only read, or raise CommandFailed."""
-    create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw"]
-    check(outer, [*create, "-b", backing, path])
+# The file system is on the whole disk. It can grow while it is mounted, which takes a second.
+GROW = r"""
+device=$(awk '$2 == "/" { print $1; exit }' /proc/mounts)
+resize2fs "$device" > /dev/null && stat -f -c '%b %S' /
+"""
+OF_DISK = 0.9
+"""Part of a disk that its file system must come to: inodes and the journal take some of it."""
+
+
+def check_size(size_bytes: int | None) -> None:
+    """Raise ValueError where a disk would be smaller than the image below it."""
+    if size_bytes is not None and (size_bytes < DISK_BYTES or size_bytes % 2**20):
+        raise ValueError(
+            f"disk_size_bytes: {size_bytes} was given; expected whole MiB, {DISK_BYTES} "
+            f"({DISK_BYTES // 2**30}GiB) or more"
+        )
+
+
+def make(
+    outer: Machine, backing: str, path: str, size_bytes: int | None = None, form: str = "raw"
+) -> None:
+    """Make a qcow2 disk above one that is only read, or raise CommandFailed.
+
+    It is as large as the one below unless ``size_bytes`` are given, and takes no more room on the
+    outer machine than is written to it.
+    """
+    create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", form, "-b", backing, path]
+    check(outer, create if size_bytes is None else [*create, str(size_bytes)])
+
+
+def grow(machine: Machine, size_bytes: int, timeout_s: float) -> None:
+    """Grow a guest's file system to the size of its disk, or raise LayerError."""
+    try:
+        done = check(machine, ["sh", "-c", GROW], timeout_s=timeout_s)
+        blocks, block_bytes = map(int, done.stdout.split())
+    except (CommandFailed, ValueError) as error:
+        raise LayerError(f"{machine.name} cannot grow its file system: {error}") from error
+    if blocks * block_bytes < OF_DISK * size_bytes:
+        raise LayerError(
+            f"the file system of {machine.name} has {blocks * block_bytes / 2**30:.1f} GiB; "
+            f"disk_size asked for {size_bytes / 2**30:.1f} GiB"
+        )
 
 
 def cache(outer: Machine, path: str) -> DiskCache:

@@ -102,14 +102,19 @@ class Domain(layer.Instance):
 
 
 class Guest(Domain):
-    """A guest under QEMU or Xen: ``kind`` is kvm or qemu, xenpv or xenpvh."""
+    """A guest under QEMU or Xen: ``kind`` is kvm or qemu, xenpv or xenpvh.
+
+    Its disk is in its folder already.
+    """
+
+    grows_to: int | None = None
+    """The size of its disk, where its file system has to grow to that."""
 
     def __init__(
         self, outer: Machine, site: layer.Site, daemon: Daemon, folder: str, kind: str
     ) -> None:
         super().__init__(outer, site, daemon, folder)
         guest = site.userland.guest(outer)
-        disk.make(outer, str(guest.disk), f"{folder}/disk")
         self.console = "" if kind.startswith("xen") else f"{folder}/console"
         if self.console:
             cable = tap.make(outer, site)
@@ -144,6 +149,9 @@ class Guest(Domain):
             check(self.machine, ["mkdir", "-p", self.workdir])
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} does not answer: {error}") from error
+        if self.grows_to is not None:
+            disk.grow(self.machine, self.grows_to, deadline_s)
+            self.grows_to = None  # it stays so
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop; in order, its first process powers it off."""

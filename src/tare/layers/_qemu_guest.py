@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tare import layer
+from tare.engines import disk
 from tare.engines.addresses import CABLE_BITS
 from tare.engines.keeper import Keeper
 from tare.engines.qemu import Command, tell
@@ -90,6 +91,7 @@ class Guest(layer.Instance):
         self.cpuset = "0" if site.limits.cpus == 1 else f"0-{site.limits.cpus - 1}"
         self.reboots = False
         self.is_pinned = False
+        self.grows_to: int | None = None
         self.cable: Tap | None = None
         self.front = ""
 
@@ -118,6 +120,9 @@ class Guest(layer.Instance):
             check(self.machine, ["mkdir", "-p", self.workdir], timeout_s=self.site.deadline_s)
         except CommandFailed as error:
             raise LayerError(f"{self.site.name} does not answer: {error}") from error
+        if self.grows_to is not None:
+            disk.grow(self.machine, self.grows_to, self.site.deadline_s)
+            self.grows_to = None  # it stays so
         if self.reboots:
             self._tell(("set-action", {"reboot": ON_RESET["ends"]}))
             self.reboots = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import libvirt, tree
+from tare.engines import disk, libvirt, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._libvirt_domain import Container, Domain, Guest
 from tare.limits import cgroup
@@ -33,12 +33,14 @@ class Layer(layer.Layer):
 
     Where nobody answers at ``qemu:///system`` or ``lxc:///system``, a libvirtd of Tare's own does.
     ``type`` is QEMU's: ``auto`` takes KVM where a guest comes up on it, else emulation.
-    ``guest`` is Xen's.
+    ``guest`` is Xen's. ``disk_size_bytes`` is how large a guest's disk is; unless given, as large
+    as the image that is built.
     """
 
     uri: str = "qemu:///system"
     type: Literal["auto", "kvm", "qemu"] = "auto"
     guest: Literal["xenpv", "xenpvh"] = "xenpvh"
+    disk_size_bytes: int | None = None
 
     packages = ("libvirt-clients", "libvirt-daemon", "openssh-client")
     nominal_start_s = 10.0
@@ -48,6 +50,9 @@ class Layer(layer.Layer):
         if self.driver not in PACKAGES:
             known = ", ".join(f"{name}:///system" for name in PACKAGES)
             raise ValueError(f"uri: {self.uri} cannot run the userland; expected one like {known}")
+        disk.check_size(self.disk_size_bytes)
+        if self.disk_size_bytes and not self.boots_guest:
+            raise ValueError("disk_size_bytes: a container has no disk of its own; leave it out")
 
     @property
     def driver(self) -> str:
@@ -113,6 +118,10 @@ class Layer(layer.Layer):
                 cgroup.refuse_uncounted_swap(outer, site.limits)
                 return Container(outer, site, daemon, folder)
             kind = facts.get("libvirt.type", self.guest)
-            return Guest(outer, site, daemon, folder, kind)
+            image = str(site.userland.guest(outer).disk)
+            disk.make(outer, image, f"{folder}/disk", self.disk_size_bytes)
+            made = Guest(outer, site, daemon, folder, kind)
         except CommandFailed as error:
             raise LayerError(f"could not prepare {site.name} on {outer.name}: {error}") from error
+        made.grows_to = self.disk_size_bytes
+        return made

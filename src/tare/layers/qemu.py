@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
+from tare.engines import disk as disks
 from tare.engines import nat, qemu, tap, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._qemu_guest import Guest
 from tare.layers._qemu_image import Own
 from tare.limits import cgroup
-from tare.machine import Machine, check, text
+from tare.machine import Machine, text
 from tare.model import DiskCache, Limits
 from tare.ssh import Connection
 from tare.userland import System, kvm
@@ -44,6 +45,7 @@ class Layer(layer.Layer, qemu.Hardware):
     ``netdev`` is how other machines reach it: a ``tap`` device, or QEMU's own network of ``user``
     mode, which translates in QEMU's process. ``cache`` is how the host caches its disk, where that
     is not left to the study's limits. ``vcpus: pinned`` gives each virtual CPU a CPU of its own.
+    ``disk_size_bytes`` is how large its disk is; unless given, as large as the image that is built.
     """
 
     accel: Literal["kvm", "tcg", "auto"] = "auto"
@@ -55,6 +57,7 @@ class Layer(layer.Layer, qemu.Hardware):
     netdev: Literal["tap", "user"] = "tap"
     cache: Literal["none", "writeback"] | None = None
     vcpus: Literal["pinned"] | None = None
+    disk_size_bytes: int | None = None
 
     switches = (*qemu.SWITCHES, *HELD)
     # With the flavour left to itself, emulated devices would bring another kernel with them.
@@ -68,6 +71,9 @@ class Layer(layer.Layer, qemu.Hardware):
     def __post_init__(self) -> None:
         """Refuse what cannot be, with ValueError."""
         super().__post_init__()
+        disks.check_size(self.disk_size_bytes)
+        if self.image and self.disk_size_bytes:
+            raise ValueError("disk_size_bytes: the image has a size; expected it to be left out")
         if self.arch == "arm64" and self.accel == "kvm":
             raise ValueError("arch: KVM runs the host's own architecture; expected amd64")
         if self.board == "microvm" and self.accel == "tcg":
@@ -163,11 +169,11 @@ class Layer(layer.Layer, qemu.Hardware):
         folder = f"{site.folder}/{site.name}"
         if self.image:
             boot, key = qemu.firmware_argv(self, self.firmware), self.key
-            backing = [self.image, "-F", _format(outer, self.image)]
+            backing, form = self.image, _format(outer, self.image)
         else:
             guest = site.userland.guest(outer, self.system)
             boot, key = qemu.kernel_argv(self, str(guest.kernel), str(guest.initrd)), str(guest.key)
-            backing = [str(guest.disk), "-F", "raw"]
+            backing, form = str(guest.disk), "raw"
         tree.own_folder(outer, site)
         front = nat.make(outer, site) if site.reached and self.netdev == "user" else ""
         ports = nat.ports() if front else None
@@ -180,8 +186,7 @@ class Layer(layer.Layer, qemu.Hardware):
             boot = [*self.cable_argv(cable.device), *boot]
         group = cgroup.make(outer, f"tare/{site.name}", site.scope)
         try:
-            disk = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", *backing, f"{folder}/disk"]
-            check(outer, disk)
+            disks.make(outer, backing, f"{folder}/disk", self.disk_size_bytes, form)
         except CommandFailed as error:
             raise LayerError(f"could not make a disk for {site.name}: {error}") from error
         connection = Connection(self.user, "127.0.0.1", 0, key, f"{folder}/ssh")
@@ -196,6 +201,7 @@ class Layer(layer.Layer, qemu.Hardware):
         made.cable, made.front = cable, front
         made.ports = ports
         made.is_pinned = self.vcpus == "pinned"
+        made.grows_to = self.disk_size_bytes
         return made
 
     def _refuse_missing(self, outer: Machine) -> None:

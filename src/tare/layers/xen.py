@@ -33,14 +33,22 @@ AS = "vdev=xvda,access=rw,"  # what stands behind target belongs to its name
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """A domain: ``pv`` needs no hardware virtualization, ``pvh`` uses it, both emulate nothing."""
+    """A domain: ``pv`` needs no hardware virtualization, ``pvh`` uses it, both emulate nothing.
+
+    ``disk_size_bytes`` is how large its disk is; unless given, as large as the image that is built.
+    """
 
     type: Literal["pv", "pvh"] = "pvh"
+    disk_size_bytes: int | None = None
 
     packages = ("xen-utils-4.17", "qemu-system-xen", "qemu-utils", "iproute2", "openssh-client")
     boots_guest = True
     own_kernel = True
     nominal_start_s = 10.0
+
+    def __post_init__(self) -> None:
+        """Refuse a disk that is too small, with ValueError."""
+        disk.check_size(self.disk_size_bytes)
 
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
@@ -68,13 +76,15 @@ class Layer(layer.Layer):
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         self.probe(outer, None)
-        return Instance(outer, site, self.type)
+        return Instance(outer, site, self.type, self.disk_size_bytes)
 
 
 class Instance(layer.Instance):
     """One domain of the site's name, with a bridge, a disk and a configuration of its own."""
 
-    def __init__(self, outer: Machine, site: layer.Site, kind: str) -> None:
+    def __init__(
+        self, outer: Machine, site: layer.Site, kind: str, disk_bytes: int | None = None
+    ) -> None:
         self.outer, self.site = outer, site
         guest = site.userland.guest(outer)
         self.folder = own_folder(outer, site)
@@ -84,7 +94,7 @@ class Instance(layer.Instance):
         nbd.record(outer, self.folder, site.scope)
         site.scope.about_to_make("domain", site.name, outer, ["sh", "-c", DESTROY, site.name])
         try:
-            disk.make(outer, str(guest.disk), f"{self.folder}/disk")
+            disk.make(outer, str(guest.disk), f"{self.folder}/disk", disk_bytes)
             self.physical = int(text(outer, ["xl", "info", "nr_cpus"]))
         except CommandFailed as error:
             raise LayerError(f"could not prepare {site.name} on {outer.name}: {error}") from error
@@ -93,6 +103,7 @@ class Instance(layer.Instance):
         self.connection = Connection("root", link.address, 22, str(guest.key), control)
         self.machine = Inner(outer, "xen", self.connection.wrap)
         self.booted = ""
+        self.grows_to = disk_bytes
 
     def start(self) -> None:
         """See Instance.start."""
@@ -129,6 +140,9 @@ class Instance(layer.Instance):
             )
         self.booted = self._boot_id()
         check(self.machine, ["mkdir", "-p", self.workdir])
+        if self.grows_to is not None:
+            disk.grow(self.machine, self.grows_to, self.site.deadline_s)
+            self.grows_to = None  # it stays so
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop; in order, the guest's first process powers it off."""

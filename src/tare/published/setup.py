@@ -76,12 +76,21 @@ class SetupPlatform:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """In what a preset is not as the study, where that is no parameter's value, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetupPreset:
     """What a preset must have besides its workloads and limits."""
 
     name: str
     platforms: tuple[SetupPlatform, ...]
     repetition: tuple[Parameter, ...]
+    deviations: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,9 +260,15 @@ class _Repetition(_Part):
     min_blocks: Annotated[_Parameter, BeforeValidator(_given)]
 
 
+class _Deviation(_Part):
+    what: _Text
+    reason: _Text
+
+
 class _Preset(_Part):
     platforms: dict[str, _Platform]
     repetition: _Repetition
+    deviations: list[_Deviation] = []
 
     def made(self, name: str) -> SetupPreset:
         platforms = tuple(
@@ -261,7 +276,10 @@ class _Preset(_Part):
             for called, one in self.platforms.items()
         )
         repetition = (self.repetition.min_blocks.made("min_blocks"),)
-        return SetupPreset(name=name, platforms=platforms, repetition=repetition)
+        deviations = tuple(Difference(what=x.what, reason=x.reason) for x in self.deviations)
+        return SetupPreset(
+            name=name, platforms=platforms, repetition=repetition, deviations=deviations
+        )
 
 
 class _Experiment(_Part):

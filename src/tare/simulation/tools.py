@@ -135,13 +135,14 @@ def _sysbench_fileio(options: Mapping[str, str], speed: float) -> Answer:
         f"reads: {read * mib_per_s:.2f} MiB/s writes: {written * mib_per_s:.2f} MiB/s "
         f"fsyncs: {fsyncs:.2f}/s latency (ms,95%): {_p95_ms(options, requests + fsyncs):.3f}"
     )
-    return _sysbench_run(options, (before, second, after), requests + fsyncs)
+    events = int(options["events"])
+    return _sysbench_run(options, (before, second, after), requests + fsyncs, events)
 
 
 def _bounded(options: Mapping[str, str], events_per_s: float, events: int) -> float:
     """Give how long a run takes that ends at its time or at a number of events (0 for none)."""
-    time_s = float(options["time"])
-    return min(time_s, events / events_per_s) if events else time_s
+    ends_s = [float(options["time"]), events / events_per_s]
+    return min(end_s for end_s in ends_s if end_s)
 
 
 SYSBENCH = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\n"
@@ -193,16 +194,17 @@ def _fio(arguments: Sequence[str], speed: float) -> Answer:
     size_bytes, jobs = int(options["size"]), int(options["numjobs"])
     if "create_only" in options:
         return b"", size_bytes * jobs / (LAYING_BYTES_PER_S * speed)
-    pattern, time_s = options["rw"], _seconds(options["runtime"])
+    pattern, rate = options["rw"], FIO_REQUESTS_PER_S * speed
+    whole_s = size_bytes * jobs / int(options["bs"]) / rate
+    time_s = _seconds(options["runtime"]) if "time_based" in options else whole_s
     shares = {"read": 0.0, "write": 0.0}
     if pattern.endswith("rw"):
         shares = {"read": 0.5, "write": 0.5}
     else:
         shares[pattern.removeprefix("rand")] = 1.0
-    rate = FIO_REQUESTS_PER_S * speed
     rates = {side: rate * share for side, share in shares.items()}
     mean_ns = 1e9 * jobs * int(options["iodepth"]) / rate
-    every_s = _seconds(options.get("status-interval", options["runtime"]))
+    every_s = _seconds(options["status-interval"]) if "status-interval" in options else time_s
     # A report counts from the run's begin; the last one is of all of it.
     ends_s = [number * every_s for number in range(1, ceil(time_s / every_s))]
     reports = (

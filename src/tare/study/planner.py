@@ -106,9 +106,11 @@ def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
                 f"{one[0].name} ({one[0].unit}, {one[0].better})"
                 for one in (first, chosen.made.metrics)
             )
+            has_name = "called" in dict(chosen.params)
+            remedy = "give one of them another name: called" if has_name else "make two studies"
             raise ConfigError(
                 f"workloads: two are called {chosen.name!r} and measure different things, {told}; "
-                "expected the same of both; give one of them another name: called"
+                f"expected the same of both; {remedy}"
             )
     return metrics
 

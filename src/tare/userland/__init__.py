@@ -6,9 +6,9 @@ confound; here they cannot.
 """
 
 from tare.userland.cache import REMOVE_FOLDER
+from tare.userland.guest import DISK_BYTES, Guest
 from tare.userland.guest import DOCKER_ROOT as PREPARED_DOCKER
-from tare.userland.guest import Guest
 from tare.userland.system import System
 from tare.userland.tree import Userland
 
-__all__ = ["PREPARED_DOCKER", "REMOVE_FOLDER", "Guest", "System", "Userland"]
+__all__ = ["DISK_BYTES", "PREPARED_DOCKER", "REMOVE_FOLDER", "Guest", "System", "Userland"]

@@ -35,6 +35,9 @@ REPORT = (
     *("--group_reporting", "--disk_util=0", "--eta=never", "--output-format=json"),
 )
 
+LEAST_S = 0.1
+"""fio gives times in whole milliseconds: one is 1 % of this."""
+
 BEFORE = "\n{\n"
 """What a report begins with; nothing inside of one is so far to the left."""
 
@@ -55,11 +58,19 @@ def about_each_second(time_s: float) -> list[str]:
     return [f"--status-interval={1000 * time_s / (count + 0.5):.0f}ms"] if count > 0 else []
 
 
-def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -> Iterator[Sample]:
+def samples(
+    text: str,
+    sides: Sequence[str] | None = None,
+    least_s: float = 0,
+    *,
+    whole_bytes: int | None = None,
+    timed: bool = True,
+) -> Iterator[Sample]:
     """Read the last report, of one group, or raise OutputNotUnderstood.
 
     ``sides`` are what it must have done, of "read" and "write"; None takes what it did. It must
-    have run for ``least_s``. Rates are over the time of the longer side: the other then rests.
+    have run for ``least_s``, and moved ``whole_bytes`` unless that is None. Requests that were not
+    ``timed`` have no latencies. Rates are over the time of the longer side: the other then rests.
     """
     try:
         # Warnings may stand before it.
@@ -68,7 +79,7 @@ def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -
             raise OutputNotUnderstood(f"job without error (fio says {error})", text)
         if sides is None:
             sides = [side for side in MEAN if group[side]["io_bytes"]]
-        found = [_Side(side, group[side]) for side in sides]
+        found = [_Side(side, group[side], timed) for side in sides]
     except (ValueError, LookupError, TypeError) as error:
         raise OutputNotUnderstood("whole report of one fio job", text) from error
     if not found:
@@ -77,9 +88,12 @@ def samples(text: str, sides: Sequence[str] | None = None, least_s: float = 0) -
     # fio that is interrupted reports what it has, in the same form.
     if duration_s < least_s or not all(side.agrees() for side in found):
         raise OutputNotUnderstood(f"bytes that agree with rate and {least_s:g} s or more", text)
-    yield Sample(THROUGHPUT, sum(side.total_bytes for side in found) / duration_s)
+    total_bytes = sum(side.total_bytes for side in found)
+    if whole_bytes is not None and total_bytes != whole_bytes:
+        raise OutputNotUnderstood(f"bytes that agree with the {whole_bytes} of all files", text)
+    yield Sample(THROUGHPUT, total_bytes / duration_s)
     yield Sample(REQUESTS, sum(side.requests for side in found) / duration_s)
-    for side in found:
+    for side in found if timed else ():
         yield Sample(MEAN[side.name], side.mean_s)
         yield Sample(P99[side.name], side.p99_s)
     yield Sample(TOOL_DURATION, duration_s)
@@ -162,14 +176,15 @@ class _Reading:
 class _Side:
     """The reading or the writing half of fio's report."""
 
-    def __init__(self, name: str, report: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, report: Mapping[str, Any], timed: bool) -> None:
         self.name = name
         self.total_bytes = float(report["io_bytes"])
         self.bytes_per_s = float(report["bw_bytes"])
         self.duration_s = report["runtime"] / 1000
         self.requests = float(report["iops"]) * self.duration_s
-        self.mean_s = report["lat_ns"]["mean"] / 1e9
-        self.p99_s = report["lat_ns"]["percentile"]["99.000000"] / 1e9
+        if timed:
+            self.mean_s = report["lat_ns"]["mean"] / 1e9
+            self.p99_s = report["lat_ns"]["percentile"]["99.000000"] / 1e9
 
     def agrees(self) -> bool:
         """Say whether it did anything, and its total is its rate times its duration."""

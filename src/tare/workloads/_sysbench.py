@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
@@ -18,9 +19,40 @@ LATENCY_P95 = Metric("latency_p95", Unit.SECOND, Better.LOWER)
 LATENCY_MAX = Metric("latency_max", Unit.SECOND, Better.LOWER)
 EVERY_SECOND = "--report-interval=1"
 LEAST_S = 2.0
+TOTAL_EVENTS = r"total number of events:\s+(\d+)$"
 TOTAL_TIME = r"total time:\s+([\d.]+)s$"
 
 GENERAL = (LATENCY_MEAN, LATENCY_P95, LATENCY_MAX, TOOL_DURATION)
+
+Time = int | Literal["none"]
+"""After how many seconds a run ends; with "none" it ends when a fixed amount of work is done."""
+
+
+def results(metrics: tuple[Metric, ...], time_s: Time) -> tuple[Metric, ...]:
+    """Return the metrics of a run, the primary one first: of fixed work that is its duration."""
+    if time_s != "none":
+        return metrics
+    return (TOOL_DURATION, *(metric for metric in metrics if metric is not TOOL_DURATION))
+
+
+def check_time(time_s: Time) -> None:
+    """Raise ValueError unless a run's time is a whole second or more, or none."""
+    if time_s != "none" and time_s < 1:
+        raise ValueError(f"time_s: {time_s} was given; expected 1 or more, or none")
+
+
+def bounds(threads: int, time_s: Time, events: int | None = None) -> list[str]:
+    """Build the words that say when a run ends; 0 events are no bound, and None no word."""
+    # 0 is sysbench's word for no bound by time.
+    seconds = 0 if time_s == "none" else time_s
+    until = [] if events is None else [f"--events={events}"]
+    return [f"--threads={threads}", f"--time={seconds}", *until]
+
+
+def check_work(text: str, events: int) -> None:
+    """Raise OutputNotUnderstood where a run of fixed work did not do all of it, or more."""
+    if number(TOTAL_EVENTS, text) != events:
+        raise OutputNotUnderstood(f"total that agrees with the {events} events asked for", text)
 
 
 def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Sample]:
@@ -29,7 +61,7 @@ def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Samp
     At most so many operations that the rate has are ``uncounted`` in the total of events.
     """
     duration_s = number(TOTAL_TIME, text)
-    events = number(r"total number of events:\s+(\d+)$", text)
+    events = number(TOTAL_EVENTS, text)
     # sysbench reads the clock for the rate and for the total at different moments.
     done = events_per_s * duration_s
     if not events or not 0.95 * events <= done <= 1.05 * (events + uncounted):

@@ -13,7 +13,7 @@ from tare import workload
 from tare.model import FileAccess, Sample
 from tare.workload import Course
 from tare.workloads import at_least, one_of
-from tare.workloads._fio import METRICS, REPORT, about_each_second, courses, samples
+from tare.workloads._fio import LEAST_S, METRICS, REPORT, about_each_second, courses, samples
 
 Pattern = Literal["randread", "randwrite", "randrw", "read", "write"]
 Engine = Literal["libaio", "io_uring", "psync"]
@@ -29,13 +29,18 @@ SIDES: Mapping[Pattern, Sequence[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(workload.Workload):
-    """Read or write prepared files at a queue depth for a number of seconds.
+    """Read or write prepared files at a queue depth for a number of seconds, or once.
 
     Throughput (reads and writes together) is primary, for it compares with any other disk
     workload; with blocks of one size its ratios are those of the requests. The patterns are
-    those of huang2019, whose tables give neither sizes nor depth: those are ours. ``size_bytes``,
-    ``depth`` are of each job. Latency runs from submission to completion. ``read_percent`` is the
-    part of a mix that reads; half is fio's own, which the studies do not say they changed.
+    those of huang2019, which ran them with ``engine`` psync, 20 ``jobs`` of 2 GB and blocks of
+    32 KiB, directly. ``size_bytes``, ``depth`` are of each job. Latency runs from submission to
+    completion. ``read_percent`` is the part of a mix that reads; half is fio's own.
+
+    With ``time`` none a trial ends when each job has been through its file once: every block is
+    read or written once, at random in an order that is drawn. So did aspernas2016, with 4 GB, a
+    depth of 64, mixes of 75 % reads and ``gtod_reduce``, under which fio asks for the time less
+    often and measures no latencies.
     """
 
     pattern: Pattern = "randread"
@@ -46,7 +51,9 @@ class Workload(workload.Workload):
     block_bytes: int = 4096
     size_bytes: int = 2**30
     direct: bool = True
-    time_s: float = 30
+    time_s: float | Literal["none"] = 30
+    # None is no parameter of a cell, so that studies of before it was there can be resumed.
+    gtod_reduce: bool | None = None
 
     metrics = METRICS
     packages = ("fio",)
@@ -55,8 +62,15 @@ class Workload(workload.Workload):
     def __post_init__(self) -> None:
         one_of(self, pattern=Pattern, engine=Engine)
         at_least(self, depth=1, jobs=1, block_bytes=1, size_bytes=self.block_bytes)
-        if self.time_s < 0.1:
-            raise ValueError(f"time_s: {self.time_s} was given; expected 0.1 or more")
+        if self.time_s != "none" and self.time_s < LEAST_S:
+            raise ValueError(
+                f"time_s: {self.time_s} was given; expected {LEAST_S} or more, or none"
+            )
+        if self.time_s == "none" and self.size_bytes % self.block_bytes:
+            raise ValueError(
+                f"size_bytes: {self.size_bytes} was given; without time it expects whole blocks of "
+                f"{self.block_bytes}"
+            )
         if not 0 < self.read_percent < 100:
             raise ValueError(f"read_percent: {self.read_percent} was given; expected 1 to 99")
         if self.pattern != "randrw" and self.read_percent != Workload.read_percent:
@@ -81,24 +95,40 @@ class Workload(workload.Workload):
         if self.pattern == "randrw":
             how += [f"--rwmixread={self.read_percent}"]
         queue = [f"--ioengine={self.engine}", f"--iodepth={self.depth}"]
-        bound = ["--time_based", f"--runtime={self.time_s * 1000:.0f}ms"]
+        if self.time_s == "none":
+            # Nothing is asked over time: a job that ends waits for the report.
+            bound, reports = ["--loops=1"], []
+        else:
+            bound = ["--time_based", f"--runtime={self.time_s * 1000:.0f}ms"]
+            reports = about_each_second(self.time_s)
+        clock = ["--gtod_reduce=1"] if self.gtod_reduce else []
         # Missing files are an error, not something to lay while the clock runs.
         files = ["--overwrite=1", "--allow_file_create=0"]
         # With fio's fixed seed every trial would ask for the same blocks, which a cache below has.
         draw = "--randrepeat=0"
-        report = [*REPORT, *about_each_second(self.time_s)]
+        report = [*clock, *REPORT, *reports]
         return ["fio", *self._files(), *how, *queue, *bound, *files, draw, *report]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
         """See Workload.parse."""
-        yield from samples(output.stdout, SIDES[self.pattern], 0.9 * self.time_s)
+        sides, timed = SIDES[self.pattern], not self.gtod_reduce
+        if self.time_s == "none":
+            whole = self.disk_bytes()
+            yield from samples(output.stdout, sides, LEAST_S, whole_bytes=whole, timed=timed)
+        else:
+            yield from samples(output.stdout, sides, 0.9 * self.time_s, timed=timed)
 
     def courses(self, output: workload.Output) -> Iterator[Course]:
         """See Workload.courses."""
-        yield from courses(output.stdout, SIDES[self.pattern], self.time_s)
+        if self.time_s != "none":
+            yield from courses(output.stdout, SIDES[self.pattern], self.time_s)
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
+        if self.time_s == "none":
+            slow_requests_per_s, slow_bytes_per_s = 20_000, 200 * 2**20
+            requests = self.disk_bytes() / self.block_bytes
+            return 2.0 + requests / slow_requests_per_s + self.disk_bytes() / slow_bytes_per_s
         return self.time_s + 2.0
 
     def file_access(self) -> FileAccess:

@@ -15,7 +15,7 @@ from tare import workload
 from tare.errors import OutputNotUnderstood
 from tare.model import FileAccess, Sample
 from tare.workloads import at_least
-from tare.workloads._fio import METRICS, REPORT, samples
+from tare.workloads._fio import LEAST_S, METRICS, REPORT, samples
 
 RANDOM_MIX = """\
 [random-mix]
@@ -53,9 +53,6 @@ OPTIONS: Mapping[str, str] = dict.fromkeys(FREE.split(), ".*") | {
     "filename": rf"{NAME}(:{NAME})*",
 }
 """What may stand in a job, with its values; and ``direct``, if it says what the parameter does."""
-
-LEAST_S = 0.1
-"""fio gives times in whole milliseconds: one is 1 % of this."""
 
 WRITE_AND_LAY = 'printf %s "$1" > jobs.fio && shift && exec fio "$@" jobs.fio'
 

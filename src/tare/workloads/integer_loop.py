@@ -1,7 +1,7 @@
 """An integer loop of a shell, timed from inside by the shell's own ``time``.
 
-laine2017 timed it inside, as here, and outside, which is the trial's own duration. Every step is
-interpreted; nothing is called and no file is read, so that next to no time is spent in the kernel.
+laine2017 has such a loop. Every step is interpreted; nothing is called and no file is read, so that
+next to no time is spent in the kernel.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ echo "counted $i"
 class Workload(workload.Workload):
     """Count to ``iterations`` in bash.
 
-    laine2017 does not give the number; two million is ours. bash prints whole milliseconds: fewer
-    than 100,000 steps could not be told apart to 1 %. A time of no millisecond is not reported.
+    laine2017 counted from 0 to 9,999,999; the default of two million is ours. bash prints whole
+    milliseconds: fewer than 100,000 steps could not be distinguished to 1 %. A time of no
+    millisecond is not reported.
     """
 
     iterations: int = 2_000_000

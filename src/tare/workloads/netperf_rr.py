@@ -35,8 +35,8 @@ class Workload(Netperf):
 
     Latency is the whole round trip. The mean is primary: netperf prints percentiles in steps of
     1 us below 100 us, 10 us below 1 ms and so on, which is more than the difference that is
-    looked for. Sizes of 1 byte are netperf's own and so those of huang2019 and hpe2016, which
-    give none.
+    looked for. Sizes of 1 byte are netperf's own and those of huang2019 (its result is
+    the 90th percentile); hpe2016 gives none.
     """
 
     under_test: Side = "server"

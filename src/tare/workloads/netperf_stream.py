@@ -31,9 +31,10 @@ KEYS = (
 class Workload(Netperf):
     """Send messages from the stack, or to a server in it, for a number of seconds.
 
-    huang2019 has both protocols in both directions, hpe2016 TCP; neither gives a size. 16384
-    bytes are what netperf takes of a Linux kernel's TCP. Messages over UDP may be lost, above
-    1472 bytes as soon as one of their fragments is. TCP loses nothing and gives throughput only.
+    huang2019 has both protocols in both directions for 60 s, with a sending socket of 16 KB, the
+    size of netperf's messages then; hpe2016 has TCP and gives no size. 16384 bytes are also what
+    netperf takes of a Linux kernel's TCP. Messages over UDP may be lost, above 1472 bytes as soon
+    as one of their fragments is. TCP loses nothing and gives throughput only.
     """
 
     direction: Direction = "send"

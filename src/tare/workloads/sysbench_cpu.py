@@ -7,42 +7,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar
 
 from tare import workload
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import Course, number
 from tare.workloads import at_least
-from tare.workloads._sysbench import EVERY_SECOND, GENERAL, LATENCY_P95, course, general, seconds
+from tare.workloads._sysbench import (
+    EVERY_SECOND,
+    GENERAL,
+    LATENCY_P95,
+    Time,
+    bounds,
+    check_time,
+    check_work,
+    course,
+    general,
+    results,
+    seconds,
+)
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(workload.Workload):
-    """Find primes with a number of threads for a number of seconds.
+    """Find primes with a number of threads for a number of seconds, or a number of times.
 
     The defaults are those of cole2022, which also used ``max_prime`` 100. Only whole events count:
     a trial should hold some hundreds of them. ``events`` ends it earlier where a stack is fast, 0
-    does not.
+    does not. With ``time`` none it ends at ``events`` alone, and the time that they took is the
+    primary metric: so did laine2017 (``max_prime`` 9999, 4 threads), which does not say how many
+    events, and hpe2016.
     """
 
     max_prime: int = 100_000
     threads: int = 4
-    time_s: int = 30
+    time_s: Time = 30
     events: int = 0
 
-    metrics = (EVENTS, *GENERAL)
     packages = ("sysbench",)
     recorded: ClassVar[Mapping[str, str]] = {"sysbench": "1.0.20"}
 
     def __post_init__(self) -> None:
-        at_least(self, max_prime=3, threads=1, time_s=1, events=0)
+        check_time(self.time_s)
+        at_least(self, max_prime=3, threads=1, events=1 if self.time_s == "none" else 0)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:  # type: ignore[override]  # which is first depends
+        """See Workload.metrics."""
+        return results((EVENTS, *GENERAL), self.time_s)
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
-        # Time always bounds it: a slow stack then costs the plan no more time.
-        bound = [f"--threads={self.threads}", f"--time={self.time_s}", f"--events={self.events}"]
+        bound = bounds(self.threads, self.time_s, self.events)
         return ["sysbench", "cpu", f"--cpu-max-prime={self.max_prime}", *bound, EVERY_SECOND, "run"]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
@@ -50,6 +69,8 @@ class Workload(workload.Workload):
         text = output.stdout
         rate = number(r"events per second:\s+([\d.]+)$", text)
         yield Sample(EVENTS, rate)
+        if self.time_s == "none":
+            check_work(text, self.events)
         yield from general(text, rate)
 
     def courses(self, output: workload.Output) -> Iterator[Course]:
@@ -60,4 +81,8 @@ class Workload(workload.Workload):
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
+        if self.time_s == "none":
+            # Trial division goes up to the root; one CPU may have to do it all.
+            event_s = 5e-10 * self.max_prime * sqrt(self.max_prime)
+            return 1.0 + self.events * event_s
         return self.time_s + 1.0

@@ -15,23 +15,40 @@ from tare.errors import OutputNotUnderstood
 from tare.model import Better, FileAccess, Metric, Sample, Unit
 from tare.workload import Course, number
 from tare.workloads import at_least, one_of
-from tare.workloads._sysbench import EVERY_SECOND, GENERAL, LATENCY_P95, course, general, seconds
+from tare.workloads._sysbench import (
+    EVERY_SECOND,
+    GENERAL,
+    LATENCY_P95,
+    Time,
+    bounds,
+    check_time,
+    check_work,
+    course,
+    general,
+    results,
+    seconds,
+)
 
 Mode = Literal["seqwr", "seqrewr", "rndwr", "seqrd", "rndrd", "rndrw"]
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 FSYNCS = Metric("fsyncs", Unit.PER_SECOND, Better.HIGHER)
 
+IN_ORDER = {"seqwr", "seqrewr", "seqrd"}
+"""Modes that go through all blocks before they begin again; the others draw each block."""
+
 MIB = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(workload.Workload):
-    """Read or write prepared files with a number of threads for a number of seconds.
+    """Read or write prepared files with a number of threads for a number of seconds, or once.
 
     The defaults are those of cole2022 (64 files, 2 GiB, 4 threads, 30 s), and sysbench's own where
     it is silent. All ``files`` are synced after every ``fsync_every`` writes; 0 syncs at the end
     only. Without ``direct`` reads come from the page cache wherever it holds ``total_bytes``.
+    With ``time`` none a sequential mode goes through ``total_bytes`` once, and the time that this
+    took is the primary metric; laine2017 had one file (``files`` 1) of 4 GiB.
     """
 
     mode: Mode = "seqwr"
@@ -41,20 +58,35 @@ class Workload(workload.Workload):
     fsync_every: int = 100
     direct: bool = False
     threads: int = 4
-    time_s: int = 30
+    time_s: Time = 30
 
-    metrics = (THROUGHPUT, FSYNCS, *GENERAL)
     packages = ("sysbench",)
     recorded = {"sysbench": "1.0.20"}
 
     def __post_init__(self) -> None:
         one_of(self, mode=Mode)
-        at_least(self, files=1, block_bytes=1, fsync_every=0, threads=1, time_s=1)
+        check_time(self.time_s)
+        at_least(self, files=1, block_bytes=1, fsync_every=0, threads=1)
         at_least(self, total_bytes=self.files * self.block_bytes)
         if self.direct and self.block_bytes % 512:
             raise ValueError(
                 f"block_bytes: {self.block_bytes} was given; direct expects a multiple of 512"
             )
+        if self.time_s == "none" and self.mode not in IN_ORDER:
+            raise ValueError(
+                f"mode: {self.mode!r} was given; without time it expects one of "
+                f"{', '.join(sorted(IN_ORDER))}"
+            )
+        if self.time_s == "none" and self.total_bytes % (self.files * self.block_bytes):
+            raise ValueError(
+                f"total_bytes: {self.total_bytes} was given; without time it expects whole blocks "
+                f"of {self.block_bytes} in each file"
+            )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:  # type: ignore[override]  # which is first depends
+        """See Workload.metrics."""
+        return results((THROUGHPUT, FSYNCS, *GENERAL), self.time_s)
 
     def prepare(self) -> Sequence[str]:
         """See Workload.prepare."""
@@ -67,8 +99,7 @@ class Workload(workload.Workload):
         # The sync at the end is inside the time: else a writer fills memory and calls it a disk.
         sync = [f"--file-fsync-freq={self.fsync_every}", "--file-fsync-end=on"]
         how = [f"--file-test-mode={self.mode}", f"--file-block-size={self.block_bytes}"]
-        bound = [f"--threads={self.threads}", f"--time={self.time_s}", "--events=0"]
-        until = [*bound, EVERY_SECOND]
+        until = [*bounds(self.threads, self.time_s, self._events()), EVERY_SECOND]
         return ["sysbench", "fileio", *self._files(), *how, *sync, *flags, *until, "run"]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
@@ -86,6 +117,8 @@ class Workload(workload.Workload):
         yield Sample(THROUGHPUT, throughput)
         if fsyncs:
             yield Sample(FSYNCS, fsyncs)
+        if self.time_s == "none":
+            check_work(text, self._events())
         # At the end every thread syncs every file, which is no event.
         at_end = self.threads * self.files if fsyncs else 0
         yield from general(text, requests + fsyncs, at_end)
@@ -101,6 +134,9 @@ class Workload(workload.Workload):
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
+        if self.time_s == "none":
+            slow_bytes_per_s = 100 * MIB
+            return 2.0 + self.total_bytes / slow_bytes_per_s
         return self.time_s + 2.0
 
     def file_access(self) -> FileAccess:
@@ -110,6 +146,18 @@ class Workload(workload.Workload):
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""
         return self.total_bytes
+
+    def _events(self) -> int:
+        """Return how many events go through all blocks once; 0 where time ends the run."""
+        if self.time_s != "none":
+            return 0
+        blocks = self.total_bytes // self.block_bytes
+        # A sync of a file is an event too. What would be due after the last block is not reached.
+        syncs = (blocks - 1) // self.fsync_every if self.fsync_every and self._writes() else 0
+        return blocks + syncs * self.files
+
+    def _writes(self) -> bool:
+        return self.mode.endswith("wr")
 
     def _files(self) -> list[str]:
         return [f"--file-num={self.files}", f"--file-total-size={self.total_bytes}"]

@@ -16,7 +16,16 @@ from tare.errors import OutputNotUnderstood
 from tare.model import Better, Metric, Sample, Unit
 from tare.workload import TOOL_DURATION, Course, number
 from tare.workloads import at_least, one_of
-from tare.workloads._sysbench import EVERY_SECOND, course, seconds
+from tare.workloads._sysbench import (
+    EVERY_SECOND,
+    Time,
+    bounds,
+    check_time,
+    check_work,
+    course,
+    results,
+    seconds,
+)
 
 Oper = Literal["read", "write"]
 Access = Literal["seq", "rnd"]
@@ -28,28 +37,42 @@ MIB = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(workload.Workload):
-    """Read or write memory with a number of threads for a number of seconds.
+    """Read or write memory with a number of threads for a number of seconds, or of bytes.
 
     No published study at hand says how it ran this one; the defaults are ours. ``total_bytes`` ends
-    it earlier where a stack is fast, 0 does not.
+    it earlier where a stack is fast, 0 does not. With ``time`` none it ends at ``total_bytes``
+    alone, of which each thread has an equal part, and the time that they took is the primary
+    metric.
     """
 
     block_bytes: int = MIB
     oper: Oper = "write"
     access: Access = "seq"
     threads: int = 1
-    time_s: int = 30
+    time_s: Time = 30
     total_bytes: int = 0
 
-    metrics = (BANDWIDTH, TOOL_DURATION)
     packages = ("sysbench",)
     recorded: ClassVar[Mapping[str, str]] = {"sysbench": "1.0.20"}
 
     def __post_init__(self) -> None:
         one_of(self, oper=Oper, access=Access)
-        at_least(self, block_bytes=8, threads=1, time_s=1, total_bytes=0)
+        check_time(self.time_s)
+        at_least(self, block_bytes=8, threads=1, total_bytes=0)
         if self.block_bytes.bit_count() != 1:
             raise ValueError(f"block_bytes: {self.block_bytes} was given; expected a power of two")
+        in_turn = self.block_bytes * self.threads
+        if self.time_s == "none" and (not self.total_bytes or self.total_bytes % in_turn):
+            # sysbench would leave out what does not divide.
+            raise ValueError(
+                f"total_bytes: {self.total_bytes} was given; without time it expects a multiple of "
+                f"{in_turn}, a block of each thread"
+            )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:  # type: ignore[override]  # which is first depends
+        """See Workload.metrics."""
+        return results((BANDWIDTH, TOOL_DURATION), self.time_s)
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
@@ -59,8 +82,8 @@ class Workload(workload.Workload):
         scope = "--memory-scope=local"
         # 2**60 bytes are never reached, so that time alone ends the run.
         total = self.total_bytes or "1048576T"
-        bound = [f"--memory-total-size={total}", f"--threads={self.threads}"]
-        until = [*bound, f"--time={self.time_s}", EVERY_SECOND]
+        # The test counts its bytes itself, and has no other bound by events.
+        until = [f"--memory-total-size={total}", *bounds(self.threads, self.time_s), EVERY_SECOND]
         return ["sysbench", "memory", block, *kind, scope, *until, "run"]
 
     def parse(self, output: workload.Output) -> Iterator[Sample]:
@@ -72,6 +95,8 @@ class Workload(workload.Workload):
         # sysbench reads the clock for the rate and for the total at different moments.
         if not total_bytes or not isclose(total_bytes, rate * duration_s, rel_tol=0.05):
             raise OutputNotUnderstood("total of events that agrees with rate and time", text)
+        if self.time_s == "none":
+            check_work(text, self.total_bytes // self.block_bytes)
         # The last line shows that the output is whole. Its latencies are of one block: 0.00 ms.
         number(r"execution time \(avg/stddev\):\s+([\d.]+)/[\d.]+$", text)
         yield Sample(BANDWIDTH, rate)
@@ -84,4 +109,7 @@ class Workload(workload.Workload):
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""
+        if self.time_s == "none":
+            slow_bytes_per_s = 500 * MIB
+            return 1.0 + self.total_bytes / slow_bytes_per_s
         return self.time_s + 1.0
