@@ -172,7 +172,11 @@ def test_a_study_without_a_host_is_compared_with_its_own_baseline():
     assert pair.printed.cost == pytest.approx(136206.14 / 119463.49)
     assert pair.difference_points == pytest.approx(100 * (4 - 136206.14 / 119463.49))
     assert pair.printed.interval is not None
-    assert pair.differs == ("threads 1, there 4", "time_s 1, there 30")
+    assert pair.differs == (
+        "threads 1, there 4",
+        "time_s 1, there 30",
+        "cpu_limit cpuset, there quota",
+    )
     assert "fewest runs" in part.caveats[-1]
     assert reasons(
         part, platform="qemu-tcg 2cpu/2048MiB", table="6 prime 100", unit="events/s"
@@ -536,7 +540,8 @@ def test_what_is_undecided_or_not_as_in_the_study_is_told(tmp_path, capsys):
 
     assert "Against docker." in said
     assert "Undecided here: sysbench_cpu: events on qemu-tcg." in said
-    assert "threads 1, there 4; time_s 1, there 30: sysbench_cpu: events." in said
+    differs = "threads 1, there 4; time_s 1, there 30; cpu_limit cpuset, there quota"
+    assert f"{differs}: sysbench_cpu: events." in said
     assert "5; mean, min, max" not in said
 
 

@@ -21,7 +21,9 @@ from tare.report.numbers import NONE
 from tare.report.render import PHONE, WIDE
 from tare.report.vega import svg
 from tare.store import facts_of
+from unit.invented import LONG
 from unit.makers import make_cell, make_plan, make_trial, store
+from unit.test_redrawn import texts
 
 STACKS = {
     "native": "host",
@@ -47,7 +49,7 @@ def make_ours(works, value, *, platforms=("native", "docker", "kvm"), runs=RUNS,
         for one in limits or (None,)
         for name in platforms
     ]
-    metrics = {work: workload.kind(work).metrics for work, _ in works}
+    metrics = {work: workload.kind(work)(**params).metrics for work, params in works}
     plan = make_plan(*cells, metrics=metrics, study="invented")
     trials = []
     for cell in cells:
@@ -106,7 +108,8 @@ def test_every_figure_without_numbers_is_of_a_workload_that_has_its_metric_and_l
         assert one.measures, one.name
         for measure in one.measures:
             kind = workload.kind(measure.workload)
-            assert measure.metric in {metric.name for metric in kind.metrics}
+            made = kind(**measure.needed)
+            assert measure.metric in {metric.name for metric in made.metrics}
             assert {*measure.needed, *one.levels} <= {field.name for field in fields(kind)}
             kind(**measure.needed)
         assert set(one.axes) <= set(one.levels)
@@ -215,6 +218,27 @@ def test_what_the_study_had_and_the_results_do_not_is_named():
     assert "Here, but not in the study: qemu-tcg." in said
 
 
+def test_a_line_that_was_not_planned_to_its_end_says_so():
+    ours = web()
+    gone = {
+        cell.id
+        for cell in ours.plan.cells
+        if cell.platform == "kvm" and dict(cell.params)["requests"] == 10000
+    }
+    ours.plan = replace(
+        ours.plan, cells=tuple(cell for cell in ours.plan.cells if cell.id not in gone)
+    )
+    rate = own("laine2017", "web-nginx-rate", ours)
+
+    assert (
+        "Not planned here: kvm, clients 50, requests 10,000; kvm, clients 200, requests 10,000."
+        in [*notes(rate)]
+    )
+    assert [
+        one for one in notes(own("laine2017", "web-nginx-rate", web())) if "planned" in one
+    ] == []
+
+
 def test_an_emulated_guest_does_not_stand_for_kvm_whatever_it_is_called(monkeypatch):
     monkeypatch.setitem(STACKS, "kvm", "host/qemu-tcg")
     rate = own("laine2017", "web-nginx-rate", web())
@@ -236,7 +260,7 @@ def test_cells_that_differ_in_something_else_have_lines_of_their_own():
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
 def test_lines_fit_their_width_and_have_colours_for_the_dark(width):
-    platforms = ("native", "docker", "kvm", "qemu-tcg", "a platform with quite a long name of it")
+    platforms = ("native", "docker", "kvm", "qemu-tcg", LONG)
     chart = drawn(own("laine2017", "web-nginx-rate", web(with_losses, platforms=platforms)))
     spec = chart.draw(width)
     picture = svg(spec)
@@ -250,11 +274,15 @@ def test_lines_fit_their_width_and_have_colours_for_the_dark(width):
 # Bars
 
 
+def metrics_of(cell):
+    return workload.kind(cell.workload)(**dict(cell.params)).metrics
+
+
 def bandwidth(cell, run):
     if cell.platform == "kvm":
         return Status.DNR, "did not end within 60 s"
     rate = 2.0**30 * (2 if cell.platform == "native" else 1)
-    return {one.name: rate + run for one in workload.kind(cell.workload).metrics}
+    return {one.name: rate + run for one in metrics_of(cell)}
 
 
 def test_bars_are_medians_and_what_has_none_has_words():
@@ -404,3 +432,20 @@ def test_evil_names_stay_text(tmp_path):
     for path in paths:
         if path.suffix in (".html", ".svg", ".md"):
             assert "<script>a" not in path.read_text(), path.name
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_no_text_of_bars_lies_on_another_or_outside(width):
+    works = [("stream", {}), ("sysbench_memory", {}), ("multiuser", {"users": 4})]
+    ours = make_ours(works, bandwidth)
+    for name in ("stream", "memory", "multiuser"):
+        spec = drawn(own("hpe2016", name, ours)).draw(width)
+        boxes = texts(spec)
+        assert len(boxes) > 5
+        for place, (text, left, right, top, bottom) in enumerate(boxes):
+            assert left >= -3, text
+            assert right <= spec["width"] + 6, text
+            assert bottom <= spec["height"] + 2, text
+            for other, its_left, its_right, its_top, its_bottom in boxes[:place]:
+                apart = right <= its_left or its_right <= left
+                assert apart or bottom <= its_top or its_bottom <= top, (text, other)

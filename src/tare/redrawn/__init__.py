@@ -56,7 +56,7 @@ def drawn(figure: OwnFigure) -> Figure | None:
 
 
 def undrawn(study: str, own: Iterable[OwnFigure] | None = None) -> str:
-    """Say what of a study is in no figure, and why; empty if all is.
+    """Return what of a study is in no figure, and why; empty if all is.
 
     ``own`` are the figures of our results alone, where there are results of ours.
     """

@@ -188,12 +188,13 @@ def _names(
         series = _joined(cell.platform, params_text(rest), limits[cell.limits])
         beside = tuple(one for one in different if one[0] in {*needed, declared.panels})
         place = _joined(series, params_text(beside))
-        level = _level_text(dict(cell.params).get(declared.along, ""))
+        level = level_text(dict(cell.params).get(declared.along, ""))
         names[cell.id] = _Names(series, place, declared.along, level)
     return names
 
 
-def _level_text(level: Scalar) -> str:
+def level_text(level: Scalar) -> str:
+    """Write a level of a parameter without its name."""
     return level if isinstance(level, str) else plain(level, 6)
 
 
@@ -287,7 +288,7 @@ def _missing(declared: Unprinted, results: Sequence[OwnResult], ours: Ours) -> I
             yield name
     for param, levels in declared.levels.items():
         there = {one.params.get(param) for one in results}
-        absent = [_level_text(level) for level in levels if level not in there]
+        absent = [level_text(level) for level in levels if level not in there]
         if absent:
             yield f"{param} {', '.join(absent)}"
 

@@ -35,25 +35,26 @@ def panel_text(result: OwnResult) -> str:
 
 
 def _panels(figure: OwnFigure) -> Iterator[Panel]:
-    for title in dict.fromkeys(panel_text(one) for one in figure.results):
-        some = [one for one in figure.results if panel_text(one) == title]
-        metric = some[0].metric
-        known = [one.values.median for one in some if one.values is not None]
+    for title in dict.fromkeys(panel_text(result) for result in figure.results):
+        chosen = [result for result in figure.results if panel_text(result) == title]
+        metric = chosen[0].metric
+        known = [result.values.median for result in chosen if result.values is not None]
         scale = scale_for(metric.unit, known)
         way = "more" if metric.better is Better.HIGHER else "less"
         unit = f", {scale.unit}" if scale.unit else ""
         bars = tuple(
-            Bar(one.series, figure.colours[one.series], _side(one, scale), ()) for one in some
+            Bar(result.series, figure.colours[result.series], _side(result, scale), ())
+            for result in chosen
         )
         yield Panel(f"{title}{unit}; {way} is better", scale.unit, bars)
 
 
-def _side(one: OwnResult, scale: Scale) -> Side:
-    if one.values is None or one.gap is not None:
-        text = one.gap.text if one.gap else ""
-        is_dnr = one.gap is not None and one.gap.word == DNR
-        return Side(words=text, is_dnr=is_dnr, said=f"{one.place}: {text}")
-    middle = one.values.median / scale.factor
-    low, high = (None if end is None else end / scale.factor for end in (one.low, one.high))
-    said = f"{one.place}: median {plain(middle)} {scale.unit}, n {runs_text(one)}"
+def _side(result: OwnResult, scale: Scale) -> Side:
+    if result.values is None or result.gap is not None:
+        text = result.gap.text if result.gap else ""
+        is_dnr = result.gap is not None and result.gap.word == DNR
+        return Side(words=text, is_dnr=is_dnr, said=f"{result.place}: {text}")
+    middle = result.values.median / scale.factor
+    low, high = (None if end is None else end / scale.factor for end in (result.low, result.high))
+    said = f"{result.place}: median {plain(middle)} {scale.unit}, n {runs_text(result)}"
     return Side(value=middle, text=plain(middle), low=low, high=high, said=said)

@@ -15,6 +15,7 @@ from tare.report.figures.figure import (
     Figure,
     Spec,
     facets,
+    fitted,
     label_width,
     shortened_apart,
     within,
@@ -33,7 +34,7 @@ _LEGEND = 0.9
 def own_lines(figure: OwnFigure) -> Figure:
     """Draw medians with intervals along a parameter; runs that lost requests are crosses."""
     metric = figure.results[0].metric
-    known = [one.values.median for one in figure.results if one.values is not None]
+    known = [result.values.median for result in figure.results if result.values is not None]
     scale = scale_for(metric.unit, known)
     values = list(_values(figure, scale))
     series = list(figure.colours)
@@ -47,7 +48,7 @@ def own_lines(figure: OwnFigure) -> Figure:
             "axis": {
                 "title": figure.declared.axes_text[1],
                 "format": ",~r",
-                "values": sorted({one["level"] for one in values}),
+                "values": sorted({point["level"] for point in values}),
                 "labelOverlap": "greedy",
                 "grid": False,
             },
@@ -71,12 +72,12 @@ def own_lines(figure: OwnFigure) -> Figure:
 
 def levels(figure: OwnFigure) -> list[float]:
     """List the levels along the axis, in order."""
-    return sorted({_level(one, figure.declared.along) for one in figure.results})
+    return sorted({_level(result, figure.declared.along) for result in figure.results})
 
 
 def panels(figure: OwnFigure) -> list[float]:
     """List the levels that have a panel each, in order."""
-    return sorted({_level(one, figure.declared.panels) for one in figure.results})
+    return sorted({_level(result, figure.declared.panels) for result in figure.results})
 
 
 def _panel_text(figure: OwnFigure, level: float) -> str:
@@ -88,30 +89,30 @@ def _values(figure: OwnFigure, scale: Scale) -> Iterator[dict[str, Any]]:
     """List the points panel by panel; a cell without a number is a gap in its line."""
     declared = figure.declared
     for level in panels(figure):
-        some = [one for one in figure.results if _level(one, declared.panels) == level]
-        for one in sorted(some, key=lambda one: _level(one, declared.along)):
+        chosen = [result for result in figure.results if _level(result, declared.panels) == level]
+        for result in sorted(chosen, key=lambda result: _level(result, declared.along)):
             same = {
                 "panel": _panel_text(figure, level),
-                "level": _level(one, declared.along),
-                "series": one.series,
+                "level": _level(result, declared.along),
+                "series": result.series,
             }
-            yield {**same, "kind": "median", **_point(one, scale)}
-            for run in one.lossy:
-                said = f"{one.where}: a run that lost {100 * run.share:.2g} % of its requests"
+            yield {**same, "kind": "median", **_point(result, scale)}
+            for run in result.lossy:
+                said = f"{result.where}: a run that lost {100 * run.share:.2g} % of its requests"
                 value = within(run.value / scale.factor, log=False)
                 yield {**same, "kind": "lossy", "y": value, "text": said}
 
 
-def _point(one: OwnResult, scale: Scale) -> dict[str, Any]:
-    if one.values is None:
+def _point(result: OwnResult, scale: Scale) -> dict[str, Any]:
+    if result.values is None:
         return {"y": None, "low": None, "high": None, "text": ""}
-    ends = [None if end is None else end / scale.factor for end in (one.low, one.high)]
-    lost = losses_text(one)
+    ends = [None if end is None else end / scale.factor for end in (result.low, result.high)]
+    lost = losses_text(result)
     return {
-        "y": within(one.values.median / scale.factor, log=False),
+        "y": within(result.values.median / scale.factor, log=False),
         "low": ends[0],
         "high": ends[1],
-        "text": f"{one.where}: {scale.full(one.values.median)}, n {runs_text(one)}"
+        "text": f"{result.where}: {scale.full(result.values.median)}, n {runs_text(result)}"
         + (f", lost requests in {lost}" if lost else ""),
     }
 
@@ -183,28 +184,36 @@ def _legend(series: Sequence[str], colours: Mapping[str, str], width: int) -> Ma
     """Name the series once, above all panels, by colour and shape."""
     short = shortened_apart(series, _LEGEND * width)
     columns = max(1, int(width / (label_width(short.values()) + 16)))
-    legend = {"orient": "top", "columns": columns, "labelLimit": 0, "symbolOpacity": 1}
+    legend = {
+        "orient": "top",
+        "columns": columns,
+        "labelLimit": 0,
+        "symbolOpacity": 1,
+        **fitted(series, _LEGEND * width),
+    }
     same = {"field": "series", "type": "nominal", "sort": list(series), "legend": legend}
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(series))]
     return {
         "color": {
             **same,
-            "scale": {"domain": list(series), "range": [colours[one] for one in series]},
+            "scale": {"domain": list(series), "range": [colours[name] for name in series]},
         },
         "shape": {**same, "scale": {"domain": list(series), "range": shapes}},
     }
 
 
 def _gaps(figure: OwnFigure) -> Mapping[str, str] | None:
-    """Say above each panel which of its points have no number, and why in a word."""
+    """Return by panel which of its points have no number, and why in a word."""
     notes: dict[str, str] = {}
     for level in panels(figure):
-        told: dict[tuple[str, str], list[str]] = {}
-        for one in figure.results:
-            if one.gap is not None and _level(one, figure.declared.panels) == level:
-                at = plain(_level(one, figure.declared.along), 6)
-                told.setdefault((one.series, one.gap.word), []).append(at)
-        parts = [f"{series}: {word} at {', '.join(at)}" for (series, word), at in told.items()]
+        levels_of_gap: dict[tuple[str, str], list[str]] = {}
+        for result in figure.results:
+            if result.gap is not None and _level(result, figure.declared.panels) == level:
+                at = plain(_level(result, figure.declared.along), 6)
+                levels_of_gap.setdefault((result.series, result.gap.word), []).append(at)
+        parts = [
+            f"{series}: {word} at {', '.join(at)}" for (series, word), at in levels_of_gap.items()
+        ]
         notes[_panel_text(figure, level)] = "; ".join(parts)
     return notes if any(notes.values()) else None
 
@@ -214,7 +223,7 @@ def _caption(figure: OwnFigure, metric: Metric) -> Iterator[str]:
     upright, across = figure.declared.axes_text
     yield f"{upright.capitalize()} over the {across}; {way} is better."
     yield from notes(figure)
-    if any(one.lossy for one in figure.results):
+    if any(result.lossy for result in figure.results):
         yield "A cross, right of its point: a run that lost requests."
     yield "All panels have the same axes."
 

@@ -43,8 +43,10 @@ def own_tables(figure: OwnFigure) -> list[OwnTable]:
 
 
 def table_notes(figure: OwnFigure) -> list[str]:
-    """Say what a figure's tables are to be read with."""
-    is_starred = figure.declared.form is OwnForm.LINES and any(one.lossy for one in figure.results)
+    """Return the sentences to read a figure's tables with."""
+    is_starred = figure.declared.form is OwnForm.LINES and any(
+        result.lossy for result in figure.results
+    )
     stars = [f"{LOST}: some of its runs lost requests."] if is_starred else []
     return [*notes(figure), *stars]
 
@@ -53,7 +55,10 @@ def _levels(figure: OwnFigure) -> OwnTable:
     """Put medians side by side: a row for each level, a column for each series."""
     along, beside = figure.declared.along, figure.declared.panels
     scale = _scale(figure.results)
-    found = {(one.params[beside], one.params[along], one.series): one for one in figure.results}
+    found = {
+        (result.params[beside], result.params[along], result.series): result
+        for result in figure.results
+    }
     rows = tuple(
         (
             plain(panel, 6),
@@ -66,35 +71,35 @@ def _levels(figure: OwnFigure) -> OwnTable:
     return OwnTable(axis_text(figure, scale), (beside, along, *figure.colours), 2, rows)
 
 
-def _median(one: OwnResult | None, scale: Scale) -> str:
-    if one is None:
+def _median(result: OwnResult | None, scale: Scale) -> str:
+    if result is None:
         return NONE
-    if one.values is None:
-        return one.gap.word if one.gap else NONE
-    return f"{scale.text(one.values.median)}{LOST if one.lossy else ''}"
+    if result.values is None:
+        return result.gap.word if result.gap else NONE
+    return f"{scale.text(result.values.median)}{LOST if result.lossy else ''}"
 
 
 def _statistics(figure: OwnFigure) -> Iterator[OwnTable]:
     """Put mean, range and deviation side by side: a table for each metric."""
     columns = ("platform", "runs", "mean", "min", "max", "sd", "median", "95 %")
-    for title in dict.fromkeys(metric_text(one) for one in figure.results):
-        some = [one for one in figure.results if metric_text(one) == title]
-        scale = _scale(some)
-        rows = tuple((one.series, *_described(one, scale)) for one in some)
+    for title in dict.fromkeys(metric_text(result) for result in figure.results):
+        chosen = [result for result in figure.results if metric_text(result) == title]
+        scale = _scale(chosen)
+        rows = tuple((result.series, *_described(result, scale)) for result in chosen)
         yield OwnTable(_titled(title, scale), columns, 1, rows)
 
 
-def _described(one: OwnResult, scale: Scale) -> tuple[str, ...]:
-    if one.values is None:
-        return (one.gap.word if one.gap else NONE, *[NONE] * 6)
-    values = one.values
+def _described(result: OwnResult, scale: Scale) -> tuple[str, ...]:
+    if result.values is None:
+        return (result.gap.word if result.gap else NONE, *[NONE] * 6)
+    values = result.values
     numbers = (values.mean, values.minimum, values.maximum, values.sd, values.median)
-    ends = f"[{scale.text(one.low)}, {scale.text(one.high)}]"
-    return (runs_text(one), *map(scale.text, numbers), NONE if one.low is None else ends)
+    ends = f"[{scale.text(result.low)}, {scale.text(result.high)}]"
+    return (runs_text(result), *map(scale.text, numbers), NONE if result.low is None else ends)
 
 
 def _scale(results: Sequence[OwnResult]) -> Scale:
-    medians = [one.values.median for one in results if one.values is not None]
+    medians = [result.values.median for result in results if result.values is not None]
     return scale_for(results[0].metric.unit, medians)
 
 
@@ -115,31 +120,31 @@ def write_tables(study: str, figures: Sequence[OwnFigure], into: Path) -> list[P
 
 def facts(figure: OwnFigure) -> Iterator[Mapping[str, Any]]:
     """List a figure's results in base units; what is not known is None."""
-    for one in figure.results:
-        values = one.values
+    for result in figure.results:
+        values = result.values
         yield {
             "study": figure.study,
             "figure": figure.declared.name,
-            "platform": one.cell.platform,
-            "stack": one.cell.stack,
-            "workload": one.cell.workload,
-            "params": params_text(one.cell.params),
-            "cpus": one.cell.limits.cpus,
-            "memory_bytes": one.cell.limits.memory_bytes,
-            "metric": one.metric.name,
-            "unit": one.metric.unit.value,
+            "platform": result.cell.platform,
+            "stack": result.cell.stack,
+            "workload": result.cell.workload,
+            "params": params_text(result.cell.params),
+            "cpus": result.cell.limits.cpus,
+            "memory_bytes": result.cell.limits.memory_bytes,
+            "metric": result.metric.name,
+            "unit": result.metric.unit.value,
             "runs": 0 if values is None else values.n,
             "mean": values and values.mean,
             "sd": values and values.sd,
             "min": values and values.minimum,
             "max": values and values.maximum,
             "median": values and values.median,
-            "low": one.low,
-            "high": one.high,
-            "lossy_runs": len(one.lossy) if figure.counts_losses and values else None,
-            "largest_loss": max((run.share for run in one.lossy), default=None),
-            "gap": one.gap.word if one.gap else "",
-            "reason": one.gap.reason if one.gap else "",
+            "low": result.low,
+            "high": result.high,
+            "lossy_runs": len(result.lossy) if figure.counts_losses and values else None,
+            "largest_loss": max((run.share for run in result.lossy), default=None),
+            "gap": result.gap.word if result.gap else "",
+            "reason": result.gap.reason if result.gap else "",
         }
 
 
@@ -149,5 +154,5 @@ def _markdown(figure: OwnFigure) -> str:
         rules = ["---" if place < table.texts else "---:" for place in range(len(table.columns))]
         cells = [[in_markdown(cell) for cell in row] for row in (table.columns, *table.rows)]
         lines = [cells[0], rules, *cells[1:]]
-        parts += [in_markdown(table.title), "\n".join(f"| {' | '.join(one)} |" for one in lines)]
+        parts += [in_markdown(table.title), "\n".join(f"| {' | '.join(line)} |" for line in lines)]
     return "\n\n".join([*parts, in_markdown(" ".join(table_notes(figure)))])

@@ -1,4 +1,4 @@
-"""What is said below a figure that is ours alone: how it is counted, what is missing and why."""
+"""Sentences below a figure that is ours alone: how it is counted, what is missing and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tare.published.difference import differences_of
 from tare.published.unlike import known_setup
-from tare.redrawn.own import OwnFigure, OwnResult
+from tare.redrawn.own import OwnFigure, OwnResult, level_text
 from tare.report.numbers import share_text
 
 MIN_RUNS = 6
@@ -14,12 +14,12 @@ MIN_RUNS = 6
 
 
 def notes(figure: OwnFigure) -> Iterator[str]:
-    """Say what a figure is to be read with."""
+    """Yield the sentences to read a figure with."""
     declared, results = figure.declared, figure.results
     yield declared.about
     if declared.note:
         yield declared.note
-    counts = [one.values.n for one in results if one.values is not None]
+    counts = [result.values.n for result in results if result.values is not None]
     if counts:
         yield (
             f"Medians of {range_text(counts)} runs a cell, with 95 % intervals from {MIN_RUNS} "
@@ -28,6 +28,8 @@ def notes(figure: OwnFigure) -> Iterator[str]:
     if counts and figure.counts_losses:
         yield _losses(results)
     yield from _gaps(results)
+    if absent := list(_unplanned(figure)):
+        yield f"Not planned here: {'; '.join(absent)}."
     if figure.missing:
         yield f"In the study, but not here: {'; '.join(figure.missing)}."
     if added := _added(results):
@@ -56,7 +58,7 @@ def runs_text(result: OwnResult) -> str:
 
 
 def losses_text(result: OwnResult) -> str:
-    """Say how many runs lost requests, and the largest share; empty if none did."""
+    """Return how many runs lost requests, and the largest share; empty if none did."""
     if not result.lossy or result.values is None:
         return ""
     most = share_text(max(run.share for run in result.lossy))
@@ -65,40 +67,60 @@ def losses_text(result: OwnResult) -> str:
 
 def _added(results: Sequence[OwnResult]) -> Iterable[str]:
     """Name the platforms that the study did not have, or not with such limits."""
-    studied = {one.cell.platform for one in results if one.is_studied}
-    added = [one for one in results if not one.is_studied]
+    studied = {result.cell.platform for result in results if result.is_studied}
+    added = [result for result in results if not result.is_studied]
     return dict.fromkeys(
-        one.series if one.cell.platform in studied else one.cell.platform for one in added
+        result.series if result.cell.platform in studied else result.cell.platform
+        for result in added
     )
 
 
 def _losses(results: Sequence[OwnResult]) -> str:
-    lossy = [one for one in results if one.lossy]
+    lossy = [result for result in results if result.lossy]
     if not lossy:
         return "No run lost a request."
     return f"Runs that lost requests, which are in no rate: {_listed(lossy, losses_text)}."
 
 
 def _gaps(results: Sequence[OwnResult]) -> Iterator[str]:
-    """Say why cells have no number, and which have fewer than were run."""
+    """Yield why cells have no number, and which have fewer than were run."""
     empty: dict[str, list[OwnResult]] = {}
-    for one in results:
-        if one.gap is not None:
-            empty.setdefault(one.gap.text, []).append(one)
-    for why, some in empty.items():
-        yield f"No number, which is not 0: {_listed(some)}: {why}."
-    fewer = [one for one in results if one.without and one.gap is None]
+    for result in results:
+        if result.gap is not None:
+            empty.setdefault(result.gap.text, []).append(result)
+    for why, cells in empty.items():
+        yield f"No number, which is not 0: {_listed(cells)}: {why}."
+    fewer = [result for result in results if result.without and result.gap is None]
     if fewer:
         yield f"Runs without a number: {_listed(fewer, runs_text)}."
+
+
+def _unplanned(figure: OwnFigure) -> Iterator[str]:
+    """Name the levels at which a line has no cell although another has, panel by panel."""
+    axes = figure.declared.axes
+    if not axes:
+        return
+    planned = {
+        (result.series, *(result.params[name] for name in axes)) for result in figure.results
+    }
+    every = [dict.fromkeys(result.params[name] for result in figure.results) for name in axes]
+    levels, panels = every
+    along, beside = axes
+    for series in figure.colours:
+        for panel in panels:
+            absent = [level for level in levels if (series, level, panel) not in planned]
+            if absent:
+                texts = ", ".join(map(level_text, absent))
+                yield f"{series}, {beside} {level_text(panel)}, {along} {texts}"
 
 
 def _listed(results: Iterable[OwnResult], text: Callable[[OwnResult], str] = lambda _: "") -> str:
     """Name cells, those that differ only in their level together, each with a text."""
     places: dict[str, dict[str, None]] = {}
-    for one in results:
-        place = f"{one.place}, {one.axis}" if one.axis else one.place
-        more = text(one)
-        parts = filter(None, (one.level, f"({more})" if more else ""))
+    for result in results:
+        place = f"{result.place}, {result.axis}" if result.axis else result.place
+        more = text(result)
+        parts = filter(None, (result.level, f"({more})" if more else ""))
         places.setdefault(place, {})[" ".join(parts)] = None
     return "; ".join(
         f"{place} {', '.join(levels)}" if any(levels) else place for place, levels in places.items()
