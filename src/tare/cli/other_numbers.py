@@ -136,7 +136,7 @@ def _tests(tests: Sequence[Tested]) -> Table:
             what = ", ".join(filter(None, (one.row.workload, one.row.level)))
             texts = (
                 *(what, f"{one.row.platform} against {one.row.baseline}"),
-                *(p_text(one.row.value or 0.0), p_text(one.holm_p)),
+                *(one.row.text, p_text(one.holm_p)),
                 percent_text(row.cost, row.low, row.high),
                 percents_text(row.low, row.high, row.cost),
                 row.verdict.value,

@@ -291,7 +291,7 @@ def _caveats(
     ours: Ours,
     measures: Callable[[Row], Sequence[Measure]],
 ) -> Iterator[str]:
-    every = [one.unlike for one in (*pairs, *quantities)]
+    every = [*(pair.unlike for pair in pairs), *(number.unlike for number in quantities)]
     if not every:
         return
     workloads = {pair.ours.cell.workload for pair in pairs}

@@ -14,6 +14,8 @@ from tare.published.counterparts import Measure, made_of
 from tare.published.setup import Experiment, Parameter, Setup, SetupPlatform
 
 NOT_RECORDED = "not recorded"
+MOST_IN_A_UNIT = 10_000
+"""More than so many of a unit are no rounder than bytes."""
 IEC = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
@@ -123,6 +125,7 @@ def level_text(name: str, value: Scalar) -> str:
         return str(value)
     if name.endswith("_bytes"):
         for unit, size in IEC:
-            if value and value % size == 0:
+            if value and value % size == 0 and value < MOST_IN_A_UNIT * size:
                 return f"{value // size:,} {unit}"
+        return f"{value:,} B"
     return f"{value:,}"

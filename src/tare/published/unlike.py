@@ -73,10 +73,23 @@ def setup_caveats(
         some = [one for one in found if one.topic is topic]
         if some:
             yield f"Other {topic.value}: {'; '.join(map(_with_section, some))}."
+    measures = tuple(measures)
+    deviations = dict.fromkeys(_deviations(setup, measures))
+    if deviations:
+        yield f"What no preset has as {study} had it: {'; '.join(deviations)}."
     silent = dict.fromkeys(_silent(setup, measures))
     if silent:
         yield f"{study} is silent about, and ours is our own choice: {'; '.join(silent)}."
     yield "Costs can be compared across hosts; what made a difference does not follow from them."
+
+
+def _deviations(setup: Setup, measures: Iterable[Measure]) -> Iterator[str]:
+    """Name what the presets of some measures cannot have as the study, with the reason."""
+    experiments = (experiment_of(setup, measure) for measure in measures)
+    used = {experiment.preset for experiment in experiments if experiment}
+    for preset in setup.presets:
+        if preset.name in used:
+            yield from (f"{one.what} ({one.reason})" for one in preset.deviations)
 
 
 def _silent(setup: Setup, measures: Iterable[Measure]) -> Iterator[str]:
