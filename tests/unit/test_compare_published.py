@@ -177,7 +177,7 @@ def test_a_study_without_a_host_is_compared_with_its_own_baseline():
         "time_s 1, there 30",
         "cpu_limit cpuset, there quota",
     )
-    assert "fewest runs" in part.caveats[-1]
+    assert "follow from its spreads" in part.caveats[-1]
     assert reasons(
         part, platform="qemu-tcg 2cpu/2048MiB", table="6 prime 100", unit="events/s"
     ) == {"nothing in these results has the limits of qemu-tcg 2cpu/2048MiB"}

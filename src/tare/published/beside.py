@@ -305,10 +305,7 @@ def _caveats(
     if pairs and all(pair.printed.interval is None for pair in pairs):
         yield f"No spread is known of these numbers of {study}: they are taken as exact."
     elif pairs:
-        yield (
-            f"The intervals of {study} are for the fewest runs that its digits allow: see "
-            f"tare published {study}."
-        )
+        yield f"The intervals of {study} follow from its spreads: see tare published {study}."
 
 
 def _key(row: Row) -> tuple[str, str, str]:

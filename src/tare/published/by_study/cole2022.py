@@ -18,6 +18,7 @@ from tare.published.plausibility import (
 )
 from tare.published.printed import Printed, from_means
 from tare.published.quantities import Wanted, cpus_busy
+from tare.published.repetition import runs_of, runs_text
 from tare.published.rows import Row, Statistic
 from tare.published.setup import setup_of
 
@@ -70,7 +71,7 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     tables = [_table(subject, pairs, why) for subject in subjects]
     found = [
         *implausible([*pairs, *against_fewer_cpus(subjects)]),
-        Finding(Sort.CAVEAT, "all tables", f"The number of runs is not in the data: {why}"),
+        Finding(Sort.CAVEAT, "all tables", f"Repetition: {why}"),
         Finding(
             Sort.CAVEAT,
             "all tables",
@@ -102,7 +103,7 @@ def number_of(row: Row) -> Wanted | None:
 
 
 def _runs(rows: Sequence[Row]) -> tuple[int, str]:
-    """Find the fewest runs that the printed numbers allow, and say by what."""
+    """Return the number of runs that the study gives, or the fewest its digits allow; and why."""
     platforms: dict[tuple[tuple[str, ...], str], dict[Statistic, Row]] = {}
     for row in rows:
         platforms.setdefault((row.subject, row.platform), {})[row.statistic] = row
@@ -111,11 +112,17 @@ def _runs(rows: Sequence[Row]) -> tuple[int, str]:
     ends = [one[end].text for one in whole for end in (Statistic.MIN, Statistic.MAX)]
     by_mean = least_n(means, max((len(end.partition(".")[2]) for end in ends), default=0))
     by_spread = max((_by_spread(one) for one in whole), default=2)
-    n = max(by_mean, by_spread)
-    return n, (
+    least = max(by_mean, by_spread)
+    setup = setup_of("cole2022")
+    n = runs_of(setup, "cole2022")
+    by_digits = (
         f"the decimals of the means allow none below {by_mean} (GRIM), ranges and standard "
-        f"deviations none below {by_spread}; {n} is used, more would narrow the intervals."
+        f"deviations none below {by_spread}"
     )
+    if n is None:
+        return least, f"{by_digits}; {least} is used, more would narrow the intervals."
+    allowed = "do" if n >= least else "do not"
+    return n, f"{runs_text(setup)}. The digits {allowed} allow that: {by_digits}."
 
 
 def _by_spread(one: dict[Statistic, Row]) -> int:
@@ -130,7 +137,7 @@ def _table(subject: Subject, pairs: Sequence[Suspicion], why: str) -> Table:
         for platform, moments in subject.platforms.items()
     )
     with_spread = any(moments.sd is not None for moments in subject.platforms.values())
-    notes = (f"The number of runs is not printed: {why}",) if with_spread else ()
+    notes = (f"The number of runs is no column: {why}",) if with_spread else ()
     return Table(subject.name, _COLUMNS, printed, notes or ("No spread is printed.",))
 
 

@@ -12,7 +12,9 @@ from tare.published.finding import Finding, Sort
 from tare.published.platforms import depth
 from tare.published.printed import Printed, without_cost
 from tare.published.quantities import Wanted, range_over_runs
+from tare.published.repetition import runs_text
 from tare.published.rows import Row, Statistic
+from tare.published.setup import setup_of
 from tare.published.sums import BOOT_DELETE, REBOOT_STOP_START
 
 _COLUMNS = (
@@ -158,7 +160,8 @@ def _findings(rows: Sequence[Row], differences: Sequence[Row]) -> Iterator[Findi
     yield Finding(
         Sort.CAVEAT,
         "all tables",
-        "Neither runs nor standard deviations are in the data: no interval.",
+        "Neither single runs nor standard deviations are printed, so there is no interval. "
+        f"Repetition: {runs_text(setup_of('hpe2016'))}.",
     )
 
 

@@ -9,7 +9,9 @@ from tare.published.costs import of_rate_degradation, of_time_degradation
 from tare.published.counterparts import Measure
 from tare.published.finding import Finding, Sort
 from tare.published.printed import POINTS, Printed, without_cost
+from tare.published.repetition import runs_text
 from tare.published.rows import Row
+from tare.published.setup import setup_of
 
 _COLUMNS = (
     *(Column("what"), Column("platform"), Column("against")),
@@ -148,6 +150,7 @@ def _findings(rows: Sequence[Row], times: set[str]) -> Iterator[Finding]:
                 f"{row.experiment}, {row.title}: {row.platform}",
                 f"better than its baseline by {-row.value:g} %, but the rows show no spread.",
             )
+    repetition = runs_text(setup_of("huang2019"))
     yield Finding(
-        Sort.CAVEAT, "all tables", "Neither spread nor number of runs is in the data: no interval."
+        Sort.CAVEAT, "all tables", f"No spread is printed, so there is no interval. Repetition: {repetition}."
     )

@@ -273,7 +273,7 @@ def _family(tests: Sequence[Row], adjusted: Sequence[float]) -> Iterator[Finding
         Sort.VERDICT,
         "Table 4",
         f"{alone} of {len(tests)} tests have p < {ALPHA}; {together} keep it after Holm. The tests "
-        "themselves cannot be computed again: neither runs nor spreads are in the data.",
+        "themselves cannot be computed again: neither runs nor spreads are printed.",
     )
 
 
