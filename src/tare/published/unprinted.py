@@ -1,6 +1,6 @@
 """Figures and tables of studies that are drawn of our own results alone, in the study's form.
 
-Of most of them the studies print no numbers, so nothing can be compared. The set-ups and levels are
+Of most of them the studies print no values, so nothing can be compared. The set-ups and levels are
 those of the studies; where it is not known what a numbered figure shows, none is named.
 """
 
@@ -16,7 +16,7 @@ from tare.published.counterparts import Measure
 from tare.published.originals import ORIGINALS
 from tare.published.rows import Row, Statistic
 
-NO_NUMBERS = "The study prints no numbers of it, so nothing is compared: all of it is ours."
+NO_VALUES = "The study prints no values of it, so nothing is compared: all of it is ours."
 NO_FIGURE_KNOWN = "Which of its figures shows it is not known here."
 
 
@@ -50,7 +50,7 @@ class Unprinted:
     along: str = ""
     panels: str = ""
     axes_text: tuple[str, str] = ("", "")
-    about: str = NO_NUMBERS
+    about: str = NO_VALUES
     note: str = ""
 
     @property
@@ -74,9 +74,9 @@ def _tables(rows: Sequence[Row]) -> Sequence[Unprinted]:
             measures=_measures(original.rows(rows)),
             platforms=tuple(dict.fromkeys(row.platform for row in original.rows(rows))),
             about=(
-                "The study's own numbers stand in its figure above; this is its form, filled with "
-                "results here alone. The study has mean, minimum, maximum and standard deviation "
-                "of five runs; median and interval are added."
+                "The study's own numbers are in the figure of this section; this is the form of "
+                "its table, filled with results here alone. The study has mean, minimum, maximum "
+                "and standard deviation of five runs; median and interval are added."
             ),
         )
         for original in ORIGINALS["cole2022"]
@@ -99,15 +99,8 @@ _WEB_LEVELS: Mapping[str, tuple[Scalar, ...]] = {
 }
 _WEB_NOTE = (
     "The study repeated a run with failed requests until none failed, except on KVM with 200 "
-    "clients; nothing is repeated here. There native and Docker completed every test; KVM"
+    "clients; nothing is repeated here."
 )
-_WEB_ON_KVM = {
-    "apache": (
-        "all with 50 clients, with 100 only that of 10,000 requests, and with 200 none without loss"
-    ),
-    "lighttpd": "none",
-    "nginx": "two, both with 50 clients",
-}
 _HPE = ("docker", "kvm")
 
 UNPRINTED: Mapping[str, tuple[Unprinted, ...]] = {
@@ -122,7 +115,7 @@ UNPRINTED: Mapping[str, tuple[Unprinted, ...]] = {
             along="requests",
             panels="clients",
             axes_text=(what, "number of requests"),
-            note=f"{_WEB_NOTE} {_WEB_ON_KVM[server]}.",
+            note=_WEB_NOTE,
         )
         for server, written in _SERVERS.items()
         for name, metric, what in (
