@@ -88,14 +88,18 @@ class Stack:
         """
         modes = [instance.disk_cache() for instance in self.instances]
         innermost = next((mode for mode in reversed(modes) if mode is not None), None)
-        found, quota = self.instances[-1].inside(), self._held().quota_cpus
-        return replace(found, disk_cache=innermost, quota_cpus=quota)
+        found = replace(self.instances[-1].inside(), disk_cache=innermost)
+        if (held := self._held()) is None:
+            return found
+        # Some containers show their limit as the swap there is, which may be more than there is.
+        swap = min(found.swap_bytes, held.swap_bytes)
+        return replace(found, swap_bytes=swap, quota_cpus=held.quota_cpus)
 
-    def _held(self) -> Held:
+    def _held(self) -> Held | None:
         """Read back what holds the outermost instance that is this stack's alone, and all in it."""
         around = self._holding()
         outer = around[-2].machine if len(around) > 1 else self.host
-        return around[-1].held(outer) or Held()
+        return around[-1].held(outer)
 
     def address(self) -> str | None:
         """Give the address of the innermost machine on the host's network; None: it has that.

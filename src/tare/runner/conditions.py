@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from tare import preconditions
 from tare.errors import CommandFailed
 from tare.limits.readback import Inside
+from tare.model import Scalar
 from tare.stack import Stack
 from tare.study import Study
 
@@ -38,7 +39,9 @@ def read(stack: Stack, label: str, inside: Inside, tools: Sequence[str]) -> Cond
         return Conditions(problem=f"its preconditions could not be read inside: {error}")
     if told:
         cache = inside.disk_cache
-        given = {"disk_cache": cache.value} if cache is not None else {}
+        given: dict[str, Scalar] = {"disk_cache": cache.value} if cache is not None else {}
+        if inside.quota_cpus is not None:  # of a guest it is on its process, and unseen inside
+            given["cpu_quota"] = inside.quota_cpus
         told = {**told, "memory_given_bytes": inside.memory_bytes, **given}
     return Conditions(label, told, day_s)
 
