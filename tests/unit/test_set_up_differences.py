@@ -14,9 +14,15 @@ from tare.published.beside import beside
 from tare.published.by_study import huang2019, laine2017
 from tare.published.conditions_here import host_text, system_text
 from tare.published.counterparts import Measure
-from tare.published.difference import Topic, differences_of, experiment_of, level_text, silent_of
+from tare.published.setup_comparison import compare_setups, known_setup
+from tare.published.setup_difference import (
+    Topic,
+    differences_of,
+    experiment_of,
+    level_text,
+    silent_of,
+)
 from tare.published.significance import significance
-from tare.published.unlike import known_setup, unlike
 from tare.redrawn import figures
 from tare.redrawn.here import Here
 from tare.store import facts_of
@@ -190,14 +196,14 @@ def test_a_preset_at_full_scale_differs_in_what_its_data_say_alone(preset):
     measures = {
         repr(one): one for row in load(study) for one in (*module.measures(row), *tested(row))
     }
-    unlike_it = {
+    differing = {
         one.what
         for measure in measures.values()
         for cell in plan.cells
         if measure.fits(cell)
         for one in differences_of(setup_of(study), measure, cell)
     }
-    assert unlike_it == DEVIATIONS[preset]
+    assert differing == DEVIATIONS[preset]
 
 
 # Hardware, software and repetition
@@ -207,7 +213,7 @@ def around(study, measure, cell, *, workload="", facts=HERE):
     row = next(row for row in load(study) if not workload or row.workload == workload)
     return {
         (one.topic, one.what): one.ours
-        for one in unlike(row, measure, cell, facts_of(facts)).setup
+        for one in compare_setups(row, measure, cell, facts_of(facts)).differences
         if one.topic in (Topic.HARDWARE, Topic.SOFTWARE)
     }
 
@@ -274,7 +280,7 @@ def test_what_was_not_stored_is_not_made_up():
 def test_the_number_of_runs_is_compared():
     ours = make_ours(WRITES, {"native": 1, "kvm": 2})
     (pair,) = beside("huang2019", ours).pairs
-    (runs,) = [one for one in pair.unlike.setup if one.topic is Topic.REPETITION]
+    (runs,) = [one for one in pair.setup.differences if one.topic is Topic.REPETITION]
 
     assert (runs.ours, runs.theirs, runs.section) == ("8", "5", "4.1")
     assert "runs 8, there 5" not in pair.differs  # it makes no cell more alike than another
@@ -282,10 +288,10 @@ def test_the_number_of_runs_is_compared():
 
 def test_a_study_of_numbers_alone_has_a_caveat_and_no_differences(monkeypatch):
     assert known_setup("nobody2030") is None
-    monkeypatch.setattr("tare.published.unlike.known_setup", lambda study: None)
+    monkeypatch.setattr("tare.published.setup_comparison.known_setup", lambda study: None)
     part = beside("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2}))
 
-    assert part.pairs[0].unlike.setup == ()
+    assert part.pairs[0].setup.differences == ()
     assert "the set-up of huang2019 is not in its data" in part.caveats[0]
 
 

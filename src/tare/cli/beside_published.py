@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tare.cli.other_numbers import (
+    differences_as_json,
     grouped,
     numbers_as_json,
-    setup_as_json,
     show_numbers,
     show_tests,
     tests_as_json,
@@ -54,7 +54,7 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
                 "difference_points": plain(pair.difference_points),
                 "within": pair.within,
                 "differs": list(pair.differs),
-                "setup": setup_as_json(pair.unlike),
+                "setup": differences_as_json(pair.setup),
                 "most_alike": id(pair) in kept,
             }
             for pair in part.pairs

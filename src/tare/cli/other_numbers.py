@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from tare.published.beside import Pair
     from tare.published.quantities import Quantity
+    from tare.published.setup_comparison import SetupComparison
     from tare.published.significance import Tested
-    from tare.published.unlike import Unlike
 
 SPREADS = "Numbers that are no costs: ours are those of the cell named"
 TESTS = (
@@ -44,7 +44,7 @@ def numbers_as_json(numbers: Sequence[Quantity]) -> list[dict[str, Any]]:
                 "params": dict(one.cell.params),
             },
             "differs": list(one.differs),
-            "setup": setup_as_json(one.unlike),
+            "setup": differences_as_json(one.setup),
         }
         for one in numbers
     ]
@@ -67,7 +67,7 @@ def tests_as_json(
                 {
                     **our_json(pair.ours),
                     "differs": list(pair.differs),
-                    "setup": setup_as_json(pair.unlike),
+                    "setup": differences_as_json(pair.setup),
                 }
                 for pair in one.pairs
             ],
@@ -77,7 +77,7 @@ def tests_as_json(
     ]
 
 
-def setup_as_json(unlike: Unlike) -> list[dict[str, Any]]:
+def differences_as_json(setup: SetupComparison) -> list[dict[str, Any]]:
     """Put into plain data in what the set-up of a row was not as the study's."""
     return [
         {
@@ -87,7 +87,7 @@ def setup_as_json(unlike: Unlike) -> list[dict[str, Any]]:
             "published": one.theirs,
             "section": one.section,
         }
-        for one in unlike.setup
+        for one in setup.differences
     ]
 
 

@@ -25,8 +25,13 @@ from tare.published.counterparts import (
 from tare.published.printed import POINTS, Printed, differences
 from tare.published.quantities import Quantity, Wanted, quantities_of
 from tare.published.rows import Row, load
+from tare.published.setup_comparison import (
+    NO_DIFFERENCES,
+    SetupComparison,
+    compare_setups,
+    setup_caveats,
+)
 from tare.published.sums import PHASES, with_sums
-from tare.published.unlike import ALIKE, Unlike, setup_caveats, unlike
 
 Key = tuple[str, str]
 """A cell's id and a metric's name."""
@@ -86,13 +91,13 @@ class Ours:
 class Pair:
     """A published cost and ours of the same thing.
 
-    ``differs`` is what was chosen otherwise, ``unlike`` the whole of the set-up that was.
+    ``differs`` is what was chosen otherwise, ``setup`` the whole of the set-up that was.
     """
 
     printed: Printed
     ours: Comparison
     differs: tuple[str, ...] = ()
-    unlike: Unlike = ALIKE
+    setup: SetupComparison = NO_DIFFERENCES
     printed_differences: Mapping[str, float] = field(default_factory=dict)
     """The differences in points from other studies that the study itself prints, by title."""
 
@@ -264,9 +269,9 @@ def _pairs(
             if isinstance(row, str):
                 reasons.append(row)
             else:
-                found = unlike(printed.row, measure, cell, ours.facts, row)
-                differs = (*named, *found.differs)
-                pairs.append(Pair(printed=printed, ours=row, differs=differs, unlike=found))
+                found = compare_setups(printed.row, measure, cell, ours.facts, row)
+                differs = (*named, *found.words)
+                pairs.append(Pair(printed=printed, ours=row, differs=differs, setup=found))
     return pairs or "; ".join(dict.fromkeys(reasons))
 
 
@@ -291,7 +296,7 @@ def _caveats(
     ours: Ours,
     measures: Callable[[Row], Sequence[Measure]],
 ) -> Iterator[str]:
-    every = [*(pair.unlike for pair in pairs), *(number.unlike for number in quantities)]
+    every = [*(pair.setup for pair in pairs), *(number.setup for number in quantities)]
     if not every:
         return
     workloads = {pair.ours.cell.workload for pair in pairs}

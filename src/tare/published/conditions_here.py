@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from tare.compare import Comparison
 from tare.model import Cell, Facts, Scalar
 from tare.published.counterparts import Measure, made_of
-from tare.published.difference import (
+from tare.published.rows import Row
+from tare.published.setup import Condition, Setup
+from tare.published.setup_difference import (
     NOT_RECORDED,
-    Difference,
+    SetupDifference,
     Topic,
     experiment_of,
     level_text,
 )
-from tare.published.rows import Row
-from tare.published.setup import Condition, Setup
 
 HARDWARE, SOFTWARE = "hardware", "software"
 HOSTS = frozenset({"host", "hosts", "node", "kernel of the host"})
@@ -34,7 +34,7 @@ GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class MeasuredRow:
     """One comparison of ours with a row: what was measured, on what, against what."""
 
     row: Row
@@ -53,7 +53,9 @@ class Compared:
         return next((cell for cell, layers in stacks if layers & words), None)
 
 
-def conditions_unlike(setup: Setup | None, facts: Facts, of: Compared) -> Iterator[Difference]:
+def condition_differences(
+    setup: Setup | None, facts: Facts, of: MeasuredRow
+) -> Iterator[SetupDifference]:
     """List the hardware and software of the study that concern a comparison, each with ours."""
     if setup is None:
         return
@@ -61,7 +63,7 @@ def conditions_unlike(setup: Setup | None, facts: Facts, of: Compared) -> Iterat
         for condition in setup.conditions.get(topic, ()):
             ours = read(condition, facts, of)
             if condition.value is not None and ours is not None and condition.value not in ours:
-                yield Difference(
+                yield SetupDifference(
                     Topic(topic),
                     condition.what,
                     ours or NOT_RECORDED,
@@ -70,9 +72,9 @@ def conditions_unlike(setup: Setup | None, facts: Facts, of: Compared) -> Iterat
                 )
 
 
-def repetition_unlike(
+def repetition_differences(
     setup: Setup | None, measure: Measure, ours: Comparison
-) -> Iterator[Difference]:
+) -> Iterator[SetupDifference]:
     """Compare the number of runs with that of our pairs."""
     experiment = experiment_of(setup, measure)
     presets = {one.name: one for one in setup.presets} if setup else {}
@@ -80,7 +82,7 @@ def repetition_unlike(
     for one in preset.repetition if preset else ():
         if one.values and ours.pairs not in one.values:
             theirs = " or ".join(level_text("runs", value) for value in one.values)
-            yield Difference(Topic.REPETITION, "runs", f"{ours.pairs}", theirs, one.section)
+            yield SetupDifference(Topic.REPETITION, "runs", f"{ours.pairs}", theirs, one.section)
 
 
 def host_text(facts: Facts) -> str:
@@ -103,7 +105,7 @@ def system_text(facts: Facts) -> str:
     return ", ".join([*said, *([f"kernel {host['kernel']}"] if host.get("kernel") else [])])
 
 
-def _hardware(condition: Condition, facts: Facts, of: Compared) -> str | None:
+def _hardware(condition: Condition, facts: Facts, of: MeasuredRow) -> str | None:
     """Return ours of a condition, None where it does not concern a comparison."""
     what = condition.what
     if what in HOSTS or (what.startswith("host of ") and _names(what, of)):
@@ -113,14 +115,14 @@ def _hardware(condition: Condition, facts: Facts, of: Compared) -> str | None:
     return None
 
 
-def _names(what: str, of: Compared) -> bool:
+def _names(what: str, of: MeasuredRow) -> bool:
     """Whether a condition is of what a row measured: "host of AIM7" of AIM7."""
     words = what.removeprefix("host of ").casefold().split(" and ")
     measured = f"{of.row.table} {of.row.experiment} {of.row.workload}".casefold()
     return any(word in measured for word in words)
 
 
-def _software(condition: Condition, facts: Facts, of: Compared) -> str | None:
+def _software(condition: Condition, facts: Facts, of: MeasuredRow) -> str | None:
     """Return ours of a condition, None where it does not concern a comparison."""
     what = condition.what
     if what in HOSTS:
@@ -145,7 +147,7 @@ def _software(condition: Condition, facts: Facts, of: Compared) -> str | None:
     return _tool(what, facts, of)
 
 
-def _tool(what: str, facts: Facts, of: Compared) -> str | None:
+def _tool(what: str, facts: Facts, of: MeasuredRow) -> str | None:
     if what in TOOLS:
         workload, package = TOOLS[what]
         return _version(facts, package) if of.measure.workload == workload else None

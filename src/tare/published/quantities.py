@@ -23,7 +23,7 @@ from tare.published.counterparts import (
 )
 from tare.published.platforms import depth
 from tare.published.rows import Row
-from tare.published.unlike import ALIKE, Unlike, unlike
+from tare.published.setup_comparison import NO_DIFFERENCES, SetupComparison, compare_setups
 
 Read = Callable[[Cell, Trial], float | None]
 Reduce = Callable[[Sequence[float]], float]
@@ -53,7 +53,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A printed number and ours of one cell, both in ``unit``; ``unlike`` is what was not alike.
+    """A printed number and ours of one cell, both in ``unit``; ``setup`` is what was not alike.
 
     ``trials`` is how many trials ours is made of.
     """
@@ -66,7 +66,7 @@ class Quantity:
     cell: Cell
     trials: int
     scale: float = 1.0
-    unlike: Unlike = ALIKE
+    setup: SetupComparison = NO_DIFFERENCES
 
     @property
     def in_its_unit(self) -> float:
@@ -76,7 +76,7 @@ class Quantity:
     @property
     def differs(self) -> tuple[str, ...]:
         """What was chosen otherwise than in the study, in words."""
-        return self.unlike.differs
+        return self.setup.words
 
     @property
     def difference(self) -> float:
@@ -133,7 +133,7 @@ def _quantities(
                 cell=cell,
                 trials=len(values),
                 scale=wanted.scale,
-                unlike=unlike(row, wanted.measure, cell, facts),
+                setup=compare_setups(row, wanted.measure, cell, facts),
             )
 
 

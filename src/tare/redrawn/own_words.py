@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tare.published.difference import differences_of
-from tare.published.unlike import known_setup
+from tare.published.setup_comparison import known_setup
+from tare.published.setup_difference import differences_of
 from tare.redrawn.own import OwnFigure, OwnResult, level_text
 from tare.report.numbers import share_text
 

@@ -152,5 +152,7 @@ def _findings(rows: Sequence[Row], times: set[str]) -> Iterator[Finding]:
             )
     repetition = runs_text(setup_of("huang2019"))
     yield Finding(
-        Sort.CAVEAT, "all tables", f"No spread is printed, so there is no interval. Repetition: {repetition}."
+        Sort.CAVEAT,
+        "all tables",
+        f"No spread is printed, so there is no interval. Repetition: {repetition}.",
     )

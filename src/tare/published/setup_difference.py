@@ -33,7 +33,7 @@ class Topic(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SetupDifference:
     """One thing of the set-up that is not alike, in words; ``section`` is where theirs stands."""
 
     topic: Topic
@@ -59,7 +59,7 @@ def experiment_of(setup: Setup | None, measure: Measure) -> Experiment | None:
 
 def differences_of(
     setup: Setup | None, measure: Measure, cell: Cell, baseline: Cell | None = None
-) -> Iterator[Difference]:
+) -> Iterator[SetupDifference]:
     """List in what a cell and its baseline were not as in the study."""
     experiment = experiment_of(setup, measure)
     known = {one.name: one for one in experiment.parameters} if experiment else {}
@@ -84,7 +84,7 @@ def silent_of(experiment: Experiment) -> list[str]:
 
 def _parameters(
     measure: Measure, known: Mapping[str, Parameter], params: Mapping[str, Scalar]
-) -> Iterator[Difference]:
+) -> Iterator[SetupDifference]:
     """Compare the parameters of a cell with the row's own level, or else with all of the study."""
     for name, ours in params.items():
         parameter = known.get(name)
@@ -102,7 +102,7 @@ def _platform_of(cell: Cell, platforms: Sequence[SetupPlatform]) -> SetupPlatfor
     return next(iter([*named, *alike]), None)
 
 
-def _settings(cell: Cell, platform: SetupPlatform | None) -> Iterator[Difference]:
+def _settings(cell: Cell, platform: SetupPlatform | None) -> Iterator[SetupDifference]:
     settings = dict(cell.settings)
     for one in platform.settings if platform else ():
         ours = settings.get(one.name)
@@ -112,9 +112,11 @@ def _settings(cell: Cell, platform: SetupPlatform | None) -> Iterator[Difference
 
 def _difference(
     topic: Topic, name: str, ours: Scalar, theirs: Sequence[Scalar], section: str | None
-) -> Difference:
+) -> SetupDifference:
     said = " or ".join(level_text(name, value) for value in theirs)
-    return Difference(topic, name.removesuffix("_bytes"), level_text(name, ours), said, section)
+    return SetupDifference(
+        topic, name.removesuffix("_bytes"), level_text(name, ours), said, section
+    )
 
 
 def level_text(name: str, value: Scalar) -> str:

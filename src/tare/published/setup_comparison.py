@@ -8,32 +8,38 @@ from dataclasses import dataclass
 from tare.compare import Comparison
 from tare.model import Cell, Facts
 from tare.published.conditions_here import (
-    Compared,
-    conditions_unlike,
+    MeasuredRow,
+    condition_differences,
     host_text,
-    repetition_unlike,
+    repetition_differences,
     system_text,
 )
 from tare.published.counterparts import Measure
-from tare.published.difference import Difference, Topic, differences_of, experiment_of, silent_of
 from tare.published.rows import DATA, Row
 from tare.published.setup import Setup, setup_of
+from tare.published.setup_difference import (
+    SetupDifference,
+    Topic,
+    differences_of,
+    experiment_of,
+    silent_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unlike:
+class SetupComparison:
     """What was not alike.
 
-    ``differs`` is in words what was chosen otherwise: parameters, limits, settings, and what is
-    certain of the way of measuring. ``setup`` is all of it with the hardware, software and
+    ``words`` are what was chosen otherwise: parameters, limits, settings, and what is
+    certain of the way of measuring. ``differences`` are all of it with the hardware, software and
     repetition.
     """
 
-    differs: tuple[str, ...] = ()
-    setup: tuple[Difference, ...] = ()
+    words: tuple[str, ...] = ()
+    differences: tuple[SetupDifference, ...] = ()
 
 
-ALIKE = Unlike()
+NO_DIFFERENCES = SetupComparison()
 
 
 def known_setup(study: str) -> Setup | None:
@@ -41,26 +47,26 @@ def known_setup(study: str) -> Setup | None:
     return setup_of(study) if (DATA / f"{study}.yaml").exists() else None
 
 
-def unlike(
+def compare_setups(
     row: Row,
     measure: Measure,
     cell: Cell,
     facts: Facts,
     ours: Comparison | None = None,
-) -> Unlike:
+) -> SetupComparison:
     """Compare the set-up of a cell, and of what it is compared with, with that of a row."""
     setup = known_setup(row.study)
     baseline = ours.baseline if ours else None
     chosen = tuple(differences_of(setup, measure, cell, baseline))
-    compared = Compared(row=row, measure=measure, cell=cell, baseline=baseline)
-    around = conditions_unlike(setup, facts, compared)
-    repeated = repetition_unlike(setup, measure, ours) if ours else ()
+    compared = MeasuredRow(row=row, measure=measure, cell=cell, baseline=baseline)
+    around = condition_differences(setup, facts, compared)
+    repeated = repetition_differences(setup, measure, ours) if ours else ()
     words = (*map(str, chosen), *([measure.note] if measure.note else []))
-    return Unlike(differs=words, setup=(*chosen, *repeated, *around))
+    return SetupComparison(words=words, differences=(*chosen, *repeated, *around))
 
 
 def setup_caveats(
-    study: str, facts: Facts, every: Iterable[Unlike], measures: Iterable[Measure]
+    study: str, facts: Facts, every: Iterable[SetupComparison], measures: Iterable[Measure]
 ) -> Iterator[str]:
     """Put into sentences what holds of all rows: hardware, software, repetition, silence."""
     setup = known_setup(study)
@@ -68,7 +74,7 @@ def setup_caveats(
     if setup is None:
         yield f"The hardware is another: here {here}; the set-up of {study} is not in its data."
         return
-    found = list(dict.fromkeys(one for each in every for one in each.setup))
+    found = list(dict.fromkeys(one for each in every for one in each.differences))
     for topic in (Topic.HARDWARE, Topic.SOFTWARE, Topic.REPETITION):
         some = [one for one in found if one.topic is topic]
         if some:
@@ -100,6 +106,6 @@ def _silent(setup: Setup, measures: Iterable[Measure]) -> Iterator[str]:
             yield f"{measure.workload}: {', '.join(names)}"
 
 
-def _with_section(one: Difference) -> str:
+def _with_section(one: SetupDifference) -> str:
     where = f" (section {one.section})" if one.section else ""
     return f"{one.what}: {one.ours}, there {one.theirs}{where}"
