@@ -148,7 +148,7 @@ def show(
                 console.print(_in_its_words(part.study, told, names))
                 console.print("Its differences from other studies stand as it prints them.")
         else:
-            console.print("Nothing of these results stands beside a row of it.")
+            console.print("No cost of these results stands beside a row of it.")
         tested = (tests or {}).get(part.study, ())
         show_numbers(console, part.quantities, names)
         show_tests(console, tested, names)

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 from tare.cli.tables import drawn, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
     from rich.table import Table
 
+    from tare.compare import Comparison
     from tare.published.beside import Pair
     from tare.published.quantities import Quantity
     from tare.published.setup_comparison import SetupComparison
     from tare.published.significance import Tested
 
-SPREADS = "Numbers that are no costs: ours are those of the cell named"
+NUMBERS = "Numbers that are no costs, as they stand"
 TESTS = (
     "p values as printed, after Holm over all of the study's tests, and our comparison of the same "
     "two platforms"
@@ -51,8 +52,7 @@ def numbers_as_json(numbers: Sequence[Quantity]) -> list[dict[str, Any]]:
 
 
 def tests_as_json(
-    tests: Sequence[Tested],
-    our_json: Any,  # noqa: ANN401 - how a comparison of ours is written
+    tests: Sequence[Tested], our_json: Callable[[Comparison], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Put the p values that have comparisons of ours into plain data."""
     return [
@@ -98,7 +98,7 @@ def show_numbers(console: Console, numbers: Sequence[Quantity], names: Mapping[s
     if not numbers:
         return
     console.print()
-    console.print(Text(SPREADS, "bold"))
+    console.print(Text(NUMBERS, "bold"))
     table = drawn(("what", "platform", "of"), ("ours", "published", "unit"))
     for one in numbers:
         values = (f"{value:,.4g}" for value in (one.ours, one.printed))
