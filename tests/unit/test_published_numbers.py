@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tare.model import NO_FACTS, Better, Metric, Unit
-from tare.published import load
+from tare.published import analyse, load
 from tare.published.beside import NO_COST, Ours, beside, unpublished
+from tare.published.by_study import hpe2016
 from tare.published.sums import BOOT_DELETE, REBOOT_STOP_START, with_sums
 from unit.makers import LIMITS, make_cell, make_plan, make_trial
 
@@ -158,3 +159,18 @@ def test_every_printed_range_and_time_is_wanted():
     times = [row for row in load("cole2022") if row.metric in ("user time", "kernel time")]
     assert times
     assert set(times) <= rows
+
+
+def test_thirty_at_once_are_a_cost_of_one_alone_that_nothing_here_measures():
+    part = beside("hpe2016", measured(make_cell("docker", **PRIMES), 1.0, metric=EVENTS))
+    (many,) = [one for one in part.missing if one.row.level == "30 containers"]
+    (printed,) = [
+        one for one in hpe2016.printed(load("hpe2016")) if one.row.level == "30 containers"
+    ]
+
+    assert "so many instances of a platform at once" in many.reason
+    assert many.measurable
+    assert printed.cost == pytest.approx(1089.704 / 904.7625)
+    assert any(
+        "1.204 times as long as one alone" in one.says for one in analyse("hpe2016").findings
+    )
