@@ -30,6 +30,8 @@ NOT_LONG_S = 0.1
 EXPECTED = {
     # 761 ticks of user, 441 of system and 34 of softirq
     "machine_cpu_s": pytest.approx(12.36),
+    "machine_cpu_user_s": pytest.approx(7.61),
+    "machine_cpu_system_s": pytest.approx(4.75),
     "machine_cpu_steal_s": 0,
     "machine_context_switches": 5042,
     "machine_page_faults": 10486,

@@ -49,7 +49,7 @@ def make_ours(works, value, *, platforms=("native", "docker", "kvm"), runs=RUNS,
         for one in limits or (None,)
         for name in platforms
     ]
-    metrics = {work: workload.kind(work).metrics for work, _ in works}
+    metrics = {work: workload.kind(work)(**params).metrics for work, params in works}
     plan = make_plan(*cells, metrics=metrics, study="invented")
     trials = []
     for cell in cells:
@@ -108,7 +108,8 @@ def test_every_figure_without_numbers_is_of_a_workload_that_has_its_metric_and_l
         assert one.measures, one.name
         for measure in one.measures:
             kind = workload.kind(measure.workload)
-            assert measure.metric in {metric.name for metric in kind.metrics}
+            made = kind(**measure.needed)
+            assert measure.metric in {metric.name for metric in made.metrics}
             assert {*measure.needed, *one.levels} <= {field.name for field in fields(kind)}
             kind(**measure.needed)
         assert set(one.axes) <= set(one.levels)
@@ -273,11 +274,15 @@ def test_lines_fit_their_width_and_have_colours_for_the_dark(width):
 # Bars
 
 
+def metrics_of(cell):
+    return workload.kind(cell.workload)(**dict(cell.params)).metrics
+
+
 def bandwidth(cell, run):
     if cell.platform == "kvm":
         return Status.DNR, "did not end within 60 s"
     rate = 2.0**30 * (2 if cell.platform == "native" else 1)
-    return {one.name: rate + run for one in workload.kind(cell.workload).metrics}
+    return {one.name: rate + run for one in metrics_of(cell)}
 
 
 def test_bars_are_medians_and_what_has_none_has_words():

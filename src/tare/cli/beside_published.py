@@ -6,6 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tare.cli.other_numbers import (
+    differences_as_json,
+    grouped,
+    numbers_as_json,
+    show_numbers,
+    show_tests,
+    tests_as_json,
+)
 from tare.cli.tables import drawn, plain, print_lines
 
 if TYPE_CHECKING:
@@ -13,6 +21,7 @@ if TYPE_CHECKING:
 
     from tare.compare import Comparison
     from tare.published.beside import Beside, Missing, Pair
+    from tare.published.significance import Tested
 
 LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
@@ -20,7 +29,7 @@ MAX_TITLES = 3
 """So many rows of a table that have no counterpart are named; of more, their number is told."""
 
 
-def as_json(part: Beside) -> dict[str, Any]:
+def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
     """Put one study's side into plain data; infinite numbers are the text "inf".
 
     ``most_alike`` are the rows that the printed table and the figures have.
@@ -45,12 +54,23 @@ def as_json(part: Beside) -> dict[str, Any]:
                 "difference_points": plain(pair.difference_points),
                 "within": pair.within,
                 "differs": list(pair.differs),
+                "setup": differences_as_json(pair.setup),
                 "most_alike": id(pair) in kept,
             }
             for pair in part.pairs
         ],
-        "not_measured": [{**_row_json(one.row), "reason": one.reason} for one in part.missing],
+        "numbers": numbers_as_json(part.quantities),
+        "tests": tests_as_json(tests, our_json),
+        "not_measured": [
+            {**_row_json(one.row), "reason": one.reason} for one in _not_here(part, tests)
+        ],
     }
+
+
+def _not_here(part: Beside, tests: Sequence[Tested]) -> list[Missing]:
+    """List what has neither a cost, nor another number, nor a comparison of ours."""
+    tested = {one.row for one in tests if one.pairs}
+    return [one for one in part.not_here if one.row not in tested]
 
 
 def _row_json(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a published row
@@ -94,7 +114,11 @@ def _cost_json(cost: float | None, low: float | None, high: float | None) -> dic
 
 
 def show(
-    study: str, parts: Sequence[Beside], rest: Sequence[Comparison], names: Mapping[str, str]
+    study: str,
+    parts: Sequence[Beside],
+    rest: Sequence[Comparison],
+    names: Mapping[str, str],
+    tests: Mapping[str, Sequence[Tested]] | None = None,
 ) -> None:
     """Print every study's table, what stands beside nothing, and what that is to be read with."""
     from rich.console import Console
@@ -124,11 +148,14 @@ def show(
                 console.print(_in_its_words(part.study, told, names))
                 console.print("Its differences from other studies stand as it prints them.")
         else:
-            console.print("Nothing of these results stands beside a row of it.")
+            console.print("No cost of these results stands beside a row of it.")
+        tested = (tests or {}).get(part.study, ())
+        show_numbers(console, part.quantities, names)
+        show_tests(console, tested, names)
         for caveat in part.caveats:
             console.print(Text(caveat, "italic"))
         print_lines(console, LESS_ALIKE, _other_lines(others, names))
-        print_lines(console, "PUBLISHED, BUT NOT HERE", _missing_lines(part.missing))
+        print_lines(console, "PUBLISHED, BUT NOT HERE", _missing_lines(_not_here(part, tested)))
     print_lines(console, "HERE, BUT NOT PUBLISHED", _rest_lines(rest, names))
 
 
@@ -165,16 +192,14 @@ def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
     known = [pair.within for pair in pairs if pair.within is not None]
     agree = f" {sum(known)} of {len(known)} published numbers lie within our interval."
     yield f"Against {' or '.join(_baselines(pairs))}.{agree if known else ''}"
-    told: dict[str, dict[str, None]] = {}
-    for pair in pairs:
-        if pair.ours.verdict.value == "undecided":
-            told.setdefault("Undecided here", {})[
-                f"{_what(pair.ours, names)} on {pair.ours.cell.platform}"
-            ] = None
-        if pair.differs:
-            told.setdefault("; ".join(pair.differs), {})[_what(pair.ours, names)] = None
-    for differs, which in told.items():
-        yield f"{differs}: {', '.join(which)}."
+    undecided = dict.fromkeys(
+        f"{_what(pair.ours, names)} on {pair.ours.cell.platform}"
+        for pair in pairs
+        if pair.ours.verdict.value == "undecided"
+    )
+    if undecided:
+        yield f"Undecided here: {', '.join(undecided)}."
+    yield from grouped((_what(pair.ours, names), pair.differs) for pair in pairs)
 
 
 def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:

@@ -32,8 +32,10 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli import ours_alone
     from tare.cli.beside_published import as_json, our_json, show
+    from tare.published import load as published_rows
     from tare.published import studies
     from tare.published.beside import Ours, beside, unpublished
+    from tare.published.significance import significance
     from tare.redrawn import own_figures
     from tare.report import describe
     from tare.store import load
@@ -50,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     found = describe(load(folders[0]))
     ours = Ours(found.plan, found.results.trials, found.results.facts)
     parts = [beside(name, ours) for name in names]
+    tests = {name: significance(published_rows(name), name, ours) for name in names}
     rest = unpublished(parts, ours)
     alone = [figure for name in names for figure in own_figures(name, ours)]
     paths = write_all(names, options.figures, ours)
@@ -57,14 +60,14 @@ def run(options: argparse.Namespace) -> int:
         told = {
             "results": str(folders[0]),
             "study": found.plan.study,
-            "studies": [as_json(part) for part in parts],
+            "studies": [as_json(part, tests[part.study]) for part in parts],
             "not_published": [our_json(row) for row in rest],
             "ours_alone": ours_alone.as_json(alone),
             **({"figures": paths} if paths else {}),
         }
         print(json.dumps(told, allow_nan=False))
     else:
-        show(found.plan.study, parts, rest, found.group_names)
+        show(found.plan.study, parts, rest, found.group_names, tests)
         ours_alone.show(alone)
         show_paths(paths)
     return 0

@@ -39,6 +39,8 @@ CPU_SHARES = {
 MACHINE_CPU = {
     "cpu_s": ("cpu_user_s", "cpu_system_s", "cpu_guest_s"),
     "cpu_steal_s": ("cpu_steal_s",),
+    "cpu_user_s": ("cpu_user_s", "cpu_guest_s"),
+    "cpu_system_s": ("cpu_system_s",),
 }
 """What of its time a machine inside was busy by its own account, and what others took from it."""
 

@@ -5,7 +5,8 @@ told in ``data/SOURCES.md``). ``analyse`` finds the module of the study's name, 
 be computed from what that study printed; a study without one is printed as it is.
 """
 
-from tare.published.analysis import Analysis, Column, Finding, Form, Sort, Table, analyse
+from tare.published.analysis import Analysis, Column, Form, Table, analyse
+from tare.published.finding import Finding, Sort
 from tare.published.rows import Row, Statistic, load, studies
 from tare.published.setup import Setup, setup_of
 

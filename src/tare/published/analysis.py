@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 
+from tare.published.contradictions import contradictions
+from tare.published.finding import Finding
 from tare.published.rows import Row, load, source
 from tare.stats.signed_rank import Interval
 
@@ -48,29 +50,6 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-class Sort(StrEnum):
-    """What kind of thing was found."""
-
-    OUTLIER = "outlier"
-    IMPLAUSIBLE = "implausible"
-    """Better than its own baseline, or more than its resources allow, beyond the noise shown."""
-    CONTRADICTION = "contradiction"
-    """Two printed numbers cannot both be right."""
-    NOT_JUDGED = "not judged"
-    """It may be implausible, but what would show it is not in the data."""
-    VERDICT = "verdict"
-    CAVEAT = "caveat"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One sentence about one place in a study."""
-
-    sort: Sort
-    where: str
-    says: str
-
-
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """Everything that a study's numbers say."""
@@ -89,7 +68,8 @@ def analyse(study: str) -> Analysis:
         tables, findings = as_printed(rows), ()
     else:
         tables, findings = import_module(name).analysis(rows)
-    return Analysis(study, source(study), tuple(tables), tuple(findings))
+    every = (*findings, *contradictions(study, rows))
+    return Analysis(study, source(study), tuple(tables), every)
 
 
 def as_printed(rows: Sequence[Row]) -> tuple[Table, ...]:
@@ -106,7 +86,7 @@ def as_printed(rows: Sequence[Row]) -> tuple[Table, ...]:
             tuple(
                 (
                     *(row.title, row.platform, row.baseline, row.statistic.value),
-                    *(row.value, row.unit, row.note),
+                    *(row.value, row.unit, row.note or ("" if row.value is not None else row.text)),
                 )
                 for row in part
             ),

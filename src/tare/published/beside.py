@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 from tare.compare import Comparison, Comparisons, compare
-from tare.compare.pairing import against
+from tare.compare.pairing import History, against, histories
 from tare.model import Cell, Design, Facts, Plan, Status, Trial, Variant
 from tare.published.counterparts import (
     Measure,
@@ -23,7 +23,15 @@ from tare.published.counterparts import (
     words_of,
 )
 from tare.published.printed import POINTS, Printed, differences
+from tare.published.quantities import Quantity, Wanted, quantities_of
 from tare.published.rows import Row, load
+from tare.published.setup_comparison import (
+    NO_DIFFERENCES,
+    SetupComparison,
+    compare_setups,
+    setup_caveats,
+)
+from tare.published.sums import PHASES, with_sums
 
 Key = tuple[str, str]
 """A cell's id and a metric's name."""
@@ -31,6 +39,7 @@ Key = tuple[str, str]
 UNKNOWN = "Tare does not know which of its workloads measure what this study did"
 NOT_HERE = "no workload of Tare measures it"
 NOTHING_BESIDE = "nothing of ours stands beside the degradation that it is of"
+NO_COST = "a number that is no cost: tare compare lists ours with it"
 
 
 @dataclass(slots=True)
@@ -41,6 +50,18 @@ class Ours:
     trials: Sequence[Trial]
     facts: Facts
     _against: dict[str, Mapping[Key, Comparison]] = field(default_factory=dict)
+    _histories: dict[str, History] | None = None
+
+    def __post_init__(self) -> None:
+        """Add the sums that studies print."""
+        self.plan, self.trials = with_sums(self.plan, self.trials)
+
+    @property
+    def histories(self) -> dict[str, History]:
+        """The trials that count, by the id of their cell."""
+        if self._histories is None:
+            self._histories = histories(self.plan, self.trials)
+        return self._histories
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -68,11 +89,15 @@ class Ours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A published cost and ours of the same thing; ``differs`` says what was not the same."""
+    """A published cost and ours of the same thing.
+
+    ``differs`` is what was chosen otherwise, ``setup`` the whole of the set-up that was.
+    """
 
     printed: Printed
     ours: Comparison
     differs: tuple[str, ...] = ()
+    setup: SetupComparison = NO_DIFFERENCES
     printed_differences: Mapping[str, float] = field(default_factory=dict)
     """The differences in points from other studies that the study itself prints, by title."""
 
@@ -114,6 +139,13 @@ class Beside:
     pairs: tuple[Pair, ...]
     missing: tuple[Missing, ...]
     caveats: tuple[str, ...]
+    quantities: tuple[Quantity, ...] = ()
+
+    @property
+    def not_here(self) -> tuple[Missing, ...]:
+        """What is missing altogether: no cost and no other number of ours stands beside it."""
+        known = {one.row for one in self.quantities}
+        return tuple(one for one in self.missing if one.row not in known)
 
 
 def beside(study: str, ours: Ours) -> Beside:
@@ -127,7 +159,16 @@ def beside(study: str, ours: Ours) -> Beside:
     others = differences(rows)
     pairs: list[Pair] = []
     missing: list[Missing] = []
+    quantities: list[Quantity] = []
+    number_of: Callable[[Row], Wanted | None] = getattr(module, "number_of", lambda _: None)
     for printed in module.printed(rows):
+        wanted = number_of(printed.row)
+        if wanted is not None:
+            numbers = quantities_of(printed.row, wanted, ours.cells, ours.histories, ours.facts)
+            reason = numbers if isinstance(numbers, str) else NO_COST
+            quantities += [] if isinstance(numbers, str) else numbers
+            missing.append(Missing(row=printed.row, reason=reason, measurable=True))
+            continue
         measures = module.measures(printed.row)
         found = pairs_of(printed, measures, ours)
         if isinstance(found, str):
@@ -141,8 +182,15 @@ def beside(study: str, ours: Ours) -> Beside:
         for row in rows
         if row.unit == POINTS and _key(row) not in paired
     ]
-    caveats = tuple(_caveats(study, pairs, ours, getattr(module, "UNTOLD", "")))
-    return Beside(study=study, pairs=tuple(pairs), missing=tuple(missing), caveats=caveats)
+    measures_of: Callable[[Row], Sequence[Measure]] = module.measures
+    caveats = tuple(_caveats(study, pairs, quantities, ours, measures_of))
+    return Beside(
+        study=study,
+        pairs=tuple(pairs),
+        missing=tuple(missing),
+        caveats=caveats,
+        quantities=tuple(quantities),
+    )
 
 
 def by_likeness(pairs: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
@@ -168,7 +216,11 @@ def unpublished(parts: Iterable[Beside], ours: Ours) -> tuple[Comparison, ...]:
     used = {(pair.ours.cell.id, pair.ours.metric.name) for part in parts for pair in part.pairs}
     plain = {one.id for one in ours.cells}
     compared = ours.against(ours.plan.reference)
-    return tuple(row for key, row in compared.items() if key not in used and key[0] in plain)
+    return tuple(
+        row
+        for key, row in compared.items()
+        if key not in used and key[0] in plain and key[1] not in PHASES
+    )
 
 
 def pairs_of(printed: Printed, measures: Sequence[Measure], ours: Ours) -> list[Pair] | str:
@@ -217,8 +269,9 @@ def _pairs(
             if isinstance(row, str):
                 reasons.append(row)
             else:
-                differs = (*named, *measure.differences(cell))
-                pairs.append(Pair(printed=printed, ours=row, differs=differs))
+                found = compare_setups(printed.row, measure, cell, ours.facts, row)
+                differs = (*named, *found.words)
+                pairs.append(Pair(printed=printed, ours=row, differs=differs, setup=found))
     return pairs or "; ".join(dict.fromkeys(reasons))
 
 
@@ -236,26 +289,28 @@ def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Compar
     return row
 
 
-def _caveats(study: str, pairs: Sequence[Pair], ours: Ours, untold: str) -> Iterator[str]:
-    if not pairs:
+def _caveats(
+    study: str,
+    pairs: Sequence[Pair],
+    quantities: Sequence[Quantity],
+    ours: Ours,
+    measures: Callable[[Row], Sequence[Measure]],
+) -> Iterator[str]:
+    every = [*(pair.setup for pair in pairs), *(number.setup for number in quantities)]
+    if not every:
         return
-    known = ours.facts.host
-    says = [f"{known[key]}" for key in ("cpu_model", "os", "kernel") if key in known]
-    if known.get("hypervisor"):
-        says.append(f"itself a guest of {known['hypervisor']}")
-    yield (
-        f"The hardware is another: here {', '.join(says) or 'not known'}; the data of {study} do "
-        "not say theirs. Costs can be set side by side, but what made a difference is not told."
-    )
-    if all(pair.printed.interval is None for pair in pairs):
+    workloads = {pair.ours.cell.workload for pair in pairs}
+    known = [
+        measure
+        for pair in pairs
+        for measure in measures(pair.printed.row)
+        if measure.workload in workloads
+    ]
+    yield from setup_caveats(study, ours.facts, every, known)
+    if pairs and all(pair.printed.interval is None for pair in pairs):
         yield f"No spread is known of these numbers of {study}: they are taken as exact."
-    else:
-        yield (
-            f"The intervals of {study} are for the fewest runs that its digits allow: see "
-            f"tare published {study}."
-        )
-    if untold:
-        yield untold
+    elif pairs:
+        yield f"The intervals of {study} follow from its spreads: see tare published {study}."
 
 
 def _key(row: Row) -> tuple[str, str, str]:

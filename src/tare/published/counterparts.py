@@ -23,8 +23,8 @@ _LIMITS = re.compile(r"(\d+)cpu/(\d+)MiB")
 class Measure:
     """A workload's metric that measures the same thing as a published row.
 
-    A cell must have the parameters ``needed``, which say what is measured; where its others are not
-    those of the study (``studied``: sizes, durations, threads) that is told beside the number.
+    A cell must have the parameters ``needed``, which say what is measured. ``studied`` are those of
+    the row where the study's set-up has several levels: all else that differs follows from it.
     """
 
     workload: str
@@ -33,22 +33,16 @@ class Measure:
     studied: Mapping[str, Scalar] = field(default_factory=dict)
     note: str = ""
     """In what the study's measuring differs for certain."""
+    cpus: int | None = None
+    """The CPUs that the study's level gives; None where the row is of no such level."""
 
     def fits(self, cell: Cell) -> bool:
         """Whether a cell measures it."""
         params = dict(cell.params)
         wanted = self.needed.items()
-        return cell.workload == self.workload and all(params.get(k) == v for k, v in wanted)
-
-    def differences(self, cell: Cell) -> tuple[str, ...]:
-        """Say in what the cell is not as the study was."""
-        params = dict(cell.params)
-        told = (
-            f"{name} {_text(params[name])}, there {_text(value)}"
-            for name, value in self.studied.items()
-            if name in params and params[name] != value
-        )
-        return (*told, *([self.note] if self.note else []))
+        has_cpus = self.cpus is None or self.cpus == cell.limits.cpus
+        known = cell.workload == self.workload and has_cpus
+        return known and all(params.get(key) == value for key, value in wanted)
 
 
 def platforms_for(name: str, cells: Iterable[Cell]) -> tuple[str, ...]:
@@ -98,8 +92,11 @@ def wanted_text(measures: Sequence[Measure], cells: Iterable[Cell]) -> str:
     there = {cell.workload for cell in cells}
     names = []
     for one in measures:
-        needed = ", ".join(f"{name} {_text(value)}" for name, value in one.needed.items())
-        names.append(f"{one.workload} ({needed})" if one.workload in there else one.workload)
+        needed = [f"{name} {_text(value)}" for name, value in one.needed.items()]
+        if one.cpus is not None:
+            needed.append(f"{one.cpus} CPU" if one.cpus == 1 else f"{one.cpus} CPUs")
+        known = bool(needed) and one.workload in there
+        names.append(f"{one.workload} ({', '.join(needed)})" if known else one.workload)
     return " or ".join(dict.fromkeys(names))
 
 

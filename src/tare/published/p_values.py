@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from scipy import stats
 
-from tare.published.rows import Row
+from tare.published.rows import Row, Statistic
+
+
+def tests(rows: Iterable[Row]) -> list[Row]:
+    """Return the p values of tables: those in the text repeat some of them with more digits."""
+    return [
+        row
+        for row in rows
+        if row.statistic is Statistic.P_VALUE and not row.table.endswith("(text)")
+    ]
 
 
 def at_most(row: Row) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tare.model import Better
-from tare.published.analysis import Finding, Sort
+from tare.published.finding import Finding, Sort
 from tare.published.moments import Compared, Moments, cost
 from tare.published.platforms import cpus, own_baseline, technology
 from tare.stats.holm import holm

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tare.published.costs import as_difference
 from tare.published.moments import by_platform, cost
 from tare.published.platforms import own_baseline
-from tare.published.rows import Row, Statistic
+from tare.published.rows import DID_NOT_RESPOND, Row, Statistic
 from tare.stats.signed_rank import Interval
 
 POINTS = "percentage points"
@@ -23,6 +23,8 @@ _NO_SIZE = {
     Statistic.SETTING: "a setting of the study, no result",
     Statistic.RANGE: "a spread, no cost",
     Statistic.DIFFERENCE: "a difference without what it is a part of",
+    Statistic.COUNT: "a count, no cost",
+    Statistic.VERDICT: "a verdict in words, no number",
 }
 
 
@@ -62,7 +64,7 @@ class Printed:
 
 def without_cost(row: Row) -> Printed:
     """Say why a row has no cost."""
-    if row.value is None:
+    if row.text == DID_NOT_RESPOND:
         return Printed(row=row, reason="it did not respond")
     why = _NO_SIZE.get(row.statistic, "neither way of it is the better one")
     if row.better is not None and row.statistic not in _NO_SIZE:

@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 
@@ -20,9 +21,12 @@ COLUMNS = (
 )
 UNITS = frozenset(
     {"requests", "events/s", "Mbit/s", "Gbit/s", "MB/s", "MiB/s", "ms", "s", "min", "bombs"}
-    | {"1", "%", "% degradation", "percentage points"}
+    | {"1", "%", "% degradation", "percentage points", "points"}
+    | {"B/s", "CPUs", "GB", "datagrams", "events", "tests", "word"}
 )
 DID_NOT_RESPOND = "DNR"
+VERDICTS = frozenset({"comparable"})
+"""The words of verdicts that studies give instead of numbers."""
 
 
 class Statistic(StrEnum):
@@ -37,15 +41,19 @@ class Statistic(StrEnum):
     DIFFERENCE = "difference"
     SETTING = "setting"
     RANGE = "range"
+    COUNT = "count"
+    VERDICT = "verdict"
+    """A word: the study prints no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One printed number and what it is of.
 
-    ``value`` is None where the platform did not respond; ``text`` is the number as printed, whose
-    digits say how it was rounded. ``platform`` is ``a/b`` where b runs inside a; ``baseline`` is
-    what a difference or degradation is against. ``better`` is None where neither way is.
+    ``value`` is None where the platform did not respond, and of a verdict in words; ``text`` is
+    what is printed: the number, whose digits say how it was rounded, or the word. ``platform`` is
+    ``a/b`` where b runs inside a; ``baseline`` is what a difference or degradation is against.
+    ``better`` is None where neither way is.
     """
 
     study: str
@@ -80,7 +88,11 @@ class Row:
     @property
     def resolution(self) -> float:
         """The unit of the last printed digit."""
-        return float(10.0 ** -len(self.text.partition(".")[2]))
+        if self.value is None:
+            return 1.0
+        exponent = Decimal(self.text).as_tuple().exponent
+        assert isinstance(exponent, int)  # noqa: S101 - values are finite
+        return float(10.0**exponent)
 
 
 def studies() -> tuple[str, ...]:
@@ -139,7 +151,7 @@ def _row(where: str, cells: dict[str, str]) -> Row:
         **{name: cells[name] for name in COLUMNS[:9]},
         run=int(run) if run else None,
         statistic=Statistic(statistic),
-        value=None if text == DID_NOT_RESPOND else _number(where, text),
+        value=_value(where, text, statistic),
         text=text,
         unit=_one_of(where, cells, "unit", UNITS),
         better=Better(better) if better else None,
@@ -152,6 +164,15 @@ def _one_of(where: str, cells: dict[str, str], name: str, known: frozenset[str] 
         expected = ", ".join(sorted(known - {""}))
         raise ConfigError(f"{where}: {name}: expected one of {expected}; found {cells[name]!r}")
     return cells[name]
+
+
+def _value(where: str, text: str, statistic: str) -> float | None:
+    if statistic == Statistic.VERDICT:
+        if text not in VERDICTS:
+            expected = ", ".join(sorted(VERDICTS))
+            raise ConfigError(f"{where}: value: expected a verdict: {expected}; found {text!r}")
+        return None
+    return None if text == DID_NOT_RESPOND else _number(where, text)
 
 
 def _number(where: str, text: str) -> float:

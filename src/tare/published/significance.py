@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from tare.compare import Comparison
-from tare.published.beside import NOT_HERE, Ours, by_likeness, pairs_of
+from tare.published.beside import NOT_HERE, Ours, Pair, by_likeness, pairs_of
 from tare.published.counterparts import Measure
-from tare.published.p_values import at_most
+from tare.published.p_values import at_most, tests
 from tare.published.printed import Printed
-from tare.published.rows import Row, Statistic
+from tare.published.rows import Row
 from tare.stats.holm import holm
 
 _MEMORY = re.compile(r"(\d+) GB")
@@ -30,13 +30,18 @@ class Tested:
     row: Row
     p: float
     holm_p: float
-    ours: tuple[Comparison, ...] = ()
+    pairs: tuple[Pair, ...] = ()
     reason: str = ""
+
+    @property
+    def ours(self) -> tuple[Comparison, ...]:
+        """Our comparisons of the same two platforms."""
+        return tuple(pair.ours for pair in self.pairs)
 
 
 def significance(rows: Sequence[Row], study: str, ours: Ours | None) -> tuple[Tested, ...]:
     """Collect a study's p values and, if there are results of ours, what stands beside each."""
-    printed = [row for row in rows if row.statistic is Statistic.P_VALUE]
+    printed = tests(rows)
     largest = [at_most(row) for row in printed]
     measures = _measures(study)
     found = []
@@ -44,7 +49,7 @@ def significance(rows: Sequence[Row], study: str, ours: Ours | None) -> tuple[Te
         mine = _ours(row, measures(row), ours) if ours else ""
         reason = mine if isinstance(mine, str) else ""
         rest = () if isinstance(mine, str) else mine
-        found.append(Tested(row=row, p=p, holm_p=adjusted, ours=rest, reason=reason))
+        found.append(Tested(row=row, p=p, holm_p=adjusted, pairs=rest, reason=reason))
     return tuple(found)
 
 
@@ -54,7 +59,7 @@ def _measures(study: str) -> Callable[[Row], tuple[Measure, ...]]:
     return getattr(module, "tested_by", lambda _: ())
 
 
-def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Comparison, ...] | str:
+def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Pair, ...] | str:
     """Find our comparisons of a test's two platforms, at the memory that its level says.
 
     Of several the most alike, as everywhere.
@@ -69,6 +74,4 @@ def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Comparis
         size = int(level[1]) * 2**30
         found = [pair for pair in found if pair.ours.cell.limits.memory_bytes == size]
     alike, _ = by_likeness(found)
-    return (
-        tuple(pair.ours for pair in alike) or f"nothing in these results has {row.level} of memory"
-    )
+    return tuple(alike) or f"nothing in these results has {row.level} of memory"

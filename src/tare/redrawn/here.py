@@ -18,6 +18,7 @@ from tare.model import Cell, Metric, Unit
 from tare.published.beside import NOT_HERE, Ours, Pair, beside, by_likeness
 from tare.published.counterparts import words_of
 from tare.published.printed import POINTS
+from tare.published.quantities import Quantity
 from tare.published.rows import Row
 from tare.redrawn.side import Side
 from tare.report.figures.trials import median_interval
@@ -51,6 +52,9 @@ class Here:
         self.caveats = part.caveats
         self._histories = histories(ours.plan, ours.trials)
         self._missing = {one.row: one.reason for one in part.missing}
+        self._numbers: dict[Row, list[Quantity]] = {}
+        for number in part.quantities:
+            self._numbers.setdefault(number.row, []).append(number)
         self._pairs: dict[Row, list[Pair]] = {}
         self._baselines: dict[tuple[tuple[str, ...], str], list[Comparison]] = {}
         alike, others = by_likeness(part.pairs)
@@ -71,6 +75,9 @@ class Here:
 
         A row that only serves others as their baseline has our baseline of the same beside it.
         """
+        numbers = self._numbers.get(row, [])
+        if numbers:
+            return tuple(map(_number, numbers))
         pairs = self._pairs.get(row, [])
         if pairs and pairs[0].printed.is_relative:
             return tuple(map(_relative, pairs))
@@ -91,7 +98,8 @@ class Here:
         """Say in what ours was not as the study's, and why places are empty."""
         differs: Counter[str] = Counter()
         for row in rows:
-            differs.update({told: 1 for pair in self._pairs.get(row, ()) for told in pair.differs})
+            others = (*self._pairs.get(row, ()), *self._numbers.get(row, ()))
+            differs.update({told: 1 for one in others for told in one.differs})
         if differs:
             yield f"Not here as there: {'; '.join(differs)}."
         if self._left_out.intersection(rows):
@@ -159,6 +167,16 @@ def _relative(pair: Pair) -> Side:
     ends = [pair.printed.as_the_study_says(end) for end in _ends(row)]
     low, high = (min(ends), max(ends)) if ends else (None, None)
     return Side(value=value, text=_percent(value), low=low, high=high, said=said)
+
+
+def _number(number: Quantity) -> Side:
+    """Write a number of ours that is no cost in the unit of the study."""
+    value = number.in_its_unit
+    said = (
+        f"{_cell_text(number.cell)}: {number.words}, {plain(number.ours)} {number.unit} "
+        f"({number.trials} trials)"
+    )
+    return Side(value=value, text=plain(value), said=said)
 
 
 def _percent(value: float) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from tare.published.setup_comparison import known_setup
+from tare.published.setup_difference import differences_of
 from tare.redrawn.own import OwnFigure, OwnResult, level_text
 from tare.report.numbers import share_text
 
@@ -32,8 +34,11 @@ def notes(figure: OwnFigure) -> Iterator[str]:
         yield f"In the study, but not here: {'; '.join(figure.missing)}."
     if added := _added(results):
         yield f"Here, but not in the study: {'; '.join(added)}."
+    setup = known_setup(figure.study)
     differs = dict.fromkeys(
-        text for result in results for text in result.measure.differences(result.cell)
+        str(difference)
+        for one in results
+        for difference in differences_of(setup, one.measure, one.cell)
     )
     if differs:
         yield f"Not here as there: {'; '.join(differs)}."

@@ -46,6 +46,8 @@ class Side:
 
 def printed_side(row: Row, rows: Sequence[Row]) -> Side:
     """Give a printed value, with its range or its runs among the study's rows."""
+    if row.statistic is Statistic.VERDICT:
+        return Side(words=row.text, said=f"{row.platform}, {row.title}: {row.text}")
     if row.value is None:
         said = f"{row.platform}, {row.title}: {row.note or DID_NOT_RESPOND}"
         words = f"{DID_NOT_RESPOND}: {row.note or 'did not respond'}"

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tare.errors import ConfigError
-from tare.published.beside import Ours
+from tare.published.beside import Ours, beside
 from tare.published.rows import source
 from tare.redrawn import drawn, figures, own_figures, undrawn
 from tare.redrawn.own_tables import OwnTable, own_tables, table_notes, write_tables
@@ -92,6 +92,7 @@ def _page(study: str, sections: Sequence[Mapping[str, Any]], ours: Ours | None, 
         sections=sections,
         tables=any(one["part"].tables for one in sections),
         undrawn=rest,
+        caveats=beside(study, ours).caveats if ours else (),
         script_digest="",  # the page has no script
         style=Markup(templates.get_template("style.css").render()),  # noqa: S704 - our own
         colours=Markup(page_colours()),  # noqa: S704 - our own

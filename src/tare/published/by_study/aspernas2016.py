@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from tare.model import Better
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
+from tare.published.analysis import Column, Form, Table, Value
 from tare.published.counterparts import Measure
 from tare.published.experiment import ALL, Experiment, experiments, reproduced_by
+from tare.published.finding import Finding, Sort
 from tare.published.moments import Compared, Moments
 from tare.published.platforms import own_baseline
 from tare.published.plausibility import Subject, Suspicion, implausible

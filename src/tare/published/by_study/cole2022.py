@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value
+from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.counterparts import Measure
+from tare.published.finding import Finding, Sort
 from tare.published.moments import Moments, by_platform, least_n, least_n_of_spread
 from tare.published.plausibility import (
     Subject,
@@ -16,24 +17,27 @@ from tare.published.plausibility import (
     implausible,
 )
 from tare.published.printed import Printed, from_means
+from tare.published.quantities import Wanted, cpus_busy
+from tare.published.repetition import runs_of, runs_text
 from tare.published.rows import Row, Statistic
+from tare.published.setup import setup_of
 
-_FILES = {"files": 64, "total_bytes": 2**31, "threads": 4, "time_s": 30}
 _MEASURES = {
     **{
         (f"sysbench fileio {mode} 64 files 2G 4 threads 30 s", metric): (
-            Measure("sysbench_fileio", ours, {"mode": mode}, _FILES),
+            Measure("sysbench_fileio", ours, {"mode": mode}),
         )
         for mode in ("seqwr", "rndwr")
         for metric, ours in (("throughput", "throughput"), ("latency", "latency_mean"))
     },
     **{
         (f"sysbench cpu --cpu-max-prime={prime} 4 threads 30 s", "events per second"): (
-            Measure("sysbench_cpu", "events", {"max_prime": prime}, {"threads": 4, "time_s": 30}),
+            Measure("sysbench_cpu", "events", {"max_prime": prime}),
         )
         for prime in (100, 100_000)
     },
 }
+_MODES = {"user time": "user", "kernel time": "system"}
 _IOTOP = "I/O utilization (iotop)"
 _IOTOP_IS_ANOTHER = (
     "not compared: iotop tells for what part of its time a process waited for I/O, Tare how busy "
@@ -48,7 +52,8 @@ _COLUMNS = (
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Compare each platform with the container on the same resources."""
-    judged = [row for row in rows if row.better is not None]
+    single = [row for row in rows if row.statistic is Statistic.RUN]
+    judged = [row for row in rows if row.better is not None and row not in single]
     n, why = _runs(judged)
     subjects = [
         Subject(
@@ -66,14 +71,14 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     tables = [_table(subject, pairs, why) for subject in subjects]
     found = [
         *implausible([*pairs, *against_fewer_cpus(subjects)]),
-        Finding(Sort.CAVEAT, "all tables", f"The number of runs is not in the data: {why}"),
+        Finding(Sort.CAVEAT, "all tables", f"Repetition: {why}"),
         Finding(
             Sort.CAVEAT,
             "all tables",
             "The data have no run on the host itself: the container stands for the baseline.",
         ),
     ]
-    return tables, found
+    return [*tables, *as_printed(single)], found
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
@@ -88,8 +93,17 @@ def measures(row: Row) -> tuple[Measure, ...]:
     return _MEASURES.get((row.workload, row.metric), ())
 
 
+def number_of(row: Row) -> Wanted | None:
+    """Return how ours of a row is made that has what ``time`` printed of a run."""
+    mode, measures = _MODES.get(row.metric), _MEASURES.get((row.workload, "events per second"))
+    if mode is None or not measures:
+        return None
+    (run_s,) = setup_of("cole2022").experiment("sysbench cpu").values["time_s"]
+    return cpus_busy(row, measures[0], mode=mode, seconds=float(run_s))
+
+
 def _runs(rows: Sequence[Row]) -> tuple[int, str]:
-    """Find the fewest runs that the printed numbers allow, and say by what."""
+    """Return the number of runs that the study gives, or the fewest its digits allow; and why."""
     platforms: dict[tuple[tuple[str, ...], str], dict[Statistic, Row]] = {}
     for row in rows:
         platforms.setdefault((row.subject, row.platform), {})[row.statistic] = row
@@ -98,11 +112,17 @@ def _runs(rows: Sequence[Row]) -> tuple[int, str]:
     ends = [one[end].text for one in whole for end in (Statistic.MIN, Statistic.MAX)]
     by_mean = least_n(means, max((len(end.partition(".")[2]) for end in ends), default=0))
     by_spread = max((_by_spread(one) for one in whole), default=2)
-    n = max(by_mean, by_spread)
-    return n, (
+    least = max(by_mean, by_spread)
+    setup = setup_of("cole2022")
+    n = runs_of(setup, "cole2022")
+    by_digits = (
         f"the decimals of the means allow none below {by_mean} (GRIM), ranges and standard "
-        f"deviations none below {by_spread}; {n} is used, more would narrow the intervals."
+        f"deviations none below {by_spread}"
     )
+    if n is None:
+        return least, f"{by_digits}; {least} is used, more would narrow the intervals."
+    allowed = "do" if n >= least else "do not"
+    return n, f"{runs_text(setup)}. The digits {allowed} allow that: {by_digits}."
 
 
 def _by_spread(one: dict[Statistic, Row]) -> int:
@@ -117,7 +137,7 @@ def _table(subject: Subject, pairs: Sequence[Suspicion], why: str) -> Table:
         for platform, moments in subject.platforms.items()
     )
     with_spread = any(moments.sd is not None for moments in subject.platforms.values())
-    notes = (f"The number of runs is not printed: {why}",) if with_spread else ()
+    notes = (f"The number of runs is no column: {why}",) if with_spread else ()
     return Table(subject.name, _COLUMNS, printed, notes or ("No spread is printed.",))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tare.model import Scalar
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.costs import of_rate_degradation, of_time_degradation
 from tare.published.counterparts import Measure
+from tare.published.finding import Finding, Sort
 from tare.published.printed import POINTS, Printed, without_cost
+from tare.published.repetition import runs_text
 from tare.published.rows import Row
+from tare.published.setup import setup_of
 
 _COLUMNS = (
     *(Column("what"), Column("platform"), Column("against")),
@@ -17,13 +19,12 @@ _COLUMNS = (
     *(Column("cost if a time", Form.COST), Column("note")),
 )
 _TIMES = ("latency", "runtime")
+_ELAPSED = {"TPC-DS": "section 5.1.2", "TeraSort": "section 5.1.3"}
+"""The applications whose result is an elapsed time, and where the study says so.
+
+What SPECweb's is stays open: section 5.1 names a run time, section 5.1.1 connections.
+"""
 DEGRADATION = "% degradation"
-UNTOLD = (
-    "Not in the data of huang2019: the sizes of problems, arrays, files and messages, and how long "
-    "each ran. Where ours differ from its own is told only of what is known otherwise: fio's "
-    "engine, depth, processes and blocks."
-)
-"""What the study did not print that a comparison is to be read with."""
 
 _FIO = {
     "random read": "randread",
@@ -32,14 +33,12 @@ _FIO = {
     "sequential read": "read",
     "sequential write": "write",
 }
-_DISK: Mapping[str, Scalar] = {"engine": "psync", "depth": 1, "jobs": 20, "block_bytes": 2**15}
-"""How fio was asked, as by the preset: 20 processes that wait for 32 KiB each; not in the data."""
 _MEASURES = {
     ("LINPACK", "numerical linear algebra"): (Measure("linpack", "flops"), Measure("hpl", "flops")),
     **{("STREAM", one): (Measure("stream", one),) for one in ("copy", "scale", "add", "triad")},
     **{
         ("netperf", f"{protocol.upper()} RR latency"): (
-            Measure("netperf_rr", "latency_mean", {"protocol": protocol}),
+            Measure("netperf_rr", "latency_p90", {"protocol": protocol}),
         )
         for protocol in ("tcp", "udp")
     },
@@ -51,7 +50,7 @@ _MEASURES = {
         for way in ("send", "receive")
     },
     **{
-        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}, _DISK),)
+        ("fio", metric): (Measure("fio", "throughput", {"pattern": pattern}),)
         for metric, pattern in _FIO.items()
     },
 }
@@ -82,7 +81,7 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
         if row.value is None or row.unit != DEGRADATION:
             yield without_cost(row)
         elif rate is None:
-            why = "the data do not say whether a rate or a time degrades"
+            why = "the study does not say whether a rate or a time degrades"
             yield Printed(row=row, baseline=row.baseline, reason=why)
         else:
             cost = (of_rate_degradation if rate else of_time_degradation)(row.value)
@@ -90,16 +89,17 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row; see ``UNTOLD``."""
+    """Say what of ours measures a row."""
     return _MEASURES.get((row.workload, row.metric), ())
 
 
 def is_rate(row: Row, times: set[str]) -> bool | None:
-    """Say whether a degradation is that of a rate; None if the data do not.
+    """Return whether a degradation is that of a rate; None if the study leaves it open.
 
     A rate cannot lose 100 % and still be measured, so a workload with such a value has times.
     """
-    if row.workload in times or any(word in row.metric for word in _TIMES):
+    is_time = row.workload in times or row.workload in _ELAPSED
+    if is_time or any(word in row.metric for word in _TIMES):
         return False
     return None if row.metric == "degradation" else True
 
@@ -127,12 +127,17 @@ def _findings(rows: Sequence[Row], times: set[str]) -> Iterator[Finding]:
             name,
             f"A degradation of {largest:g} % cannot be that of a rate: its values are times.",
         )
+    for name, section in _ELAPSED.items():
+        yield Finding(
+            Sort.CAVEAT, name, f"Its result is an elapsed time ({section}): time that is added."
+        )
     unknown = {row.workload for row in rows if is_rate(row, times) is None}
     for name in sorted(unknown):
         yield Finding(
             Sort.NOT_JUDGED,
             name,
-            "The data do not say whether a rate or a time degrades: both costs are given.",
+            "The study does not say whether a rate or a time degrades (a run time by section 5.1, "
+            "connections within quality limits by section 5.1.1): both costs are given.",
         )
     for row in rows:
         if row.value is None:
@@ -145,6 +150,9 @@ def _findings(rows: Sequence[Row], times: set[str]) -> Iterator[Finding]:
                 f"{row.experiment}, {row.title}: {row.platform}",
                 f"better than its baseline by {-row.value:g} %, but the rows show no spread.",
             )
+    repetition = runs_text(setup_of("huang2019"))
     yield Finding(
-        Sort.CAVEAT, "all tables", "Neither spread nor number of runs is in the data: no interval."
+        Sort.CAVEAT,
+        "all tables",
+        f"No spread is printed, so there is no interval. Repetition: {repetition}.",
     )

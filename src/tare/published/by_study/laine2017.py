@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from tare.published.analysis import Column, Finding, Form, Sort, Table, Value, as_printed
+from tare.published import p_values
+from tare.published.analysis import Column, Form, Table, Value, as_printed
 from tare.published.counterparts import Measure
+from tare.published.finding import Finding, Sort
 from tare.published.moments import by_platform
 from tare.published.p_values import at_most, possible, resolution
 from tare.published.platforms import depth
@@ -41,7 +44,7 @@ _TESTED = {
         for way in ("send", "receive")
     },
 }
-"""What of ours measures what Table 4 tests; its levels of CPUs are threads of sysbench here."""
+"""What of ours measures what Table 4 tests."""
 
 RATE = "Mbit/s"
 NEAR = 0.1
@@ -55,7 +58,7 @@ _COLUMNS = (
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Judge the means by what their rows show as noise, and the p values as one family."""
-    tests = [row for row in rows if row.statistic is Statistic.P_VALUE]
+    tests = p_values.tests(rows)
     means = [row for row in rows if row.statistic is Statistic.MEAN]
     adjusted = holm([at_most(row) for row in tests])
     noise = _noise(means)
@@ -75,7 +78,9 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
         *_family(tests, adjusted),
         *_missing(tests, means, noise),
     ]
-    return [*as_printed(means), _table(tests, adjusted)], found
+    judged = {id(row) for row in (*tests, *means)}
+    rest = as_printed([row for row in rows if id(row) not in judged])
+    return [*as_printed(means), _table(tests, adjusted), *rest], found
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
@@ -87,7 +92,7 @@ def measures(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures a row: the network alone has sizes."""
     way = {"direction": row.scenario}
     if row.workload == "iperf tcp 20 s":
-        return (Measure("iperf", "throughput", way, {"time_s": 20}),)
+        return (Measure("iperf", "throughput", way),)
     metric = {"throughput": "throughput", "datagram loss": "loss"}.get(row.metric)
     offered = _OFFERED.match(row.level)
     if row.workload != "iperf udp -b" or metric is None or offered is None:
@@ -99,10 +104,12 @@ def measures(row: Row) -> tuple[Measure, ...]:
 def tested_by(row: Row) -> tuple[Measure, ...]:
     """Say what of ours measures what a row of Table 4 tests."""
     cpus = _CPUS.fullmatch(row.level)
-    if row.workload == "sysbench cpu" and cpus is not None:
-        return (Measure("sysbench_cpu", "events", {"threads": int(cpus[1])}),)
     found = _TESTED.get(row.workload)
-    return () if found is None else (found,)
+    if row.workload == "sysbench cpu":
+        found = Measure("sysbench_cpu", "events")
+    if found is None:
+        return ()
+    return (found if cpus is None else replace(found, cpus=int(cpus[1])),)
 
 
 def _table(tests: Sequence[Row], adjusted: Sequence[float]) -> Table:
@@ -266,7 +273,7 @@ def _family(tests: Sequence[Row], adjusted: Sequence[float]) -> Iterator[Finding
         Sort.VERDICT,
         "Table 4",
         f"{alone} of {len(tests)} tests have p < {ALPHA}; {together} keep it after Holm. The tests "
-        "themselves cannot be computed again: neither runs nor spreads are in the data.",
+        "themselves cannot be computed again: neither runs nor spreads are printed.",
     )
 
 
