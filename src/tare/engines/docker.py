@@ -306,7 +306,8 @@ def _start(machine: Machine, site: Site, scope: Scope, driver: StorageDriver | N
         logs = [f"{folder}/containerd.log", f"{folder}/log"]
         log = machine.run(["tail", "-q", "-n", "3", *logs]).stdout.decode(errors="replace")
         if driver is not None:
-            docker_storage.refuse_refused(machine, log, driver)
+            told = machine.run(["tail", "-n", "50", f"{folder}/log"]).stdout
+            docker_storage.refuse_refused(machine, told.decode(errors="replace"), driver)
         raise LayerError(f"dockerd did not start on {machine.name}; its log ends: {log.strip()}")
     if driver is not None:
         docker_storage.check_taken(machine, client, driver)
