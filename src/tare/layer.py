@@ -259,7 +259,7 @@ class Layer(ABC):
         return limits
 
     def lacks(self, limits: Limits) -> str:
-        """Say why it cannot give limits of some kind; empty where it can."""
+        """Return why it cannot give limits of some kind; empty where it can."""
         del limits
         return ""
 

@@ -1,12 +1,15 @@
 """Groups on cgroup v2, in a guest: it has v2 whatever this host has."""
 
+from dataclasses import replace
+
 import pytest
 
 from tare.errors import LayerError
 from tare.ledger import Scope
-from tare.limits import cgroup, readback
+from tare.limits import cgroup, held, readback
+from tare.limits.held import Held
 from tare.machine import Inner, check, text
-from tare.model import Limits
+from tare.model import CpuLimit, Limits
 
 pytestmark = pytest.mark.needs("qemu")
 
@@ -48,6 +51,22 @@ def test_a_command_in_a_group_gets_its_limits(guest, scope):
     take = ["dd", "if=/dev/zero", "of=/dev/null", "count=1", "bs=100M"]
     assert inside.run(take).returncode == 137
     assert cgroup.of_process(inside, "self") == "tare/x/y"
+
+
+def test_a_group_gets_its_quota_and_its_swap(guest, scope):
+    limits = replace(LIMITS, cpu_limit=CpuLimit.QUOTA, swap_bytes=2**20)
+    group = cgroup.make(guest, "tare/q/y", scope, cpuset="0", limits=limits)
+    files = "cat $0/cpu.max $0/memory.max $0/memory.swap.max"
+
+    said = guest.run(["sh", "-c", files, f"{ROOT}/{group.path}"]).stdout.decode().splitlines()
+
+    assert said == ["100000 100000", str(2**26), str(2**20)]
+    # A guest has no swap device: what it may swap is what there is.
+    assert held.read_group(guest, group.path) == Held(quota_cpus=1.0, swap_bytes=0)
+    check(guest, ["sh", "-c", "echo 50000 100000 > $0/cpu.max", f"{ROOT}/tare/q"])
+    assert held.read_group(guest, group.path).quota_cpus == 0.5
+    other = cgroup.make(guest, "tare/free", scope, cpuset="0", limits=LIMITS)
+    assert held.read_group(guest, other.path) == Held()
 
 
 def test_removing_a_group_kills_what_is_in_it_and_below_even_frozen(guest, scope):

@@ -34,7 +34,7 @@ def _param(stack, *marks, **settings):
     path = stack.split("/")
     marked = [pytest.mark.needs(one) for one in path[1:] or ["root"]]
     name = "-".join([*path, *(str(one).split(":")[0] for one in settings.values())])
-    inner = {path[-1]: settings} if settings else {}
+    inner = {path[1]: settings} if settings else {}
     return pytest.param((stack, inner), id=name, marks=[*marked, *marks])
 
 
@@ -52,6 +52,10 @@ GUESTS = [
     _param("host/kvm", SLOW),
     _param("host/qemu-tcg", SLOW),
     _param("host/libvirt", SLOW, type="qemu"),
+]
+NESTED = [
+    _param("host/docker/bubblewrap", privileged=True),
+    _param("host/qemu-tcg/docker", SLOW),
 ]
 
 pytestmark = pytest.mark.skipif(len(EVERY) < 2, reason="one CPU only: no quota of it is a limit")
@@ -85,7 +89,7 @@ def share(used, lasted_s, cpus):
     return used / (periods * 0.1 * cpus)
 
 
-@pytest.mark.parametrize("stack", [*CONTAINERS, *GUESTS])
+@pytest.mark.parametrize("stack", [*CONTAINERS, *GUESTS, *NESTED])
 def test_a_quota_is_read_back_and_more_loops_than_cpus_do_not_exceed_it(opened, stack):
     made = opened(QUOTA, *stack)
     group = made.threads().cgroup

@@ -45,6 +45,18 @@ def test_what_is_written_says_its_format_and_is_read_again(folder):
         assert json.loads((folder / name).read_text())["format"] == format_
 
 
+def test_limits_from_before_there_were_kinds_were_pinned_and_had_no_swap(folder):
+    path = folder / "plan.json"
+    stored = json.loads(path.read_text())
+    for cell in stored["cells"]:
+        assert cell["limits"].pop("cpu_limit") == "cpuset"
+        assert cell["limits"].pop("swap_bytes") == 0
+    path.write_text(json.dumps(stored))
+
+    assert load(folder).plan == PLAN
+    assert all(cell.limits.is_pinned for cell in load(folder).plan.cells)
+
+
 @pytest.mark.parametrize("name", ["plan.json", "trials.jsonl", "facts.json", "run.json"])
 @pytest.mark.parametrize("command", ["show", "report"])
 def test_a_newer_file_is_refused_in_one_line_with_the_remedy(folder, capsys, name, command):

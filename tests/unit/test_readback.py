@@ -84,9 +84,10 @@ NONE = replace(LIMITS, cpu_limit=CpuLimit.NONE)
         ),
         (
             LIMITS,
-            Inside(2, 2**30, quota_cpus=2.0),
-            ["it has a quota of 2 CPUs, no quota was to be given"],
+            Inside(2, 2**30, quota_cpus=1.5),
+            ["it has a quota of 1.5 CPUs, no quota was to be given"],
         ),
+        (LIMITS, Inside(2, 2**30, quota_cpus=2.0), []),
         (NONE, Inside(1, 2**30), ["1 CPUs inside, 4 were to be given"]),
         (QUOTA, Inside(2, 2**30, quota_cpus=2.0), ["2 CPUs inside, 4 were to be given"]),
     ],
@@ -105,7 +106,7 @@ def test_a_guest_has_as_many_virtual_cpus_as_the_limits_whatever_holds_them():
 def test_more_cpus_than_a_guest_would_have_are_a_warning_where_nothing_holds_it_to_them():
     (said,) = readback.warnings(NONE, Inside(4, 2**30))
 
-    assert said.startswith("it may use 4 CPUs, where a virtual machine under these limits has 2")
+    assert said == "under cpu_limit: none it may use 4 CPUs, where a virtual machine has 2"
     assert readback.warnings(NONE, Inside(2, 2**30)) == []
     assert readback.warnings(QUOTA, Inside(4, 2**30, quota_cpus=2.0)) == []
 

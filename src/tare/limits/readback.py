@@ -109,7 +109,7 @@ def refusals(limits: Limits, inside: Inside, cpuset: str = "") -> list[str]:
         wanted = max(wanted, len(cpus_of(cpuset)))
     if inside.cpus != wanted:
         found.append(f"{inside.cpus} CPUs inside, {wanted} were to be given")
-    if inside.quota_cpus != limits.quota_cpus:
+    if not _has_its_quota(limits, inside):
         quota, asked = _quota(inside.quota_cpus), _quota(limits.quota_cpus)
         found.append(f"it has {quota}, {asked} was to be given")
     if inside.disk_cache not in (None, limits.disk_cache):
@@ -129,10 +129,18 @@ def warnings(limits: Limits, inside: Inside) -> list[str]:
         found.append(f"{given:.0f} MiB of swap inside, {wanted:.0f} MiB were to be given")
     if limits.cpu_limit is CpuLimit.NONE and inside.cpus > limits.cpus:
         found.append(
-            f"it may use {inside.cpus} CPUs, where a virtual machine under these limits has "
-            f"{limits.cpus}: nothing is to hold it to as many"
+            f"under cpu_limit: none it may use {inside.cpus} CPUs, where a virtual machine has "
+            f"{limits.cpus}"
         )
     return found
+
+
+def _has_its_quota(limits: Limits, inside: Inside) -> bool:
+    """Return whether the quota is the one asked for; none is as good as one of all its CPUs."""
+    given = inside.quota_cpus
+    if limits.quota_cpus is None:
+        return given is None or given >= inside.cpus
+    return given == limits.quota_cpus
 
 
 def _quota(cpus: float | None) -> str:

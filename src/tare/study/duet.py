@@ -61,7 +61,7 @@ def objections(
 
 
 def objection_to(limits: Limits) -> str:
-    """Say why the platforms of a duet cannot have some limits; empty where they can."""
+    """Return why the platforms of a duet cannot have some limits; empty where they can."""
     if limits.is_pinned:
         return ""
     return (

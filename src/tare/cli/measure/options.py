@@ -58,7 +58,8 @@ def _where(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="what every stack gets: cpus=1, memory=1GiB (the defaults), disk_cache=writeback",
+        help="what every stack gets: cpus=1, memory=1GiB (the defaults), disk_cache=writeback, "
+        "cpu_limit=quota, swap=1GiB",
     )
 
 
