@@ -93,6 +93,17 @@ def test_a_guest_is_cached_as_the_limits_say(place, layers_of):
         stack.close()
 
 
+def test_a_guests_disk_of_another_size_is_all_file_system(place, layers_of):
+    wanted = 15 * 2**30
+    layers = layers_of("host/libvirt", libvirt={"type": "qemu", "disk_size_bytes": wanted})
+    stack = place.open(layers, place.site(limits=LIMITS, deadline_s=300.0))
+
+    size = check(stack.machine, ["stat", "-f", "-c", "%b %S", "/"]).stdout.split()
+    stack.close()
+
+    assert 0.9 * wanted < int(size[0]) * int(size[1]) < wanted
+
+
 def test_a_guest_that_is_killed_while_it_boots_says_so_and_leaves_nothing(
     place, layers_of, traces, settles
 ):

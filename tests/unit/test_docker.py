@@ -386,6 +386,12 @@ WRONG_FOLDER = (
             f"level=info msg=x\n{NOT_SUPPORTED}",
             "devicemapper: driver not supported",
         ),
+        (
+            "aufs",
+            'level=error msg="AUFS was not found in /proc/filesystems" storage-driver=aufs\n'
+            f"{NOT_SUPPORTED}",
+            r"aufs: driver not supported \(AUFS was not found in /proc/filesystems\)",
+        ),
         ("btrfs", WRONG_FOLDER, r"btrfs: prerequisites .*\(wrong filesystem"),
     ],
 )

@@ -384,7 +384,7 @@ def test_a_person_gets_a_terminal_and_a_command_gets_none():
 
 
 class WithGuest:
-    def guest(self, machine):
+    def guest(self, machine, system):
         return type("Guest", (), {"kernel": "vmlinuz", "initrd": "initrd"})
 
 
@@ -396,7 +396,7 @@ class Kvm(Fake):
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
         if argv[0].startswith("qemu"):
             self.tried.append(timeout_s)
-        out = self.boot_id if argv[0] == "cat" else b"tare: probe ok\n"
+        out = {"cat": self.boot_id, "uname": b"x86_64\n"}.get(argv[0], b"tare: probe ok\n")
         return Completed(tuple(argv), 0, out, b"", 0.0)
 
 

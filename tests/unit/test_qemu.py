@@ -36,7 +36,7 @@ class Fake:
     name, ephemeral = "host", False
 
     def __init__(self, **answers):
-        self.answers, self.asked = answers, []
+        self.answers, self.asked = {"uname": (0, b"x86_64\n"), **answers}, []
 
     def run(self, argv, *, stdin=b"", timeout_s=60.0):
         self.asked.append((list(argv), stdin))
@@ -173,7 +173,6 @@ def test_the_kernel_has_the_drivers_for_the_hardware(settings, flavour):
         ("kvm", {"disk": "nvme", "machine": "microvm"}, "microvm has no PCI"),
         ("qemu-tcg", {"machine": "microvm"}, "machine: .* no clock; expected pc or q35"),
         ("qemu-tcg", {"network": "e1000", "kernel": "cloud"}, "kernel: .* generic"),
-        ("kvm", {"arch": "arm64"}, "arch: KVM"),
         ("qemu-tcg", {"key": "/k"}, "image is missing"),
         ("qemu-tcg", {"image": "/i"}, "key is missing"),
         ("qemu-tcg", {"image": "i", "key": "/k"}, "image: .* path that begins with /"),

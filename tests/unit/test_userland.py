@@ -13,7 +13,7 @@ import pytest
 from tare.errors import CommandFailed, ConfigError, LayerError, Unavailable
 from tare.ledger import Ledger, leftovers
 from tare.machine import Completed, Host, text
-from tare.userland import System, cache, foreign, guest, programs, tree
+from tare.userland import System, cache, foreign, guest, programs, system, tree
 from tare.userland.cpio import archive
 
 RECIPE = {"version": 1}
@@ -446,6 +446,23 @@ def test_every_system_has_a_recipe_of_its_own_and_the_default_is_as_ever(bases):
         "linux-image-cloud-amd64", "linux-image-amd64", "linux-image-cloud-amd64",
         "linux-image-cloud-arm64",
     ]  # fmt: skip
+
+
+def test_a_guest_of_another_architecture_says_on_its_own_console_that_it_came_up(bases):
+    recipe = guest._recipe(bases(System(arch="arm64")))
+    first = recipe["files"]["initramfs-init"].encode()
+
+    assert recipe["console"] == "ttyAMA0"
+    assert first.count(system.AMD64_CONSOLE) == 2  # where it answers a probe, and by default
+
+
+def test_unless_told_a_guest_is_of_the_userlands_own_architecture(bases, ledger):
+    on_a_board = tree.Userland("bookworm", ("fio",), ledger, arch="arm64")
+    base = on_a_board._base(on_a_board._own_system)
+
+    assert base.system == System(arch="arm64")
+    assert base.tar.parent.name == base.shared.parent.name == "bookworm-arm64"
+    assert guest._recipe(base)["kernel"] == "linux-image-cloud-arm64"
 
 
 class Kernel:

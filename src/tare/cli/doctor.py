@@ -117,14 +117,14 @@ def built_userland() -> Iterator[Userland | None]:
     """Give the userland of the quick study if it has been built; nothing is built for this."""
     from tare.ledger import Ledger
     from tare.study import load_study
-    from tare.userland import Userland
+    from tare.userland import Userland, architecture
 
     workloads = load_study("quick").workloads
     packages = tuple(sorted({package for one in workloads for package in one.made.all_packages()}))
     with tempfile.NamedTemporaryFile(prefix="tare-doctor-") as file:
         ledger = Ledger(Path(file.name))
         try:
-            userland = Userland("bookworm", packages, ledger)
+            userland = Userland("bookworm", packages, ledger, arch=architecture.HERE)
             yield userland if userland.is_built() else None
         finally:
             ledger.close()

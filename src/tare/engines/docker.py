@@ -259,6 +259,9 @@ def _start(machine: Machine, site: Site, scope: Scope, driver: StorageDriver | N
         raise Unavailable(
             f"dockerd is not installed on {machine.name}", "apt-get install docker.io"
         )
+    if driver is not None:
+        # A machine inside another is asked here for the first time.
+        docker_storage.refuse_missing(machine, installed(machine) or "", driver)
     name = f"tare-{site.session}-docker{f'-{driver}' if driver else ''}"
     # The kernel allows 15 letters: the first of a driver tells it from the others.
     folder, bridge = f"{site.folder}/{name}", f"tare{site.session}{driver[0] if driver else ''}"
@@ -303,7 +306,8 @@ def _start(machine: Machine, site: Site, scope: Scope, driver: StorageDriver | N
         logs = [f"{folder}/containerd.log", f"{folder}/log"]
         log = machine.run(["tail", "-q", "-n", "3", *logs]).stdout.decode(errors="replace")
         if driver is not None:
-            docker_storage.refuse_refused(machine, log, driver)
+            told = machine.run(["tail", "-n", "50", f"{folder}/log"]).stdout
+            docker_storage.refuse_refused(machine, told.decode(errors="replace"), driver)
         raise LayerError(f"dockerd did not start on {machine.name}; its log ends: {log.strip()}")
     if driver is not None:
         docker_storage.check_taken(machine, client, driver)

@@ -85,7 +85,8 @@ def refuse_refused(machine: Machine, log: str, asked: StorageDriver) -> None:
     """Raise Unavailable where the log of a daemon that has ended says that it was the driver."""
     told = [found for line in log.splitlines() if (found := REFUSED.search(line))]
     if told:
-        why = told[-1][1] or told[-1][0]
+        said = re.search(rf'level=error msg="(.*?)" storage-driver={asked}$', log, re.MULTILINE)
+        why = (told[-1][1] or told[-1][0]) + (f" ({said[1]})" if said else "")
         where = f"a data root on {asked}" if asked in ("btrfs", "zfs") else "another storage_driver"
         raise Unavailable(
             f"dockerd on {machine.name} does not take the storage driver {asked}: {why}", where

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from tare.model import Limits
+from tare.userland.architecture import HERE, NAMES, Arch
 
 if TYPE_CHECKING:
     from tare.layer import Site
@@ -20,12 +21,14 @@ def qemu(site: Site, kind: str, guest: Guest, tap: str, append: str) -> str:
     """
     domain = _domain(kind, site)
     system = _add(domain, "os")
-    _add(system, "type", "hvm", arch="x86_64", machine="pc")
+    _add(system, "type", "hvm", arch=NAMES[guest.arch], machine=MACHINES[guest.arch])
     _boot(system, guest, append)
-    _add(_add(domain, "features"), "acpi")
+    # On arm64 libvirt allows it with UEFI only; a kernel that is booted without has a device tree.
+    if guest.arch == "amd64":
+        _add(_add(domain, "features"), "acpi")
     _add(domain, "cpu", mode="host-passthrough" if kind == "kvm" else "maximum")
     devices = _add(domain, "devices")
-    _add(devices, "emulator", "/usr/bin/qemu-system-x86_64")
+    _add(devices, "emulator", f"/usr/bin/qemu-system-{NAMES[guest.arch]}")
     _disk(devices, site.limits, f"{_folder(site)}/disk", "vda", "virtio")
     _add(devices, "controller", type="usb", model="none")
     interface = _add(devices, "interface", type="ethernet")
@@ -54,11 +57,11 @@ def xen(site: Site, kind: str, guest: Guest, bridge: str, append: str) -> str:
     return ET.tostring(domain, encoding="unicode")
 
 
-def lxc(site: Site, root: str, init: Sequence[str]) -> str:
+def lxc(site: Site, root: str, init: Sequence[str], arch: Arch = HERE) -> str:
     """Describe a system container of a directory; it has the network of the host."""
     domain = _domain("lxc", site)
     system = _add(domain, "os")
-    _add(system, "type", "exe", arch="x86_64")
+    _add(system, "type", "exe", arch=NAMES[arch])
     _add(system, "init", init[0])
     for word in init[1:]:
         _add(system, "initarg", word)
@@ -101,6 +104,7 @@ def _folder(site: Site) -> str:
 
 PERIOD_US = 100_000
 """The time in which a quota is given, the kernel's own."""
+MACHINES: Mapping[Arch, str] = {"amd64": "pc", "arm64": "virt"}
 LIFECYCLE: Mapping[str, str] = {"poweroff": "destroy", "reboot": "restart", "crash": "destroy"}
 
 

@@ -12,9 +12,9 @@ from tare.errors import LayerError, Unavailable
 from tare.layer import Switch
 from tare.machine import Host, Machine, text
 from tare.model import Limits
+from tare.userland.architecture import CONSOLES, HERE, NAMES, Arch
 
 PACKAGES = {"amd64": "qemu-system-x86", "arm64": "qemu-system-arm"}
-BINARIES = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
 # The guest's own watchdogs would take a pause for a fault, and its check of the timer a busy host
 # for a broken board: of 32 guests that booted at once under emulation, one panicked by it. A guest
 # that panics asks for a reset, which ends QEMU, so that nobody waits for it.
@@ -50,14 +50,15 @@ SWITCHES = (
 class Hardware:
     """What a guest sees; the fields are settings of every layer that runs QEMU.
 
-    ``machine`` is ``pc`` unless given, and ``virt`` on arm64. Of ``disk`` and ``network``
+    ``arch`` is that of the controlling host unless given. ``machine`` is ``pc`` unless given, and
+    ``virt`` on arm64. Of ``disk`` and ``network``
     ``virtio`` is paravirtual, the others emulate real devices. ``cpu`` is a model in QEMU's words;
     unless given the host's own under KVM, and all that can be emulated without. ``hugepages`` backs
     the guest's memory with huge pages reserved on the host. ``kernel`` is the flavour of Debian's
     kernel: ``auto`` takes ``cloud`` where that has the drivers, else ``generic``.
     """
 
-    arch: Literal["amd64", "arm64"] = "amd64"
+    arch: Arch = HERE
     machine: Literal["pc", "q35", "microvm"] | None = None
     disk: Literal["virtio", "nvme", "ide", "sata"] = "virtio"
     network: Literal["virtio", "e1000"] = "virtio"
@@ -93,12 +94,12 @@ class Hardware:
     @property
     def binary(self) -> str:
         """The program that emulates it."""
-        return BINARIES[self.arch]
+        return f"qemu-system-{NAMES[self.arch]}"
 
     @property
     def append(self) -> str:
         """The kernel's command line."""
-        console = "ttyAMA0" if self.arch == "arm64" else "ttyS0"
+        console = CONSOLES[self.arch]
         words = ["console=" + console, KERNEL_ARGUMENTS]
         if console != "ttyS0":
             words.append(f"tare.console=/dev/{console}")
@@ -124,7 +125,7 @@ class Hardware:
         memory = f"{limits.memory_bytes // 2**20}M"
         forwards = [f"tcp:127.0.0.1:{port}-:22", *published]
         return [
-            self.binary, "-machine", self.board + (",memory-backend=ram" * self.hugepages),
+            self.binary, "-machine", self._machine(accel),
             "-accel", "tcg,thread=multi" if accel == "tcg" else "kvm",
             "-cpu", self.cpu_model(accel),
             "-name", f"{folder.rpartition('/')[2]},debug-threads=on",
@@ -151,6 +152,11 @@ class Hardware:
         # The last device there is, so that the guest's first network stays the first.
         return ["-netdev", f"tap,id=cable,ifname={device},script=no,downscript=no",
                 "-device", f"{self._network()},netdev=cable"]  # fmt: skip
+
+    def _machine(self, accel: str) -> str:
+        """Name the board, with what it has by option: KVM has the host's interrupt controller."""
+        gic = ",gic-version=host" if (self.arch, accel) == ("arm64", "kvm") else ""
+        return self.board + gic + (",memory-backend=ram" * self.hugepages)
 
     def _memory(self, size: str) -> list[str]:
         """Huge pages, all of them taken at the start: none may be missing in the middle."""

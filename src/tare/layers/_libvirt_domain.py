@@ -16,11 +16,14 @@ from tare.limits import cgroup
 from tare.machine import Inner, Machine, await_true, check, put, text
 from tare.model import DiskCache
 from tare.ssh import Connection
+from tare.userland import System, architecture
 
 ENDED = ("shut off (shutdown)", "shut off (destroyed)")
 # The guest's own watchdogs would take a pause for a fault.
 APPEND = "quiet net.ifnames=0 nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
 XEN_APPEND = f"console=hvc0 {APPEND} tare.console=/dev/hvc0 tare.root=/dev/xvda"
+TOLD_CONSOLE = {"amd64": "", "arm64": "tare.console=/dev/ttyAMA0 "}
+"""What tells the first program of a guest of a console that is not the one it knows."""
 BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")
 # The first process of a container is the child of the process whose pid is libvirt's id of it.
 LEADER = r"""
@@ -114,11 +117,12 @@ class Guest(Domain):
         self, outer: Machine, site: layer.Site, daemon: Daemon, folder: str, kind: str
     ) -> None:
         super().__init__(outer, site, daemon, folder)
-        guest = site.userland.guest(outer)
+        guest = site.userland.guest(outer, System(arch=architecture.of(outer)))
         self.console = "" if kind.startswith("xen") else f"{folder}/console"
         if self.console:
             cable = tap.make(outer, site)
-            address, append = cable.address, f"console=ttyS0 {APPEND} {_network(cable, CABLE_BITS)}"
+            console = f"console={architecture.CONSOLES[guest.arch]} {TOLD_CONSOLE[guest.arch]}"
+            address, append = cable.address, f"{console}{APPEND} {_network(cable, CABLE_BITS)}"
             xml = domain.qemu(site, kind, guest, cable.device, append)
         else:
             bridge = link.make(outer, site)
@@ -238,7 +242,7 @@ class Container(Domain):
         enter = ["sh", "-c", ENTER, f"{folder}/leader", site.name, "env", "-i", *tree.ENVIRONMENT]
         self.machine = Inner(outer, "libvirt", lambda argv: [*enter, *argv])
         init = ("/bin/sh", "-c", namespaces.INIT)
-        self._define(domain.lxc(site, f"{folder}/root", init))
+        self._define(domain.lxc(site, f"{folder}/root", init, architecture.of(outer)))
 
     def ready(self) -> None:
         """See Instance.ready."""

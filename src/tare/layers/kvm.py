@@ -13,4 +13,3 @@ class Layer(qemu.Layer):
     """The ``qemu`` layer with its accelerator fixed."""
 
     accel: Literal["kvm"] = "kvm"
-    arch: Literal["amd64"] = "amd64"

@@ -7,23 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare import layer
-from tare.engines import disk, libvirt, tree
+from tare.engines import disk, libvirt, qemu, tree
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.layers._libvirt_domain import Container, Domain, Guest
 from tare.limits import cgroup
 from tare.machine import Machine
 from tare.model import Limits
-from tare.userland import kvm
+from tare.userland import System, architecture, kvm
+from tare.userland.architecture import HERE, NAMES
 
 if TYPE_CHECKING:
     from tare.userland import Userland
 
 PACKAGES = {
-    "qemu": ("libvirt-daemon-driver-qemu", "qemu-system-x86", "qemu-utils", "iproute2"),
+    "qemu": ("libvirt-daemon-driver-qemu", qemu.PACKAGES[HERE], "qemu-utils", "iproute2"),
     "lxc": ("libvirt-daemon-driver-lxc", "util-linux"),
     "xen": ("libvirt-daemon-driver-xen", "qemu-utils", "iproute2"),
 }
-TOOLS = {"qemu": ("qemu-system-x86_64", "qemu-img", "ip"), "lxc": ("nsenter",),
+TOOLS = {"qemu": (f"qemu-system-{NAMES[HERE]}", "qemu-img", "ip"), "lxc": ("nsenter",),
          "xen": ("qemu-img", "ip")}  # fmt: skip
 
 
@@ -118,7 +119,7 @@ class Layer(layer.Layer):
                 cgroup.refuse_uncounted_swap(outer, site.limits)
                 return Container(outer, site, daemon, folder)
             kind = facts.get("libvirt.type", self.guest)
-            image = str(site.userland.guest(outer).disk)
+            image = str(site.userland.guest(outer, System(arch=architecture.of(outer))).disk)
             disk.make(outer, image, f"{folder}/disk", self.disk_size_bytes)
             made = Guest(outer, site, daemon, folder, kind)
         except CommandFailed as error:

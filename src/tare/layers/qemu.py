@@ -17,7 +17,7 @@ from tare.limits import cgroup
 from tare.machine import Machine, text
 from tare.model import DiskCache, Limits
 from tare.ssh import Connection
-from tare.userland import System, kvm
+from tare.userland import System, architecture, kvm
 
 if TYPE_CHECKING:
     from tare.userland import Userland
@@ -74,8 +74,6 @@ class Layer(layer.Layer, qemu.Hardware):
         disks.check_size(self.disk_size_bytes)
         if self.image and self.disk_size_bytes:
             raise ValueError("disk_size_bytes: the image has a size; expected it to be left out")
-        if self.arch == "arm64" and self.accel == "kvm":
-            raise ValueError("arch: KVM runs the host's own architecture; expected amd64")
         if self.board == "microvm" and self.accel == "tcg":
             raise ValueError(f"machine: {NO_CLOCK}; expected pc or q35")
         if not self.image and (self.key or self.user != "root" or self.firmware == "uefi"):
@@ -99,9 +97,7 @@ class Layer(layer.Layer, qemu.Hardware):
 
     def detected_as(self) -> tuple[str, ...]:
         """See Layer.detected_as."""
-        if self.arch != "amd64" or self.accel == "tcg":
-            return ("qemu-tcg",)
-        return ("kvm",) if self.accel == "kvm" else ("kvm", "qemu-tcg")
+        return {"kvm": ("kvm",), "tcg": ("qemu-tcg",), "auto": ("kvm", "qemu-tcg")}[self.accel]
 
     def held_to(self, limits: Limits) -> Limits:
         """See Layer.held_to."""
@@ -125,7 +121,7 @@ class Layer(layer.Layer, qemu.Hardware):
 
     def caveat(self) -> str:
         """See Layer.caveat."""
-        if self.arch == "amd64":
+        if self.arch == architecture.HERE:
             return ""
         return f"another architecture is compared: {self.arch}, and programs built for it"
 
@@ -148,7 +144,14 @@ class Layer(layer.Layer, qemu.Hardware):
         self._refuse_missing(outer)
         facts = {"qemu.version": version.stdout.decode().splitlines()[0]}
         accel = self.accel
-        if accel == "auto" and self.arch != "amd64":
+        own = architecture.of(outer) if accel != "tcg" else self.arch
+        if self.arch != own and accel == "kvm":
+            raise Unavailable(
+                f"KVM runs guests of the machine's own architecture: {outer.name} is {own}, a "
+                f"guest of {self.arch} was asked for",
+                f"arch: {own}, or emulate it: qemu-tcg",
+            )
+        if self.arch != own:
             accel = "tcg"
         if accel != "tcg":
             found = kvm.usable(outer, userland)

@@ -21,7 +21,7 @@ from tare.layer import Site
 from tare.ledger import Ledger, Leftover, Scope, Services, clean, is_live, leftovers
 from tare.machine import Host
 from tare.model import Limits
-from tare.userland import REMOVE_FOLDER, Userland
+from tare.userland import REMOVE_FOLDER, Userland, architecture
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,9 @@ class Session:
             raise
         self.services = Services(self.ledger)
         self.agents: Agents | None = Agents(self.host, self.ledger)
-        self.userland = Userland(suite, packages, self.ledger, nested, programs=programs)
+        self.userland = Userland(
+            suite, packages, self.ledger, nested, arch=architecture.HERE, programs=programs
+        )
         self.folder = root / "run" / self.id
         self.everything = sorted(os.sched_getaffinity(0))
 

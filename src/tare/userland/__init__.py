@@ -5,10 +5,11 @@ tar for container engines, a disk for guests. Versions that differ between stack
 confound; here they cannot.
 """
 
+from tare.userland.architecture import Arch
 from tare.userland.cache import REMOVE_FOLDER
 from tare.userland.guest import DISK_BYTES, Guest
 from tare.userland.guest import DOCKER_ROOT as PREPARED_DOCKER
 from tare.userland.system import System
 from tare.userland.tree import Userland
 
-__all__ = ["DISK_BYTES", "PREPARED_DOCKER", "REMOVE_FOLDER", "Guest", "System", "Userland"]
+__all__ = ["DISK_BYTES", "PREPARED_DOCKER", "REMOVE_FOLDER", "Arch", "Guest", "System", "Userland"]

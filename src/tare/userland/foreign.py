@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tare.errors import Unavailable
 from tare.machine import Machine, text
+from tare.userland.architecture import NAMES, Arch
 
-NAMES = {"arm64": "aarch64", "amd64": "x86_64"}
-"""What QEMU and the kernel call Debian's architectures."""
 REGISTRATION = "/usr/lib/binfmt.d/qemu-{name}.conf"
 REGISTERED = "/proc/sys/fs/binfmt_misc/qemu-{name}"
 
@@ -37,7 +36,7 @@ exec unshare --user --mount sh -c '
 """
 
 
-def able(machine: Machine, arch: str) -> list[str]:
+def able(machine: Machine, arch: Arch) -> list[str]:
     """Give the words before a command that let it run programs of an architecture.
 
     There are none where the machine runs them by itself. Raises Unavailable.

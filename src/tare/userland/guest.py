@@ -15,6 +15,7 @@ from tare.ledger import Ledger, Scope
 from tare.limits import cgroup
 from tare.machine import Host, Machine, await_true, check
 from tare.userland import cache, foreign
+from tare.userland.architecture import CONSOLES, Arch
 from tare.userland.bootable import Bootable, make_disk, make_key
 from tare.userland.dpkg import installed
 from tare.userland.system import SAME, System, place_kernel
@@ -72,6 +73,7 @@ class Guest(Bootable):
     """What boots a guest, in a folder of the machine that will run it."""
 
     kernel_version: str
+    arch: Arch = "amd64"
 
     @property
     def id(self) -> str:
@@ -109,18 +111,19 @@ def build_guest(base: Base, ledger: Ledger) -> Guest:
         except CommandFailed as error:
             raise LayerError(f"the guest could not be built: {error}") from error
 
-    return _built(cache.build(home() / "guest", _recipe(base), ledger, NEEDS_BYTES, make))
+    folder = cache.build(home() / "guest", _recipe(base), ledger, NEEDS_BYTES, make)
+    return _built(folder, base)
 
 
 def kernel_version(base: Base) -> str | None:
     """Give the version of the kernel in the guest of a userland; None if there is no guest yet."""
     folder = cache.find(home() / "guest", _recipe(base))
-    return None if folder is None else _built(folder).kernel_version
+    return None if folder is None else _built(folder, base).kernel_version
 
 
-def _built(folder: Path) -> Guest:
+def _built(folder: Path, base: Base) -> Guest:
     manifest = json.loads((folder / cache.MANIFEST).read_text())
-    return Guest(folder, manifest["kernel_version"])
+    return Guest(folder, manifest["kernel_version"], base.system.arch)
 
 
 def _recipe(base: Base) -> Mapping[str, object]:
@@ -134,6 +137,8 @@ def _recipe(base: Base) -> Mapping[str, object]:
         "files": {script.name: script.read_text() for script in scripts.iterdir()},
     }
     another = {"system": base.tar.parent.name, "drivers": base.system.drivers}
+    if base.system.arch != SAME.arch:
+        another |= {"console": CONSOLES[base.system.arch]}
     return recipe if base.system == SAME else recipe | another
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from tare import durable
 from tare.home import home
 from tare.machine import Host, Machine, text
+from tare.userland import architecture
+from tare.userland.architecture import Arch
 from tare.userland.cache import content_id
+from tare.userland.system import System
 
 if TYPE_CHECKING:
     from tare.userland.tree import Userland
@@ -18,6 +22,11 @@ if TYPE_CHECKING:
 PROBE_S = 25.0
 # Elsewhere the machine itself may be emulated, and is many times slower.
 NESTED_PROBE_S = 120.0
+# On arm64 there is no board by default, and KVM has the host's interrupt controller only.
+BOARD: Mapping[Arch, tuple[str, ...]] = {
+    "amd64": (),
+    "arm64": ("-machine", "virt,gic-version=host"),
+}
 _ASKING = Lock()
 """Two guests that are tried at once on a slow host could both be too late."""
 _known: dict[str, list[str] | None] = {}
@@ -36,19 +45,21 @@ def usable(
     if outer.run(["test", "-w", "/dev/kvm"]).returncode != 0:
         return (
             f"/dev/kvm is not there or not writable on {outer.name}",
-            "use a host with hardware virtualization, load kvm_intel or kvm_amd, run as root",
+            "use a host with hardware virtualization, load its module of kvm, run as root",
         )
     if userland is None:
         return (
             "no guest kernel has been built yet to try KVM with",
             "tare run, or make quickstart",
         )
-    guest = userland.guest(outer)
+    arch = architecture.of(outer)
+    guest = userland.guest(outer, System(arch=arch))
     argv = [
-        "qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "256", "-nodefaults",
+        f"qemu-system-{architecture.NAMES[arch]}", *BOARD[arch],
+        "-accel", "kvm", "-cpu", "host", "-m", "256", "-nodefaults",
         "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
         "-kernel", str(guest.kernel), "-initrd", str(guest.initrd),
-        "-append", "console=ttyS0 quiet panic=-1 tare.probe",
+        "-append", f"console={architecture.CONSOLES[arch]} quiet panic=-1 tare.probe",
     ]  # fmt: skip
     if within_s is None:
         within_s = PROBE_S if isinstance(outer, Host) else NESTED_PROBE_S

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tare.machine import Machine, check, text
+from tare.userland.architecture import CONSOLES, Arch
 from tare.userland.cpio import archive
 
 BUILD_S = 900.0
@@ -26,7 +27,7 @@ class System:
     """What boots a guest: a Debian suite (the userland's own if empty), and a kernel's flavour."""
 
     suite: str = ""
-    arch: Literal["amd64", "arm64"] = "amd64"
+    arch: Arch = "amd64"
     kernel: Literal["cloud", "generic"] = "cloud"
 
     @property
@@ -41,7 +42,10 @@ class System:
 
 
 SAME = System()
-"""The userland's own suite and the kernel that boots fastest."""
+"""The suite of an amd64 userland and the kernel that boots fastest."""
+
+AMD64_CONSOLE = b"/dev/ttyS0"
+"""What stands in the first program of the initial RAM disk."""
 
 
 def place_kernel(
@@ -65,6 +69,7 @@ def place_kernel(
         if line.startswith("insmod ")
     )  # fmt: skip
     init = files("tare.userland").joinpath("files/initramfs-init").read_bytes()
+    init = init.replace(AMD64_CONSOLE, f"/dev/{CONSOLES[system.arch]}".encode())
     content = {"init": init, "bin/busybox": (tree / "bin/busybox").read_bytes()}
     for order, module in enumerate(needed):
         packed = (tree / module.lstrip("/")).read_bytes()

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Literal
 
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.home import ON_OTHER_MACHINES, home
 from tare.ledger import Ledger, Scope
 from tare.machine import Host, Machine, check
 from tare.userland import cache, foreign, programs
+from tare.userland.architecture import Arch
 from tare.userland.bootable import FILES as GUEST_FILES
 from tare.userland.dpkg import installed
 from tare.userland.guest import Base, Guest, build_guest, kernel_version, sign, tree_path
-from tare.userland.system import SAME, System
+from tare.userland.system import System
 
 RECIPE_VERSION = 2
 BUILD_S = 900.0
@@ -48,7 +48,7 @@ class Userland:
     packages: tuple[str, ...]
     ledger: Ledger
     nested: tuple[str, ...] = ()
-    arch: Literal["amd64", "arm64"] = "amd64"
+    arch: Arch = "amd64"
     programs: tuple[str, ...] = ()
     lacking: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, init=False)
@@ -98,7 +98,7 @@ class Userland:
     @property
     def kernel_version(self) -> str | None:
         """The Debian version of the guests' kernel; None as long as no guest was built."""
-        return kernel_version(self._base(SAME))
+        return kernel_version(self._base(self._own_system))
 
     def tree(self, machine: Machine) -> str:
         """Give the path of the directory on a machine, bringing it there if need be."""
@@ -124,13 +124,14 @@ class Userland:
         deliver(here, machine, there)
         return there
 
-    def guest(self, machine: Machine, system: System = SAME) -> Guest:
+    def guest(self, machine: Machine, system: System | None = None) -> Guest:
         """Give the guest with this userland on its disk, building and bringing it if need be.
 
+        Unless a system is given it is of the userland's own suite and architecture.
         In a guest of another suite or architecture it is what containers run; what runs beside them
         is a userland of that system.
         """
-        guest = build_guest(self._base(system), self.ledger)
+        guest = build_guest(self._base(system or self._own_system), self.ledger)
         if isinstance(machine, Host):
             return guest
         folder = _place(machine, "guest", guest.id)
@@ -139,6 +140,10 @@ class Userland:
         if not folder.is_relative_to(SHARED):
             check(machine, ["chmod", "600", str(folder / "key")])
         return replace(guest, folder=folder)
+
+    @property
+    def _own_system(self) -> System:
+        return System(arch=self.arch)
 
     def _base(self, system: System) -> Base:
         name = self.id  # first: the others are built without what this one is built without
