@@ -117,7 +117,7 @@ def test_what_a_tool_tells_is_stored_with_its_trial(lab, scripted):
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -1.0])
 def test_a_course_that_cannot_be_says_why_and_fails_no_trial(lab, monkeypatch, value):
-    wrong = type("Course", (), {"metric": Primes.metrics[0], "times_s": [1.0], "values": [value]})
+    wrong = type("Course", (), {"metric": Primes().metrics[0], "times_s": [1.0], "values": [value]})
     monkeypatch.setattr(Primes, "courses", lambda self, output: iter([wrong]))
 
     results = lab.run(lab.text({"base": {"sim": {}}}, workloads=[PRIMES]))
