@@ -1,16 +1,17 @@
 """How docker and dockerd are called."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from tare import layer
 from tare.engines import docker as engine
-from tare.engines import docker_images, oci
+from tare.engines import docker_images, docker_storage, oci
 from tare.engines.docker import Daemon
 from tare.engines.switches import LACKS
-from tare.errors import Unavailable
+from tare.errors import LayerError, Unavailable
 from tare.ledger import leftovers
 from tare.machine import Host
 from unit.fakes import Fake
@@ -293,3 +294,112 @@ def test_only_a_store_with_the_one_image_is_kept(tmp_path, trees, is_kept):
     assert kept.exists() == is_kept
     assert not (kept / "image/overlay2/layerdb/mounts").exists()
     assert not (root / "kept").exists()
+
+
+# --- the storage driver
+
+
+def test_our_daemon_stores_as_it_likes_or_as_it_is_asked():
+    assert not any("storage" in word for word in engine.daemon_argv("/f", "/f/root", "b"))
+    assert "--storage-driver=vfs" in engine.daemon_argv("/f", "/f/root", "b", "vfs")
+
+
+def test_each_storage_driver_has_a_daemon_of_its_own(site):
+    ends = {"version": (1, b""), engine.AWAIT_SOCKET: (1, b""), "tail": (0, NOT_SUPPORTED.encode())}
+    machine = Fake(**ends)
+    with pytest.raises(Unavailable, match="storage driver vfs: driver not supported"):
+        engine.serving(machine, site, "vfs")
+
+    asked = [word for argv in machine.asked for word in argv]
+    assert f"tare{site.session}v" in asked
+    assert any(word.endswith("-docker-vfs/root") for word in asked)
+    assert docker_images.GIVE not in asked  # what is kept was stored by overlay2
+
+
+@pytest.mark.parametrize(
+    ("driver", "answers", "reason", "mend"),
+    [
+        (
+            "vfs",
+            {"version": (0, b"28.2.2"), "info": (0, b"overlay2\n")},
+            "daemon of host has the storage driver overlay2, vfs was asked for",
+            "/etc/docker/daemon.json",
+        ),
+        (
+            "devicemapper",
+            {"version": (1, b""), "dockerd": (0, b"Docker version 25.0.1, build x\n")},
+            "Docker 25.0 removed the storage driver devicemapper, and host has Docker version 25",
+            "install a Docker before 25.0",
+        ),
+        (
+            "devicemapper",
+            {
+                "version": (1, b""),
+                "dockerd": (0, b"Docker version 20.10.24+dfsg1, build x\n"),
+                docker_storage.IN_KERNEL["devicemapper"][0]: (1, b""),
+            },
+            "the kernel of host lacks dm_thin_pool",
+            "modprobe dm_thin_pool",
+        ),
+    ],
+)
+def test_a_storage_driver_that_cannot_be_is_told_before_anything_starts(
+    driver, answers, reason, mend
+):
+    class Told(Fake):
+        """Somebody's daemon knows the runtimes that it is asked for first."""
+
+        def run(self, argv, **more):
+            if "{{json .Runtimes}}" in argv:
+                return replace(super().run(argv, **more), stdout=RUNTIMES)
+            return super().run(argv, **more)
+
+    with pytest.raises(Unavailable) as refused:
+        layer.load("docker", storage_driver=driver).probe(Told(**answers), None)
+
+    assert reason in refused.value.reason
+    assert mend in refused.value.mend
+
+
+def test_the_probe_tells_the_storage_driver_that_was_asked_for():
+    ours = Fake(version=(1, b""), dockerd=(0, b"Docker version 20.10.24\n"))
+
+    assert layer.load("docker", storage_driver="vfs").probe(ours, None)[
+        "docker.storage_driver"
+    ] == ("vfs")
+    assert "docker.storage_driver" not in layer.load("docker").probe(ours, None)
+
+
+# What dockerd 20.10.24 printed, on a kernel without device mapper and on ext4.
+NOT_SUPPORTED = "failed to start daemon: error initializing graphdriver: driver not supported"
+WRONG_FOLDER = (
+    "failed to start daemon: error initializing graphdriver: prerequisites for driver not "
+    "satisfied (wrong filesystem?)"
+)
+
+
+@pytest.mark.parametrize(
+    ("driver", "log", "why"),
+    [
+        (
+            "devicemapper",
+            f"level=info msg=x\n{NOT_SUPPORTED}",
+            "devicemapper: driver not supported",
+        ),
+        ("btrfs", WRONG_FOLDER, r"btrfs: prerequisites .*\(wrong filesystem"),
+    ],
+)
+def test_a_driver_that_dockerd_refuses_is_unavailable(driver, log, why):
+    with pytest.raises(Unavailable, match=why):
+        docker_storage.refuse_refused(Fake(), log, driver)
+
+
+def test_a_daemon_that_ended_for_another_reason_is_no_matter_of_the_driver():
+    docker_storage.refuse_refused(Fake(), "failed to start daemon: address in use", "vfs")
+
+
+def test_a_daemon_with_another_driver_than_it_was_given_is_not_believed():
+    client = ("docker", "--host", "unix://s")
+    docker_storage.check_taken(Fake(info=(0, b"vfs\n")), client, "vfs")
+    with pytest.raises(LayerError, match="was to store by vfs, and stores by overlayfs"):
+        docker_storage.check_taken(Fake(info=(0, b"overlayfs\n")), client, "vfs")

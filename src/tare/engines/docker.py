@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tare.engines import docker_images, link, oci
+from tare.engines import docker_images, docker_storage, link, oci
 from tare.engines.addresses import BRIDGE_BITS, BRIDGES, claim
+from tare.engines.docker_storage import StorageDriver
 from tare.errors import CommandFailed, LayerError, Unavailable
 from tare.ledger import Scope
 from tare.limits import cgroup
@@ -182,8 +183,11 @@ def installed(machine: Machine) -> str | None:
     return done.stdout.decode().strip() if done.returncode == 0 else None
 
 
-def usable(machine: Machine, runtime: str, network: str) -> Mapping[str, str]:
+def usable(
+    machine: Machine, runtime: str, network: str, driver: StorageDriver | None = None
+) -> Mapping[str, str]:
     """Say what would run a container, without starting anything, or raise Unavailable."""
+    stored = {} if driver is None else {"docker.storage_driver": driver}
     server = answering(machine)
     is_shim = runtime.startswith("io.containerd.")  # found by its name, by every daemon
     if is_shim:
@@ -202,28 +206,37 @@ def usable(machine: Machine, runtime: str, network: str) -> Mapping[str, str]:
                 'add it to "runtimes" in /etc/docker/daemon.json and restart the daemon, or end '
                 "the daemon: then Tare starts one of its own",
             )
-        return {"docker.version": server, "docker.runtime": runtime}
+        if driver is not None:
+            docker_storage.refuse_other(machine, driver)
+        return {"docker.version": server, "docker.runtime": runtime, **stored}
     server = installed(machine)
     if server is None:
         raise Unavailable(
             f"no Docker daemon answers and none is installed on {machine.name}",
             "apt-get install docker.io",
         )
+    if driver is not None:
+        docker_storage.refuse_missing(machine, server, driver)
     found = runtime if is_shim else oci.usable(machine, runtime, network)
-    return {"docker.version": server, "docker.runtime": found}
+    return {"docker.version": server, "docker.runtime": found, **stored}
 
 
-def serving(machine: Machine, site: Site) -> Daemon:
-    """Give the daemon that answers on a machine; start one of Tare's own where none does."""
+def serving(machine: Machine, site: Site, driver: StorageDriver | None = None) -> Daemon:
+    """Give the daemon that answers on a machine; start one of Tare's own where none does.
+
+    There is one of Tare's own for each storage ``driver`` that is asked for; None leaves it to
+    dockerd.
+    """
     if answering(machine) is not None:
         daemon = Daemon(machine, ("docker",), own=False)
         _record_image(daemon, site)
         return daemon
 
     def make(scope: Scope) -> Daemon:
-        return _start(machine, site, scope)
+        return _start(machine, site, scope, driver)
 
-    return site.services.once("docker", machine, make, Daemon.lives)
+    service = "docker" if driver is None else f"docker {driver}"
+    return site.services.once(service, machine, make, Daemon.lives)
 
 
 def _record_image(daemon: Daemon, site: Site) -> None:
@@ -240,33 +253,41 @@ def _record_image(daemon: Daemon, site: Site) -> None:
     site.services.once("docker image", daemon.machine, make, lambda _: True)
 
 
-def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
+def _start(machine: Machine, site: Site, scope: Scope, driver: StorageDriver | None) -> Daemon:
     both = ["sh", "-c", 'command -v "$0" && command -v "$1"', "docker", "dockerd"]
     if machine.run(both).returncode != 0:
         raise Unavailable(
             f"dockerd is not installed on {machine.name}", "apt-get install docker.io"
         )
-    name = f"tare-{site.session}-docker"
-    folder, bridge = f"{site.folder}/{name}", f"tare{site.session}"
+    name = f"tare-{site.session}-docker{f'-{driver}' if driver else ''}"
+    # The kernel allows 15 letters: the first of a driver tells it from the others.
+    folder, bridge = f"{site.folder}/{name}", f"tare{site.session}{driver[0] if driver else ''}"
     scope.about_to_make("bridge", bridge, machine, ["sh", "-c", link.REMOVE, bridge])
     scope.about_to_make("folder", folder, machine, ["sh", "-c", REMOVE_FOLDER, folder])
+    if driver == "devicemapper":
+        remove = ["sh", "-c", docker_storage.REMOVE_POOL, f"{folder}/root"]
+        scope.about_to_make("thin pool", folder, machine, remove)
     group = cgroup.make(machine, f"tare/{name}", scope)
     try:
         check(machine, ["sh", "-c", link.MAKE, bridge])
         claim(machine, bridge, BRIDGES, BRIDGE_BITS)
         check(machine, ["mkdir", "-p", folder])
-        # A guest's disk is thrown away with it, so what was prepared on it is used in place.
+        # What is prepared, in a guest or here, was stored by overlay2. A guest's disk is thrown
+        # away with it, so what was prepared on it is used in place.
+        fits = driver in (None, "overlay2")
         prepared = (
-            machine.ephemeral and machine.run(["test", "-d", PREPARED_DOCKER]).returncode == 0
+            fits
+            and machine.ephemeral
+            and machine.run(["test", "-d", PREPARED_DOCKER]).returncode == 0
         )
         root = PREPARED_DOCKER if prepared else f"{folder}/root"
-        if not prepared:
+        if fits and not prepared:
             docker_images.give(machine, site.userland, root)
         put(machine, config(machine, folder).encode(), f"{folder}/daemon.json")
         put(machine, containerd_config(folder, root).encode(), f"{folder}/containerd.toml")
         for name_of_log, argv in (
             ("containerd.log", ["containerd", "--config", f"{folder}/containerd.toml"]),
-            ("log", daemon_argv(folder, root, bridge)),
+            ("log", daemon_argv(folder, root, bridge, driver)),
         ):
             serve = ["sh", "-c", SERVE, f"{folder}/{name_of_log}", *argv]
             check(machine, group.enter_argv(serve))
@@ -277,10 +298,15 @@ def _start(machine: Machine, site: Site, scope: Scope) -> Daemon:
     # A client costs the daemon's CPU a second in an emulated guest: it is asked when it can answer.
     listens = ["bash", "-c", AWAIT_SOCKET, f"{folder}/socket", f"{folder}/pid"]
     is_up = machine.run(listens, timeout_s=START_S).returncode == 0
-    if not is_up or not await_true(daemon.answers, timeout_s=START_S):
+    # One that cannot have its storage driver listens first, and ends then.
+    if not is_up or not await_true(daemon.answers, timeout_s=START_S, alive=daemon.lives):
         logs = [f"{folder}/containerd.log", f"{folder}/log"]
         log = machine.run(["tail", "-q", "-n", "3", *logs]).stdout.decode(errors="replace")
+        if driver is not None:
+            docker_storage.refuse_refused(machine, log, driver)
         raise LayerError(f"dockerd did not start on {machine.name}; its log ends: {log.strip()}")
+    if driver is not None:
+        docker_storage.check_taken(machine, client, driver)
     return daemon
 
 
@@ -315,7 +341,9 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
 """
 
 
-def daemon_argv(folder: str, root: str, bridge: str) -> list[str]:
+def daemon_argv(
+    folder: str, root: str, bridge: str, driver: StorageDriver | None = None
+) -> list[str]:
     """Build the command that serves; it leaves the machine's packet filter and routes alone."""
     return [
         "dockerd", "--config-file", f"{folder}/daemon.json",
@@ -324,4 +352,5 @@ def daemon_argv(folder: str, root: str, bridge: str) -> list[str]:
         "--pidfile", f"{folder}/pid", "--bridge", bridge,
         "--iptables=false", "--ip-forward=false", "--ip-masq=false",
         "--exec-opt", "native.cgroupdriver=cgroupfs",
+        *([f"--storage-driver={driver}"] if driver else []),
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from tare.agent import AgentMachine, NoAgent
 from tare.agent.placement import MOUNTED_AT, can_connect
 from tare.engines import nat, oci
 from tare.engines.docker import MOUNTS, Daemon, serving, usable
+from tare.engines.docker_storage import StorageDriver
 from tare.engines.switches import CONFINEMENT, UPKEEP, capability_argv, limit_argv, switch_argv
 from tare.errors import CommandFailed, LayerError
 from tare.limits import cgroup
@@ -37,7 +38,8 @@ class Layer(layer.Layer):
     groups. ``image`` is another image than the shared userland; the report then says so.
     ``capabilities: all`` gives root all the rights it has outside; Docker leaves it fourteen.
     ``apparmor``, ``init`` (a small init as process 1) and ``memory_limit`` (that of the study's
-    limits; the CPUs are held always) can be turned ``off``.
+    limits; the CPUs are held always) can be turned ``off``. ``storage_driver`` is how the daemon
+    stores images and containers; unless given, as it likes.
     """
 
     image: str = ""
@@ -51,6 +53,7 @@ class Layer(layer.Layer):
     apparmor: Literal["off"] | None = None
     init: Literal["off"] | None = None
     memory_limit: Literal["off"] | None = None
+    storage_driver: StorageDriver | None = None
 
     switches = (
         *CONFINEMENT,
@@ -71,7 +74,7 @@ class Layer(layer.Layer):
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
         del userland
-        return usable(outer, self.runtime, self._attached)
+        return usable(outer, self.runtime, self._attached, self.storage_driver)
 
     def needs(self) -> tuple[str, ...]:
         """See Layer.needs; Docker's own package brings runc."""
@@ -105,7 +108,7 @@ class Layer(layer.Layer):
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         cgroup.refuse_uncounted_swap(outer, site.limits)
-        daemon = serving(outer, site)
+        daemon = serving(outer, site, self.storage_driver)
         image = self.image or daemon.image(site.userland)
         if daemon.own:
             # runsc makes none below a group that has no CPUs; the others make all that they need.

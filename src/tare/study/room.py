@@ -87,5 +87,5 @@ def _label(workload: FixedWorkload) -> str:
         if unit_of(name) is Unit.BYTE and isinstance(value, int) and value >= SHOWN_BYTES
     ]
     jobs = dict(workload.params).get("jobs", 1)
-    told = ", ".join([*sizes, *([f"jobs {jobs}"] if jobs != 1 else [])])
-    return f"{workload.name} ({told})" if told else workload.name
+    large = ", ".join([*sizes, *([f"jobs {jobs}"] if jobs != 1 else [])])
+    return f"{workload.name} ({large})" if large else workload.name
