@@ -28,6 +28,7 @@ from tare.report import describe
 from tare.report.figures import figures
 from tare.report.flags import flag_texts
 from tare.report.numbers import cost_text, percent_text, plain, scale_for
+from tare.report.reasons import reason_text
 from tare.report.render import PHONE, WIDE
 from tare.stats.description import describe as describe_values
 from tare.stats.sequential import Stop, Verdict
@@ -287,7 +288,7 @@ def test_the_outcome_is_the_documented_one(case, verdict, stop):
     ],
 )
 def test_what_gave_no_number_says_why(case, said):
-    assert verdicts(case)["host/docker"].reason.startswith(said)
+    assert reason_text(verdicts(case)["host/docker"].reason).startswith(said)
 
 
 def test_missing_baselines_are_counted_beside_the_number():

@@ -23,6 +23,7 @@ from tare.published.beside import (
 from tare.published.by_study import cole2022, hpe2016, huang2019, laine2017
 from tare.published.counterparts import Measure, has_limits, made_of, platforms_for, words_of
 from tare.published.printed import PARTS, POINTS, Printed
+from tare.report.reasons import why_text
 from tare.scenarios.lifecycle import Lifecycle
 from tare.stats.signed_rank import Interval
 from tare.store import facts_of
@@ -115,7 +116,7 @@ def by_platform(part):
 def reasons(part, **wanted):
     """Reasons of the rows that have these values."""
     return {
-        one.reason
+        why_text(one.reason)
         for one in part.missing
         if all(getattr(one.row, name) == value for name, value in wanted.items())
     }

@@ -26,6 +26,7 @@ def as_json(part: Beside) -> dict[str, Any]:
     ``most_alike`` are the rows that the printed table and the figures have.
     """
     from tare.published.beside import by_likeness
+    from tare.report.reasons import why_text
 
     kept = {id(pair) for pair in by_likeness(part.pairs)[0]}
     return {
@@ -49,7 +50,9 @@ def as_json(part: Beside) -> dict[str, Any]:
             }
             for pair in part.pairs
         ],
-        "not_measured": [{**_row_json(one.row), "reason": one.reason} for one in part.missing],
+        "not_measured": [
+            {**_row_json(one.row), "reason": why_text(one.reason)} for one in part.missing
+        ],
     }
 
 
@@ -220,9 +223,11 @@ def _points(value: float | None) -> str:
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
     """Say what has no counterpart: a line for each reason; of a table nobody measures, one."""
+    from tare.report.reasons import why_text
+
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:
-        reason = one.reason if one.measurable else ""
+        reason = why_text(one.reason) if one.measurable else ""
         grouped.setdefault((one.row.table, one.row.experiment, reason), []).append(one)
     for (table, experiment, _), some in grouped.items():
         titles = list(dict.fromkeys(one.row.title for one in some))
@@ -230,7 +235,7 @@ def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
         where = f" on {', '.join(platforms)}" if 0 < len(platforms) <= MAX_TITLES else ""
         few = some[0].measurable and len(titles) <= MAX_TITLES
         named = "; ".join(titles) if few else f"{len(some)} rows"
-        reasons = "; ".join(dict.fromkeys(one.reason for one in some))
+        reasons = "; ".join(dict.fromkeys(why_text(one.reason) for one in some))
         yield f"{table}, {experiment}: {named}{where}: {reasons}"
 
 

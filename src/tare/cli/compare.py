@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tare.cli.published import add_figures, show_paths, write_all
-from tare.errors import ConfigError, ResultsError
+from tare.errors import ConfigError
 
 NAME = "compare"
 
@@ -31,6 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli.beside_published import as_json, our_json, show
+    from tare.cli.two_results import two_results
     from tare.published import studies
     from tare.published.beside import Ours, beside, unpublished
     from tare.report import describe
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
     folders, names = sorted_out(options.what, studies())
     if len(folders) == 2 and not names and options.figures is None:
-        return _two(*folders, as_facts=options.json)
+        return two_results(*folders, as_facts=options.json)
     if len(folders) != 1 or not names:
         two = "" if options.figures else ", or two results directories"
         raise ConfigError(
@@ -63,21 +64,6 @@ def run(options: argparse.Namespace) -> int:
         show(found.plan.study, parts, rest, found.group_names)
         show_paths(paths)
     return 0
-
-
-def _two(first: Path, second: Path, *, as_facts: bool) -> int:
-    """Set one directory beside another; where nothing can be, say which is which and what to do."""
-    from tare.cli.two_results import two_results
-    from tare.compare.between import NothingComparable
-
-    try:
-        return two_results(first, second, as_facts=as_facts)
-    except NothingComparable as error:
-        raise ResultsError(
-            f"{first} (A) and {second} (B): {error}. Expected two runs of one study: run its file "
-            "anew with the same Tare (tare run STUDY --into DIR), or finish the one that lacks "
-            "trials (tare run --resume DIR)"
-        ) from error
 
 
 def sorted_out(words: Iterable[str], known: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tare.compare.by_name import by_name
 from tare.compare.columns import Flags, has_numbers
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.model import Better, Metric, MetricRole, Trial, Unit, metric_of
 from tare.stats.description import middle
 from tare.stats.effect import hodges_lehmann_shift
@@ -37,7 +38,8 @@ LEVEL = 0.05
 LEVELS = ("_mean", "_most", "_peak_bytes", "_pss_bytes")
 """How the names of resources end that are levels, which have no meaning per unit of work."""
 
-_NO_RATIO = "one side has 0 too often for a ratio"
+_NO_RATIO = reason_of(ReasonKind.ZERO_TOO_OFTEN)
+_NOTHING = reason_of(ReasonKind.ZERO_ON_BOTH)
 
 AMPLIFIED = ("disk_reads", "disk_writes", "disk_read_bytes", "disk_written_bytes")
 
@@ -92,7 +94,7 @@ class Movement:
     in_warmups: bool = False
     pace: Pace | None = None
     moved: bool = False
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
     def source(self) -> str:
@@ -117,17 +119,17 @@ class Amplification:
     trials: int
 
 
-def work_of(metrics: Sequence[Metric]) -> Work | str:
-    """Find what a workload's work is counted in, or say why nobody can."""
+def work_of(metrics: Sequence[Metric]) -> Work | Reason:
+    """Return what a workload's work is counted in, or why nobody can."""
     first, tool_duration = metrics[0], metric_of(metrics, MetricRole.TOOL_DURATION)
     rates = [one for one in metrics if one.unit is Unit.PER_SECOND and one.better is Better.HIGHER]
     if first.role is MetricRole.SEARCHED:
-        return "its trials look for a rate, and how much they do meanwhile is not told"
+        return reason_of(ReasonKind.SEARCHED_RATE)
     if first.unit in (Unit.PER_SECOND, Unit.BYTE_PER_SECOND):
         return Work(first, tool_duration)
     if first.unit is Unit.SECOND:
         return Work(rates[0] if rates else None, tool_duration)
-    return f"its first metric, {first.name}, does not say how much work a trial did"
+    return reason_of(ReasonKind.NO_AMOUNT, metric=first.name)
 
 
 def per_unit(trials: Sequence[Trial], work: Work) -> PerUnit:
@@ -161,18 +163,23 @@ def paired(name: str, ours: Array | None, base: Array | None, groups: Sequence[i
     at = in_both(ours, base)
     if not at.any():
         own, there = _known(ours), _known(base)
-        where = "on both in the same block" if len(own) and len(there) else None
-        reason = f"not read {where or ('on the baseline' if len(own) else 'here')}"
-        return Movement(name=name, baseline=_median(there), own=_median(own), reason=reason)
+        read_apart = len(own) and len(there)
+        why = reason_of(ReasonKind.NOT_READ_TOGETHER) if read_apart else _not_read(own)
+        return Movement(name=name, baseline=_median(there), own=_median(own), reason=why)
     own, there = _known(ours, at), _known(base, at)
     one = Movement(name=name, baseline=_median(there), own=_median(own), pairs=len(own))
     if not own.any() and not there.any():
-        return replace(one, reason="0 on both sides")
+        return replace(one, reason=_NOTHING)
     logs = _logs(own, there)
     size, ends, replicates = _measured(logs, np.array(groups)[at].tolist() if groups else ())
-    reason = "" if size is not None else _NO_RATIO
+    reason = None if size is not None else _NO_RATIO
     low, high = ends or (None, None)
     return replace(one, ratio=size, low=low, high=high, p=_p(replicates), reason=reason)
+
+
+def _not_read(own: Array) -> Reason:
+    """Return which side has no reading, where one has: not the one that has ``own``."""
+    return reason_of(ReasonKind.NOT_READ_ON_BASELINE if len(own) else ReasonKind.NOT_READ_HERE)
 
 
 def in_both(ours: Array | None, base: Array | None) -> Flags:
@@ -188,9 +195,9 @@ def unpaired(name: str, ours: Array | None, base: Array | None) -> Movement:
     own, there = _known(ours), _known(base)
     one = Movement(name=name, baseline=_median(there), own=_median(own), in_warmups=True)
     if not len(own) or not len(there):
-        return replace(one, reason=f"not read {'on the baseline' if len(own) else 'here'}")
+        return replace(one, reason=_not_read(own))
     if not own.any() and not there.any():
-        return replace(one, reason="0 on both sides")
+        return replace(one, reason=_NOTHING)
     if own.all() and not there.any():
         # Of two sides that are alike the one has all the zeros at most as often as this.
         share = len(there) / (len(own) + len(there))

@@ -59,6 +59,7 @@ from tare.compare.counters import (
 )
 from tare.compare.instances import instance_pairs
 from tare.compare.pairing import History, pair
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.study import Comparisons
 from tare.model import Kind, Plan, Trial
 from tare.stats.holm import holm
@@ -98,7 +99,7 @@ class Explanation:
     typical: float | None = None
     movements: tuple[Movement, ...] = ()
     inside: tuple[Amplification, ...] = ()
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
     def is_slower(self) -> bool:
@@ -141,8 +142,10 @@ def _explanation(
     baselines: _Baselines,
 ) -> Explanation:
     work = work_of(plan.metrics[row.cell.workload])
-    if isinstance(work, str) or row.baseline is None:
-        return Explanation(row=row, reason=str(work))
+    if isinstance(work, Reason):
+        return Explanation(row=row, reason=work)
+    if row.baseline is None:
+        return Explanation(row=row, reason=reason_of(ReasonKind.NO_BASELINE))
     mine, theirs = known[row.cell.id], known[row.baseline.id].beside(row.cell.id)
     blocks = [
         block
@@ -150,7 +153,7 @@ def _explanation(
         if work.of(mine.trials[block]) and work.of(theirs.trials[block])
     ]
     if not blocks:
-        return Explanation(row=row, work=work, reason="no two trials of a block say what they did")
+        return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_WORK))
     whose = row.baseline.id, "" if theirs is known[row.baseline.id] else row.cell.id, tuple(blocks)
     if whose not in baselines:
         trials = [theirs.trials[block] for block in blocks]
@@ -165,7 +168,7 @@ def _explanation(
         by_instance(warm.get(row.baseline.id, ()), work),
     )
     if not found:
-        return Explanation(row=row, work=work, reason="no trial has stored counters")
+        return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_COUNTERS))
     return Explanation(
         row=row,
         work=work,

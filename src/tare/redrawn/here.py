@@ -23,6 +23,7 @@ from tare.redrawn.side import Side
 from tare.report.figures.trials import median_rank
 from tare.report.names import params_text, platform_text
 from tare.report.numbers import MINUS, plain
+from tare.report.reasons import why_text
 
 BETWEEN_STUDIES = "a difference between two studies"
 UNITS = {
@@ -50,7 +51,7 @@ class Here:
         self.study, self.ours = study, ours
         self.caveats = part.caveats
         self._histories = histories(ours.plan, ours.trials)
-        self._missing = {one.row: one.reason for one in part.missing}
+        self._missing = {one.row: why_text(one.reason) for one in part.missing}
         self._pairs: dict[Row, list[Pair]] = {}
         self._baselines: dict[tuple[tuple[str, ...], str], list[Comparison]] = {}
         alike, others = by_likeness(part.pairs)

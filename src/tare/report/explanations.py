@@ -20,6 +20,7 @@ from tare.report.counter_words import COUNTERS, Amount, amounts_text, counter_te
 from tare.report.findings import Findings
 from tare.report.names import limits_text, params_text, platform_text
 from tare.report.numbers import NONE, TIMES
+from tare.report.reasons import reason_text
 
 MAX_TABLES = 40
 """So many slower cells have a table in the page, those with the largest costs."""
@@ -50,7 +51,7 @@ def sentence(one: Explanation, found: Findings) -> str:
     slower = f"{_where(one, found)} is slower{size}"
     compared = sum(this.p is not None for this in one.movements)
     if one.reason:
-        return f"{slower}; what moved with it is not known: {one.reason}."
+        return f"{slower}; what moved with it is not known: {reason_text(one.reason)}."
     if not compared:
         return f"{slower}; no counter was read on both sides, so what moved is not known."
     if one.named:
@@ -142,7 +143,7 @@ def _line(one: Movement, unit: Amount) -> Sequence[str]:
 
 
 def _remark(one: Movement) -> str:
-    said = [one.reason] if one.reason and not one.moved else []
+    said = [reason_text(one.reason)] if one.reason and not one.moved else []
     if one.moved:
         said = ["grew" if one.pace is None else f"grew, {one.pace.value}"]
     if one.in_warmups:
@@ -232,7 +233,7 @@ def explanation_rows(found: Findings) -> Iterator[dict[str, Any]]:
                 "beside_cost": this.pace.value if this.pace else None,
                 "moved": this.moved,
                 "named": this in one.named,
-                "reason": this.reason,
+                "reason": reason_text(this.reason),
             }
         for inner in one.inside:
             name = f"{inner.outer}/{inner.inner}"

@@ -27,6 +27,7 @@ from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.ladders import COLUMNS, READING, taken_apart
 from tare.report.names import platform_text
 from tare.report.numbers import NONE
+from tare.report.reasons import reason_text
 from tare.report.starts import start_sentences
 from tare.report.summary import three_sentences
 from tare.report.templating import environment
@@ -227,7 +228,7 @@ def _chart(drawing: Drawing | None) -> dict[str, Any] | None:
 
 def _attribution(one: Attribution, found: Findings) -> str:
     where = f"{found.group_names[one.stack.cell.id]} on {one.stack.cell.platform}"
-    return f"{where}: not drawn, because {one.reason}."
+    return f"{where}: not drawn, because {reason_text(one.reason)}."
 
 
 def _troubled(found: Findings) -> list[Trial]:

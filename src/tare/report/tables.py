@@ -16,6 +16,7 @@ from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.flags import flag_texts
 from tare.report.ladders import ladder_rows
+from tare.report.reasons import reason_text
 from tare.report.starts import start_rows
 from tare.report.words import summary
 
@@ -47,7 +48,7 @@ def as_json(found: Findings) -> dict[str, Any]:
                 "product_interval": _plain(one.product_interval),
                 "interaction": _plain(one.interaction),
                 "interaction_interval": _plain(one.interaction_interval),
-                "reason": one.reason,
+                "reason": reason_text(one.reason),
             }
             for one in found.comparisons.attributions
         ],
@@ -172,7 +173,7 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "holm_p": row.holm_p,
         "verdict": row.verdict.value,
         "stop": row.stop.value,
-        "reason": row.reason,
+        "reason": reason_text(row.reason),
         "mde": row.mde,
         "noise_floor": row.noise_floor,
         "instances": row.instances,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from tare import preconditions
 from tare.errors import CommandFailed
 from tare.limits.readback import Inside
+from tare.model import Preconditions
 from tare.stack import Stack
+from tare.store import stored_preconditions
 from tare.study import Study
 
 
@@ -22,7 +24,7 @@ class Conditions:
     """
 
     label: str = ""
-    reading: preconditions.Reading = field(default_factory=dict)
+    reading: Preconditions = field(default_factory=Preconditions)
     day_s: float | None = None
     skew: preconditions.Skew | None = None
     set_s: float | None = None
@@ -39,7 +41,8 @@ def read(stack: Stack, label: str, inside: Inside, tools: Sequence[str]) -> Cond
     if told:
         cache = inside.disk_cache
         given = {"disk_cache": cache.value} if cache is not None else {}
-        told = {**told, "memory_given_bytes": inside.memory_bytes, **given}
+        values = {**told.values, "memory_given_bytes": inside.memory_bytes, **given}
+        told = replace(told, values=values)
     return Conditions(label, told, day_s)
 
 
@@ -64,7 +67,7 @@ def facts(study: Study, mine: Conditions, base: Conditions) -> dict[str, object]
     found += preconditions.mismatches(base.reading, mine.reading)
     every = {item.name: item.made.disk_bytes() > 0 for item in study.workloads if item.made.tools()}
     return {
-        "preconditions": dict(mine.reading),
+        "preconditions": stored_preconditions(mine.reading),
         "clock": (asdict(mine.skew) if mine.skew else {})
         | ({} if mine.set_s is None else {"set_s": mine.set_s}),
         "mismatches": [

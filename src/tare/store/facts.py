@@ -18,6 +18,7 @@ from tare.model import (
     FactSection,
     NamedValue,
     PlatformFacts,
+    Preconditions,
     Scalar,
     Scalars,
     StoredMismatch,
@@ -28,12 +29,19 @@ _OWN_PLACE = ("platforms", "noise", "selftest")
 """Parts that are shown in a place of their own, and not in the list of all that was stored."""
 
 
+MITIGATION, FILE = "mitigation.", "sha256."
+"""What names begin with that are of a weakness, or of a file, among other readings."""
+CPU_FLAGS = "cpu_flags"
+
+
 def facts_of(stored: Mapping[str, object]) -> Facts:
     """Return the facts of what ``facts.json`` holds, in this format or an earlier one."""
     platforms = _mapping(stored.get("platforms"))
     userland = _mapping(stored.get("userland"))
+    host, mitigations = _apart(_scalars(stored.get("host")), MITIGATION)
     return Facts(
-        host=_scalars(stored.get("host")),
+        host=host,
+        mitigations=mitigations,
         platforms={name: _platform(_mapping(one)) for name, one in platforms.items()},
         userland=UserlandFacts(
             id=_text(userland.get("id")),
@@ -62,7 +70,7 @@ def _platform(stored: Mapping[str, object]) -> PlatformFacts:
         inside=tuple(_named_values(inside)),
         confinement={name: str(value) for name, value in confinement.items()},
         detected=DetectedStack(tuple(_steps(stored.get("detected")))),
-        preconditions=_scalars(stored.get("preconditions")),
+        preconditions=_preconditions(_scalars(stored.get("preconditions"))),
         clock=ClockSkew(_float(clock.get("low")), _float(clock.get("high"))),
         mismatches=tuple(
             StoredMismatch(_text(one.get("said")), _texts(one.get("workloads")))
@@ -77,6 +85,35 @@ def _platform(stored: Mapping[str, object]) -> PlatformFacts:
         warnings=_texts(stored.get("warnings")),
         unavailable=_text(stored.get("unavailable")),
     )
+
+
+def stored_preconditions(one: Preconditions) -> dict[str, Scalar]:
+    """Return preconditions as they are stored: all readings by name, beside each other."""
+    flags = " ".join(sorted(one.cpu_flags))
+    return {
+        **one.values,
+        **({CPU_FLAGS: flags} if flags else {}),
+        **{f"{MITIGATION}{name}": text for name, text in one.mitigations.items()},
+        **{f"{FILE}{name}": digest for name, digest in one.files.items()},
+    }
+
+
+def _preconditions(stored: Scalars) -> Preconditions:
+    rest, files = _apart(stored, FILE)
+    values, mitigations = _apart(rest, MITIGATION)
+    return Preconditions(
+        values={name: value for name, value in values.items() if name != CPU_FLAGS},
+        files=files,
+        mitigations=mitigations,
+        cpu_flags=frozenset(str(values.get(CPU_FLAGS, "")).split()),
+    )
+
+
+def _apart(stored: Scalars, prefix: str) -> tuple[Scalars, Mapping[str, str]]:
+    """Keep readings whose names begin with a prefix apart from the others, by the rest of them."""
+    rest = {name: value for name, value in stored.items() if not name.startswith(prefix)}
+    begun = {name: value for name, value in stored.items() if name not in rest}
+    return rest, {name.removeprefix(prefix): str(value) for name, value in begun.items()}
 
 
 def _named_values(stored: object, names: tuple[str, ...] = ()) -> Iterator[NamedValue]:
