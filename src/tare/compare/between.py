@@ -335,7 +335,8 @@ def _notes(a: Side, b: Side) -> Iterator[Flag]:
 
 
 def _has_single(plan: Plan) -> bool:
-    return plan.repetition.instances_of(*{cell.platform for cell in plan.cells}) == 1
+    platforms = {cell.platform for cell in plan.cells}
+    return bool(platforms) and plan.repetition.instances_of(*platforms) == 1
 
 
 def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[Flag]:
