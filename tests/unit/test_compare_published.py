@@ -9,7 +9,7 @@ import pytest
 from tare import cli, workload
 from tare.cli.compare import sorted_out
 from tare.errors import ConfigError
-from tare.model import Better, Design, Metric, Placement, Slot, Status, Unit
+from tare.model import Better, Design, Metric, Placement, Slot, Status, Unit, path_of
 from tare.published import Statistic, load, studies
 from tare.published.beside import (
     NOT_HERE,
@@ -239,10 +239,10 @@ def test_platforms_are_found_by_name_or_stack_and_a_wrong_name_is_not_believed()
 
 
 def test_a_stack_is_put_into_the_words_of_studies():
-    assert made_of("host") == "native"
-    assert made_of("host/qemu-tcg/docker") == "qemu-tcg/docker"
-    assert made_of("lab/kvm") == "kvm"
-    assert made_of("host/gvisor") == ""
+    assert made_of(path_of("host")) == "native"
+    assert made_of(path_of("host/qemu-tcg/docker")) == "qemu-tcg/docker"
+    assert made_of(path_of("lab/kvm")) == "kvm"
+    assert made_of(path_of("host/gvisor")) == ""
     assert words_of("docker (RHEL 7.1)") == "docker"
 
 

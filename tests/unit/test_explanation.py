@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, explanations
-from tare.compare.counters import Pace, is_total, work_of
+from tare.compare.counters import Pace, work_of
 from tare.compare.explanation import MAX_NAMED
-from tare.model import Better, Design, Kind, Metric, MetricRole, Status, Unit
+from tare.model import Better, Design, Kind, Metric, MetricRole, Status, Unit, resource_of
 from tare.report.reasons import reason_text
 from tare.stats.sequential import Verdict
 from tare.workload import TOOL_DURATION
@@ -57,11 +57,11 @@ def explain(trials, metrics=(TIME,), **repetition):
 
 
 def names(movements):
-    return [one.name for one in movements]
+    return [one.resource.name for one in movements]
 
 
 def of(found, name):
-    return next(one for one in found.movements if one.name == name)
+    return next(one for one in found.movements if one.resource.name == name)
 
 
 def without(name, when):
@@ -104,7 +104,7 @@ def test_those_that_moved_most_surely_come_first_and_three_are_named():
     ]
     assert names(found.named) == ["layer_c", "layer_a", "layer_d"]
     assert len(found.named) == MAX_NAMED
-    paces = {one.name: one.pace for one in found.movements}
+    paces = {one.resource.name: one.pace for one in found.movements}
     assert paces["layer_d"] is Pace.WITH
     assert paces["layer_b"] is paces["layer_e"] is Pace.LESS
 
@@ -339,7 +339,8 @@ def test_of_a_trial_of_fixed_time_counters_are_taken_per_unit_of_work():
     ],
 )
 def test_levels_and_what_watching_took_are_no_counters_of_work(name, total):
-    assert is_total(name) is total
+    assert resource_of(name).is_total is total
+    assert resource_of(name).name == name
 
 
 def named_of(**factors):
@@ -393,7 +394,7 @@ def test_what_only_warmups_count_is_not_paired_and_says_so():
     assert one.ratio == pytest.approx(4.0, rel=0.05)
     assert one.low < 4.0 < one.high
     assert names(found.named) == ["layer_system_calls"]
-    assert not any(one.in_warmups for one in found.movements if one.name in QUIET)
+    assert not any(one.in_warmups for one in found.movements if one.resource.name in QUIET)
 
 
 @pytest.mark.parametrize(
@@ -436,9 +437,9 @@ def test_operations_of_the_host_stand_beside_those_inside_the_guest():
 
     found = explain(study({}, change=guest))
     writes, written = found.inside
-    assert (writes.outer, writes.inner) == ("layer_disk_writes", "machine_disk_writes")
+    assert (writes.outer.name, writes.inner.name) == ("layer_disk_writes", "machine_disk_writes")
     assert (writes.ratio, writes.trials) == (pytest.approx(3.0), 19)
-    assert (written.outer, written.ratio) == ("host_disk_written_bytes", pytest.approx(2.0))
+    assert (written.outer.name, written.ratio) == ("host_disk_written_bytes", pytest.approx(2.0))
     assert reason_text(of(found, "machine_disk_writes").reason) == "not read on the baseline"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tare.compare.comparison import Comparison
 from tare.compare.pairing import Group, group
 from tare.compare.reason import Reason, ReasonKind, reason_of
-from tare.model import Cell, Scalar
+from tare.model import Cell
 from tare.stats.ratio import ratio, ratios
 from tare.stats.signed_rank import Interval
 
@@ -66,12 +66,9 @@ def _alone(row: Comparison, path: _Path, by_path: _ByPath) -> Comparison | None:
     """Find one layer of a stack on its own, with the same settings."""
     shared = set(path)
     candidates = by_path.get((group(row.cell), row.metric.name, path), [])
-    wanted = _settings(row.cell, shared)
-    return next((one for one in candidates if _settings(one.cell, shared) == wanted), None)
-
-
-def _settings(cell: Cell, layers: set[str]) -> set[tuple[str, Scalar]]:
-    return {(key, value) for key, value in cell.settings if key.partition(".")[0] in layers}
+    wanted = set(row.cell.settings_of(shared))
+    alike = (one for one in candidates if set(one.cell.settings_of(shared)) == wanted)
+    return next(alike, None)
 
 
 def _attribution(stack: Comparison, alone: list[tuple[_Path, Comparison | None]]) -> Attribution:

@@ -12,6 +12,7 @@ from tare.model.cell import (
     Params,
     Replicates,
     Scalar,
+    path_of,
 )
 from tare.model.facts import (
     NO_FACTS,
@@ -48,6 +49,7 @@ from tare.model.plan import (
     Slot,
     Variant,
 )
+from tare.model.resource import Resource, Source, resource_of
 from tare.model.trial import (
     Complaint,
     ComplaintKind,
@@ -100,11 +102,13 @@ __all__ = [
     "Preconditions",
     "Repetition",
     "Replicates",
+    "Resource",
     "Result",
     "Sample",
     "Scalar",
     "Scalars",
     "Slot",
+    "Source",
     "Status",
     "StoredMismatch",
     "Trial",
@@ -112,6 +116,8 @@ __all__ = [
     "UserlandFacts",
     "Variant",
     "metric_of",
+    "path_of",
     "recorded",
+    "resource_of",
     "tool_duration_s",
 ]

@@ -42,7 +42,7 @@ def reading(rows: Sequence[Comparison]) -> str:
 
 def command_text(cell: Cell) -> str:
     """Return the name of a cell's command."""
-    return cell.workload.partition(":")[2] or cell.workload
+    return cell.workload_variant or cell.workload
 
 
 def table(found: Findings, rows: Sequence[Comparison]) -> Table:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tare.compare.counters import Amplification, Movement, Pace
 from tare.compare.explanation import Explanation
-from tare.model import ContrastKind
+from tare.model import ContrastKind, Source
 from tare.report import numbers
 from tare.report.counter_words import COUNTERS, Amount, amounts_text, counter_text, unit_of
 from tare.report.findings import Findings
@@ -129,14 +129,14 @@ def _nothing(some: Sequence[Movement]) -> Iterator[str]:
     for one in some:
         read_on_both = one.baseline == one.own == 0
         where = "0 on both sides" if read_on_both else "0 on one side, not read on the other"
-        told.setdefault(where, []).append(counter_text(one.name))
+        told.setdefault(where, []).append(counter_text(one.resource))
     yield from (f"{where}: {', '.join(names)}." for where, names in told.items())
 
 
 def _line(one: Movement, unit: Amount) -> Sequence[str]:
     return (
-        counter_text(one.name),
-        *amounts_text(one.name, (one.baseline, one.own), unit),
+        counter_text(one.resource),
+        *amounts_text(one.resource, (one.baseline, one.own), unit),
         _ratio(one) or NONE,
         _remark(one),
     )
@@ -153,7 +153,7 @@ def _remark(one: Movement) -> str:
 
 def _part(one: Movement, unit: Amount, baseline: str) -> str:
     """Say how much a counter grew; what was 0 has no ratio."""
-    there, here = amounts_text(one.name, (one.baseline, one.own), unit)
+    there, here = amounts_text(one.resource, (one.baseline, one.own), unit)
     remarks = [f"{there} on {baseline}"]
     if _has_ratio(one):
         remarks.append(_ratio(one))
@@ -161,14 +161,14 @@ def _part(one: Movement, unit: Amount, baseline: str) -> str:
         remarks.append(one.pace.value)
     if one.in_warmups:
         remarks.append("counted in warm-ups")
-    return f"{counter_text(one.name)}: {here} ({', '.join(remarks)})"
+    return f"{counter_text(one.resource)}: {here} ({', '.join(remarks)})"
 
 
 def _brief(one: Movement, unit: Amount) -> str:
     if _has_ratio(one):
-        return f"{counter_text(one.name)} {_ratio(one, with_interval=False)}"
-    there, here = amounts_text(one.name, (one.baseline, one.own), unit)
-    return f"{counter_text(one.name)} from {there} to {here} per {unit.text}"
+        return f"{counter_text(one.resource)} {_ratio(one, with_interval=False)}"
+    there, here = amounts_text(one.resource, (one.baseline, one.own), unit)
+    return f"{counter_text(one.resource)} from {there} to {here} per {unit.text}"
 
 
 def _has_ratio(one: Movement) -> bool:
@@ -185,8 +185,9 @@ def _ratio(one: Movement | Amplification, *, with_interval: bool = True) -> str:
 
 
 def _inside(one: Amplification) -> str:
-    whose = "the platform's processes" if one.outer.startswith("layer_") else "the whole host"
-    words = COUNTERS[one.outer.partition("_")[2]].words
+    is_own = one.outer.source is Source.LAYER
+    whose = "the platform's processes" if is_own else "the whole host"
+    words = COUNTERS[one.outer.kind].words
     return (
         f"{words.capitalize()} by {whose} for each inside the guest: "
         f"{_ratio(one)} ({one.trials:,} trials)."
@@ -220,7 +221,7 @@ def explanation_rows(found: Findings) -> Iterator[dict[str, Any]]:
         for this in one.movements:
             yield {
                 **about,
-                "counter": this.name,
+                "counter": this.resource.name,
                 "on_baseline": this.baseline,
                 "on_platform": this.own,
                 "ratio": this.ratio,
@@ -236,7 +237,7 @@ def explanation_rows(found: Findings) -> Iterator[dict[str, Any]]:
                 "reason": reason_text(this.reason),
             }
         for inner in one.inside:
-            name = f"{inner.outer}/{inner.inner}"
+            name = f"{inner.outer.name}/{inner.inner.name}"
             ends = {"ratio": inner.ratio, "low": inner.low, "high": inner.high}
             yield {**about, "counter": name, **ends, "n": inner.trials}
 

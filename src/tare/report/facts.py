@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare import resolution
-from tare.model import DetectedStack, NamedValue
+from tare.model import DetectedStack, NamedValue, Unit
+from tare.parameter import unit_of, word_of
 from tare.report.findings import Findings
 from tare.report.names import limits_text
 from tare.report.numbers import NONE, bytes_text, plain
@@ -129,15 +130,21 @@ def _session(one: object) -> str:
 
 def _lines(fact: NamedValue) -> Iterator[tuple[str, str]]:
     """Write a fact as names and texts: a detected stack has a line for each of its steps too."""
-    name, value = ": ".join(fact.names).replace("_", " "), fact.value
+    names, value = fact.names, fact.value
+    if names and unit_of(names[-1]) is Unit.BYTE and isinstance(value, int):
+        yield _titled((*names[:-1], word_of(names[-1]))), _size(value)
+        return
+    name = _titled(names)
     if isinstance(value, DetectedStack):
         yield name, _stack(value)
         for step in value.steps:
             yield f"{name}: {step.title}", "; ".join(step.evidence)
-    elif name.endswith(" bytes") and isinstance(value, int):
-        yield name.removesuffix(" bytes"), _size(value)
     else:
         yield name, _text(value)
+
+
+def _titled(names: Sequence[str]) -> str:
+    return ": ".join(names).replace("_", " ")
 
 
 def _stack(detected: DetectedStack) -> str:
