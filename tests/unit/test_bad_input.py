@@ -14,6 +14,7 @@ from tare import cli
 from tare.compare import compare, decided
 from tare.model import (
     NO_FACTS,
+    NO_RUN,
     Better,
     Contrast,
     ContrastKind,
@@ -477,7 +478,7 @@ def test_an_empty_file_of_trials_says_that_nothing_was_measured(tmp_path, capsys
 @pytest.mark.parametrize("case", CASES)
 def test_every_chart_of_every_case_is_drawn_from_numbers(case):
     study = plan(case)
-    results = Results(Path("results"), STUDY, study, NO_FACTS, {}, tuple(CASES[case](case)))
+    results = Results(Path("results"), STUDY, study, NO_FACTS, NO_RUN, tuple(CASES[case](case)))
     for figure in figures(describe(results)):
         text = json.dumps([figure.draw(WIDE), figure.draw(PHONE)], allow_nan=False)
         assert no_nan(text.replace("not-a-number", ""))
@@ -486,7 +487,9 @@ def test_every_chart_of_every_case_is_drawn_from_numbers(case):
 
 @pytest.mark.parametrize("case", ["infinite", "not-a-number", "no-metric", "failed", "nothing"])
 def test_where_no_trial_gave_a_number_no_chart_is_drawn(case):
-    results = Results(Path("results"), STUDY, plan(case), NO_FACTS, {}, tuple(CASES[case](case)))
+    results = Results(
+        Path("results"), STUDY, plan(case), NO_FACTS, NO_RUN, tuple(CASES[case](case))
+    )
     assert list(figures(describe(results))) == []
 
 

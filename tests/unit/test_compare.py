@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, decided
-from tare.model import NO_FACTS, Better, Complaint, ComplaintKind, Kind, Metric, Status, Unit
+from tare.model import (
+    NO_FACTS,
+    NO_RUN,
+    Better,
+    Complaint,
+    ComplaintKind,
+    Kind,
+    Metric,
+    Status,
+    Unit,
+)
 from tare.report import as_json, describe
 from tare.report.flags import flag_texts
 from tare.report.reasons import reason_text
@@ -549,7 +559,7 @@ def test_arbitrary_outcomes_never_make_a_nan(seed):
     ]
     found = compare(plan(*cells), trials)
     json.dumps(
-        as_json(describe(Results(Path(), "", plan(*cells), NO_FACTS, {}, tuple(trials)))),
+        as_json(describe(Results(Path(), "", plan(*cells), NO_FACTS, NO_RUN, tuple(trials)))),
         allow_nan=False,
     )
     assert_no_nan(found)

@@ -14,7 +14,7 @@ from tare.compare import compare, decided
 from tare.compare.contention import Unaccounted, share_of_wall, value
 from tare.compare.pairing import histories
 from tare.errors import ConfigError
-from tare.model import NO_FACTS, Better, HostCost, Metric, Repetition, Status, Unit, Variant
+from tare.model import NO_FACTS, NO_RUN, Better, HostCost, Metric, Repetition, Status, Unit, Variant
 from tare.report import describe, show, write_report
 from tare.report.flags import flag_texts
 from tare.report.reasons import UNACCOUNTED, reason_text
@@ -258,7 +258,9 @@ def test_a_result_of_before_is_read_and_its_plan_decides_by_wall_time():
 
 def results(variant=Variant.WALL):
     trials = [*contended(HOST, 1.0), *contended(CONTROL, 1.0), *contended(DEAR, 1.03)]
-    return Results(Path("results"), "", plan(variant), facts=NO_FACTS, run={}, trials=tuple(trials))
+    return Results(
+        Path("results"), "", plan(variant), facts=NO_FACTS, run=NO_RUN, trials=tuple(trials)
+    )
 
 
 def printed(variant):

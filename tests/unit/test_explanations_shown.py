@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tare.compare.counters import Work
 from tare.compare.explanation import Explanation
-from tare.model import NO_FACTS, Better, Metric, Unit, resource_of
+from tare.model import NO_FACTS, Better, Metric, Run, Unit, resource_of
 from tare.monitors.series import PER_WORK
 from tare.report import as_json, describe, show
 from tare.report.counter_words import COUNTERS, amounts_text, counter_text, unit_of
@@ -64,7 +64,7 @@ def results(change=lambda one: one, cells=(HOST, GUEST, DOCKER), blocks=20, fold
         for cell in cells
     ]
     plan = make_plan(*cells, metrics=(EVENTS, TOOL_DURATION), max_blocks=blocks)
-    return Results(folder, "name: made\n", plan, NO_FACTS, {"stop": "all blocks were run"}, tuple(
+    return Results(folder, "name: made\n", plan, NO_FACTS, Run(stop="all blocks were run"), tuple(
         change(one) for one in trials
     ))  # fmt: skip
 

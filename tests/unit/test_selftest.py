@@ -18,7 +18,7 @@ from tare.cli import selftest as command
 from tare.cli.progress import Lines
 from tare.compare import compare
 from tare.errors import OutputNotUnderstood
-from tare.model import NO_FACTS, ContrastKind, HostCost, Kind, Status, Trial, Variant
+from tare.model import NO_FACTS, NO_RUN, ContrastKind, HostCost, Kind, Status, Trial, Variant
 from tare.report import describe
 from tare.report.facts import selftest as told
 from tare.report.names import platform_text
@@ -223,7 +223,7 @@ def test_it_goes_through_the_ordinary_runner(lab):
     runner.run(study, plan, folder, runner.Silent())
     results = load(folder)
 
-    assert results.run["stop"] == f"the maximum of {BLOCKS} blocks was reached"
+    assert results.run.stop == f"the maximum of {BLOCKS} blocks was reached"
     found = by_variant(evaluate(plan, results.trials))[Variant.WALL]
     for arm in found.arms:
         assert arm.holds
@@ -285,7 +285,7 @@ def test_a_damaged_self_test_is_none(stored, content):
 
 
 def test_reports_tell_the_last_self_test_or_how_to_get_one(stored, tmp_path):
-    results = Results(tmp_path, "", planned(), facts=NO_FACTS, run={}, trials=())
+    results = Results(tmp_path, "", planned(), facts=NO_FACTS, run=NO_RUN, trials=())
     known = {"said": ["As the study began."]}
 
     def lines(**facts):

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
 from tare.live.liveness import PROC, Locks, has_news
-from tare.model import Kind, Plan, Status, Trial
+from tare.model import NO_RUN, Kind, Plan, Run, Status, Trial
 from tare.store import formats
 from tare.store.reader import first_of, plan_of
+from tare.store.run import run_of
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
 Stamp = tuple[int, int, int] | None
@@ -143,7 +143,7 @@ class Glancing:
     def _forget(self) -> None:
         self._tail = Tail(self.folder / "trials.jsonl")
         self._plan: Plan | None = None
-        self._run: Mapping[str, Any] = {}
+        self._run = NO_RUN
         self._anew()
 
     def _anew(self) -> None:
@@ -158,7 +158,7 @@ class Glancing:
             raise ResultsError("its plan.json was removed, or is a link that leads elsewhere")
         if self._plan is None:
             self._plan = _plan(self.folder / "plan.json")
-        self._run = _run(self.folder / "run.json") if is_there["run.json"] else {}
+        self._run = _run(self.folder / "run.json") if is_there["run.json"] else NO_RUN
         lines, anew = self._tail.read() if is_there["trials.jsonl"] else ([], True)
         if anew:
             self._anew()
@@ -197,14 +197,13 @@ class Glancing:
         self._session = session or self._session
 
     def _described(self, problem: str) -> Glance:
-        stop = self._run.get("stop")
         times = [one[2] for one in self._stamps[:4] if one]
         state = State.RUNNING if self._running else self._state_at_rest()
         return Glance(
             name=self.name,
             plan=self._plan,
             state=state,
-            stop=stop if isinstance(stop, str) else "",
+            stop=self._run.stop or "",
             done=self._done,
             bad=self._bad,
             blocks=self._blocks,
@@ -220,9 +219,7 @@ class Glancing:
             return State.REMOVED
         if self._stamps[FILES.index("facts.json")] is None:
             return State.NOT_BEGUN
-        sessions = self._run.get("sessions")
-        listed = sessions if isinstance(sessions, list) else []
-        known = [one.get("id") for one in listed if isinstance(one, dict)]
+        known = [one.id for one in self._run.sessions]
         if self._session in known or (known and not self._session):
             return State.ENDED
         return State.SILENT if self._locked is None else State.KILLED
@@ -273,10 +270,10 @@ def _plan(path: Path) -> Plan:
         raise ResultsError(f"plan.json is not understood: {error.error_count()} errors") from error
 
 
-def _run(path: Path) -> Mapping[str, Any]:
+def _run(path: Path) -> Run:
     with opened(path) as file:
         content = json.load(file)
     if not isinstance(content, dict):
         raise ResultsError("run.json is not understood: expected an object")
     formats.refuse_newer(content, formats.RUN, path.name)
-    return content
+    return run_of(content)

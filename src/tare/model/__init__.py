@@ -50,6 +50,7 @@ from tare.model.plan import (
     Variant,
 )
 from tare.model.resource import Resource, Source, resource_of
+from tare.model.run import NO_RUN, EndedSession, Repeats, Run
 from tare.model.trial import (
     Complaint,
     ComplaintKind,
@@ -68,6 +69,7 @@ __all__ = [
     "INJECTED",
     "NO_FACTS",
     "NO_KEY",
+    "NO_RUN",
     "UNITS_OF_ROLES",
     "Better",
     "Cell",
@@ -80,6 +82,7 @@ __all__ = [
     "DetectedStack",
     "DetectedStep",
     "DiskCache",
+    "EndedSession",
     "Entry",
     "Evidence",
     "FactSection",
@@ -100,10 +103,12 @@ __all__ = [
     "Plan",
     "PlatformFacts",
     "Preconditions",
+    "Repeats",
     "Repetition",
     "Replicates",
     "Resource",
     "Result",
+    "Run",
     "Sample",
     "Scalar",
     "Scalars",

@@ -5,11 +5,11 @@ Every fact may be missing: the study may still run, or was killed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tare import resolution
-from tare.model import DetectedStack, NamedValue, Unit
+from tare.model import DetectedStack, EndedSession, NamedValue, Unit
 from tare.parameter import unit_of, word_of
 from tare.report.findings import Findings
 from tare.report.names import limits_text
@@ -48,14 +48,13 @@ def facts(found: Findings) -> list[Fact]:
                 ("decided by", VARIANTS[rule.variant]),
                 ("seed", str(plan.seed)),
                 ("blocks begun", f"{found.blocks:,} of {rule.max_blocks:,}"),
-                ("stopped", _text(run.get("stop")) or "not ended"),
+                ("stopped", run.stop or "not ended"),
                 ("results", str(found.results.folder)),
             ],
         )
     ]
-    sessions = run.get("sessions")
-    if isinstance(sessions, list) and sessions:
-        lines = [(f"session {n}", _session(one)) for n, one in enumerate(sessions, 1)]
+    if run.sessions:
+        lines = [(f"session {n}", _session(one)) for n, one in enumerate(run.sessions, 1)]
         listed.append(Fact("Sessions", lines))
     for section in found.results.facts.sections:
         lines = [line for value in section.values for line in _lines(value)]
@@ -119,13 +118,10 @@ def _inside(inside: Sequence[NamedValue]) -> str:
     return ", ".join(f"{name} {text or OF_THE_HOST}" for name, text in lines) or "not read back"
 
 
-def _session(one: object) -> str:
-    if not isinstance(one, Mapping):
-        return _text(one)
-    ended = one.get("ended")
-    until = f" to {_text(ended)}" if ended else ", not ended"
-    reason = f": {_text(one['reason'])}" if one.get("reason") else ""
-    return f"{_text(one.get('started')) or NONE}{until}{reason}"
+def _session(one: EndedSession) -> str:
+    until = f" to {one.ended}" if one.ended else ", not ended"
+    reason = f": {one.reason}" if one.reason else ""
+    return f"{one.started or NONE}{until}{reason}"
 
 
 def _lines(fact: NamedValue) -> Iterator[tuple[str, str]]:

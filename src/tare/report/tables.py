@@ -30,7 +30,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         "seed": plan.seed,
         "baseline": plan.reference,
         "margin": plan.repetition.margin,
-        "stop": run.get("stop"),
+        "stop": run.stop,
         "blocks": found.blocks,
         "trials": {status.value: found.statuses[status] for status in Status},
         "trusted": not found.untrusted,

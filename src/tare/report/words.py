@@ -38,8 +38,7 @@ def variant_text(row: Comparison) -> str:
 
 def state(found: Findings) -> str:
     """Say whether the study has ended, and why."""
-    stop = found.results.run.get("stop")
-    if isinstance(stop, str) and stop:
+    if stop := found.results.run.stop:
         return f"ended: {stop}"
     return "not ended: the study is running or was killed; what follows is what there is so far"
 

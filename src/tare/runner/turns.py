@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
-from tare.model import Plan, Slot, Status
+from tare.model import EndedSession, Plan, Slot, Status
 from tare.runner.fleet import Fleet
 from tare.runner.pool import Pool
 
@@ -28,11 +29,11 @@ class Turns:
         """Whether instances are opened by blocks."""
         return self.pool.headroom is not None and self.pool.headroom.is_by_blocks
 
-    def facts(self) -> dict[str, object]:
-        """State what was opened anew, for run.json; nothing where all was open at once."""
+    def noted(self, session: EndedSession) -> EndedSession:
+        """Add what was opened anew to what is stored of a session, unless all was open at once."""
         if not self.are_needed:
-            return {}
-        return {"blocks_per_instance": 1, "replaced_instances": self.opened}
+            return session
+        return replace(session, blocks_per_instance=1, replaced_instances=self.opened)
 
     def over(self, places: Sequence[tuple[Slot, ...]], turn: int) -> Iterator[tuple[Slot, ...]]:
         """Go over a block's places, with what each needs open by then."""

@@ -125,6 +125,12 @@ def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
     return [] if unknown else rest or [first]
 
 
+def name_of(stack: str) -> str:
+    """Name a stack by its layers, without the host that it stands on."""
+    first, *rest = path_of(stack)
+    return "/".join(rest if first == "host" and rest else (first, *rest))
+
+
 def _suffix(chosen: dict[str, Variant[Any]]) -> str:
     """Write the settings that vary, with the layer's name where the key alone is ambiguous."""
     keys = Counter(key for variant in chosen.values() for key in variant.varying)
