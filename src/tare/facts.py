@@ -65,9 +65,7 @@ def host_facts(machine: Machine) -> dict[str, Scalar]:
 def read_facts(printed: str) -> dict[str, Scalar]:
     """Read the facts out of what SCRIPT printed."""
     stack = detection.read(printed)
-    files: dict[str, list[str]] = {}
-    for path, _, line in (line.partition(":") for line in printed.splitlines()):
-        files.setdefault(path, []).append(line.strip())
+    files = _lines(printed)
     first = {path: lines[0] for path, lines in files.items()}
     system = _table(files.get("/etc/os-release", []), "=")
     cpu = _table(files.get("/proc/cpuinfo", []), ":")
@@ -106,13 +104,26 @@ def read_facts(printed: str) -> dict[str, Scalar]:
         "psi": "/proc/pressure/cpu" in first,
         "root_filesystem": roots[-1] if roots else None,
     }
-    weaknesses = f"{CPU}/vulnerabilities/"
-    told |= {
-        f"mitigation.{path.removeprefix(weaknesses)}": line
-        for path, line in first.items()
-        if path.startswith(weaknesses) and line != "Not affected"
-    }
+    told |= {f"mitigation.{name}": line for name, line in mitigations(printed).items()}
     return {name: value for name, value in told.items() if value is not None and value != ""}
+
+
+def mitigations(printed: str) -> dict[str, str]:
+    """Return the CPU's weaknesses that concern a machine, in the kernel's words, by name."""
+    weaknesses = f"{CPU}/vulnerabilities/"
+    return {
+        path.removeprefix(weaknesses): lines[0]
+        for path, lines in _lines(printed).items()
+        if path.startswith(weaknesses) and lines[0] != "Not affected"
+    }
+
+
+def _lines(printed: str) -> dict[str, list[str]]:
+    """Return what SCRIPT printed of each file."""
+    files: dict[str, list[str]] = {}
+    for path, _, line in (line.partition(":") for line in printed.splitlines()):
+        files.setdefault(path, []).append(line.strip())
+    return files
 
 
 def noise(facts: Mapping[str, Scalar]) -> list[Advice]:

@@ -131,7 +131,7 @@ def test_trials_of_a_daemon_that_was_killed_fail_and_the_study_completes(lab, tm
     assert failed[0].status is Status.FAILED
     assert "docker" in failed[0].reason
     assert is_whole(results)
-    assert results.run["stop"] == "the maximum of 3 blocks was reached"
+    assert results.run.stop == "the maximum of 3 blocks was reached"
     assert lab.leftovers(tmp_path / "results") == []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.model import NO_FACTS, Better, Limits, Metric, Status, Unit
+from tare.model import NO_FACTS, Better, Limits, Metric, Run, Status, Unit
 from tare.report import describe
 from tare.store import Results
 from unit.makers import make_cell, make_plan, make_trial
@@ -78,7 +78,7 @@ class Study:
             trials=tuple(self.trials),
             study="name: invented\n",
             facts=NO_FACTS,
-            run={"stop": "all blocks were run"},
+            run=Run(stop="all blocks were run"),
         )
         return describe(results)
 

@@ -10,13 +10,14 @@ import pytest
 from tare.cli import advise as command
 from tare.cli.mix_file import read_mix
 from tare.compare.advice import advise
-from tare.compare.constraints import Constraints, Keeps
+from tare.compare.constraints import Constraints, Keeps, Lives
 from tare.compare.mix_costs import Mix
 from tare.compare.pairing import group
 from tare.compare.reversals import LeftOut, Swap
 from tare.compare.side import Side
 from tare.errors import ConfigError, ResultsError
 from tare.model import Better, Design, Metric, Status, Unit
+from tare.report.reasons import reason_text
 from tare.scenarios.lifecycle import Lifecycle, Scenario
 from tare.store import facts_of
 from tare.study.variant import params_of
@@ -226,7 +227,7 @@ def test_a_platform_that_lacks_a_cost_has_no_place_and_nothing_is_filled_in():
 
     kvm = by_name(found)["kvm"]
     assert (kvm.rank, kvm.slowdown, kvm.measured) == (None, None, 1)
-    assert [(one.platform, one.workload[0], one.reason) for one in found.missing] == [
+    assert [(one.platform, one.workload[0], reason_text(one.reason)) for one in found.missing] == [
         ("kvm", "disk", "no /dev/kvm"),
         ("xen", "disk", "the study does not measure it"),
         ("uml", "disk", "no trial has been measured yet"),
@@ -247,8 +248,8 @@ def test_an_undecided_cost_matters_where_it_can_change_the_order():
     found = advise(make_side(costs, wobble={"a": 0.03, "c": 0.03}), mix(cpu=1))
 
     assert [(one.platform, one.workload[0]) for one in found.undecided] == [("a", "cpu")]
-    assert "from 0.975 to 1.036" in found.undecided[0].reason
-    assert "past base" in found.undecided[0].reason
+    assert "from 0.975 to 1.036" in reason_text(found.undecided[0].reason)
+    assert "past base" in reason_text(found.undecided[0].reason)
     assert found.first == ("base", "a")
 
 
@@ -289,14 +290,14 @@ def test_a_constraint_is_kept_or_broken_with_its_number():
     assert (memory.keeps, isolation.keeps) == (Keeps.MISSING, Keeps.MISSING)
     assert base.constraints[0].keeps is Keeps.KEPT
     assert kvm.constraints[0].keeps is Keeps.MISSING
-    assert (startup.reason, "lifecycle study" in memory.reason) == ("", True)
+    assert (startup.reason, "lifecycle study" in reason_text(memory.reason)) == (None, True)
     assert [one.is_measurable for one in docker.constraints] == [True, True, False]
-    assert "nothing in Tare measures this yet" in isolation.reason
-    assert "leave the constraint out" in isolation.reason
+    assert "nothing in Tare measures this yet" in reason_text(isolation.reason)
+    assert "leave the constraint out" in reason_text(isolation.reason)
     assert (docker.is_excluded, docker.rank) == (True, None)
     assert (kvm.is_excluded, kvm.rank) == (False, 2)
     assert [place.platform for place in found.places] == ["base", "kvm", "docker"]
-    told = [one.reason for one in found.missing if one.platform == "kvm"]
+    told = [reason_text(one.reason) for one in found.missing if one.platform == "kvm"]
     assert [one.partition(":")[0] for one in told] == [
         "startup",
         "memory",
@@ -322,7 +323,7 @@ def test_a_lifecycle_study_says_start_and_memory():
     assert (startup.value, startup.n, startup.keeps) == (pytest.approx(0.4), 3, Keeps.KEPT)
     assert (memory.value, memory.n, memory.keeps) == (5 * 2**20, 2, Keeps.BROKEN)
     assert (memory.low, memory.high) == (2 * 2**20, 8 * 2**20)
-    assert memory.source == "lifecycle study: host_memory, 1 at once, cache warm"
+    assert memory.source == Lives(("host_memory",), 1, "warm")
 
 
 def test_a_lifecycle_under_other_limits_is_told_of_and_not_used():
@@ -340,17 +341,18 @@ def test_a_lifecycle_under_other_limits_is_told_of_and_not_used():
 
     memory, isolation = by_name(found)["docker"].constraints
     assert memory.keeps is Keeps.MISSING
-    assert "have it with 2 CPUs, 512 MiB, disk cache none, this study has 1 CPU, " in memory.reason
-    assert "512 MiB" not in isolation.reason
+    assert "have it with 2 CPUs, 512 MiB, disk cache none, this study has 1 CPU, " in reason_text(
+        memory.reason
+    )
+    assert "512 MiB" not in reason_text(isolation.reason)
     unread = make_lives({"docker": [{"create": 0.1}]})
     (memory, _) = by_name(advise(make_side(BOTH), mix(asked, cpu=1), [unread]))[
         "docker"
     ].constraints
     assert memory.keeps is Keeps.MISSING
-    assert "the named ones" not in memory.reason
-    assert (
-        "the named ones"
-        not in by_name(advise(make_side(BOTH), mix(asked, cpu=1)))["docker"].constraints[0].reason
+    assert "the named ones" not in reason_text(memory.reason)
+    assert "the named ones" not in reason_text(
+        by_name(advise(make_side(BOTH), mix(asked, cpu=1)))["docker"].constraints[0].reason
     )
 
 

@@ -14,6 +14,7 @@ from tare import cli
 from tare.compare import compare, decided
 from tare.model import (
     NO_FACTS,
+    NO_RUN,
     Better,
     Contrast,
     ContrastKind,
@@ -28,6 +29,7 @@ from tare.report import describe
 from tare.report.figures import figures
 from tare.report.flags import flag_texts
 from tare.report.numbers import cost_text, percent_text, plain, scale_for
+from tare.report.reasons import reason_text
 from tare.report.render import PHONE, WIDE
 from tare.stats.description import describe as describe_values
 from tare.stats.sequential import Stop, Verdict
@@ -287,7 +289,7 @@ def test_the_outcome_is_the_documented_one(case, verdict, stop):
     ],
 )
 def test_what_gave_no_number_says_why(case, said):
-    assert verdicts(case)["host/docker"].reason.startswith(said)
+    assert reason_text(verdicts(case)["host/docker"].reason).startswith(said)
 
 
 def test_missing_baselines_are_counted_beside_the_number():
@@ -476,7 +478,7 @@ def test_an_empty_file_of_trials_says_that_nothing_was_measured(tmp_path, capsys
 @pytest.mark.parametrize("case", CASES)
 def test_every_chart_of_every_case_is_drawn_from_numbers(case):
     study = plan(case)
-    results = Results(Path("results"), STUDY, study, NO_FACTS, {}, tuple(CASES[case](case)))
+    results = Results(Path("results"), STUDY, study, NO_FACTS, NO_RUN, tuple(CASES[case](case)))
     for figure in figures(describe(results)):
         text = json.dumps([figure.draw(WIDE), figure.draw(PHONE)], allow_nan=False)
         assert no_nan(text.replace("not-a-number", ""))
@@ -485,7 +487,9 @@ def test_every_chart_of_every_case_is_drawn_from_numbers(case):
 
 @pytest.mark.parametrize("case", ["infinite", "not-a-number", "no-metric", "failed", "nothing"])
 def test_where_no_trial_gave_a_number_no_chart_is_drawn(case):
-    results = Results(Path("results"), STUDY, plan(case), NO_FACTS, {}, tuple(CASES[case](case)))
+    results = Results(
+        Path("results"), STUDY, plan(case), NO_FACTS, NO_RUN, tuple(CASES[case](case))
+    )
     assert list(figures(describe(results))) == []
 
 

@@ -124,7 +124,7 @@ def test_a_study_is_run_shown_and_not_run_into_the_same_folder_again(lab, study,
     assert tare("run", path, "--into", into) == 2
     assert f"tare run --resume {into}" in capsys.readouterr().err
     assert tare("run", "--resume", into) == 0
-    assert len(load(into).run["sessions"]) == 2
+    assert len(load(into).run.sessions) == 2
 
 
 def test_results_go_to_a_folder_of_the_study_and_time_unless_told(study, tmp_path, monkeypatch):
@@ -294,7 +294,7 @@ def test_an_interrupt_ends_the_run_and_says_how_to_go_on(number, lab, study):
     assert lab.leftovers() == []
     stored = load(into)
     assert stored.trials
-    assert "before the study was" in stored.run["stop"]
+    assert "before the study was" in stored.run.stop
 
 
 STUCK = """

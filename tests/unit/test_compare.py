@@ -7,9 +7,20 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, decided
-from tare.model import NO_FACTS, Better, Complaint, ComplaintKind, Kind, Metric, Status, Unit
+from tare.model import (
+    NO_FACTS,
+    NO_RUN,
+    Better,
+    Complaint,
+    ComplaintKind,
+    Kind,
+    Metric,
+    Status,
+    Unit,
+)
 from tare.report import as_json, describe
 from tare.report.flags import flag_texts
+from tare.report.reasons import reason_text
 from tare.stats.sequential import Stop, Verdict
 from tare.store import Results
 from tare.trial.peer import Peer
@@ -177,7 +188,10 @@ def test_a_cell_that_always_fails_is_not_measured_and_needs_no_more_blocks():
     trials = series(HOST) + failures(DOCKER, range(8))
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
     assert (found.verdict, found.stop, found.p) == (Verdict.NOT_MEASURED, Stop.NOTHING, None)
-    assert found.reason == "it gave no number in any of 8 blocks; the last reason: it broke"
+    assert (
+        reason_text(found.reason)
+        == "it gave no number in any of 8 blocks; the last reason: it broke"
+    )
     assert DOCKER.id in decided(plan(HOST, DOCKER), trials)
 
 
@@ -307,7 +321,7 @@ def test_where_failures_leave_no_number_the_reason_says_whose(host, docker, reas
     ]
     found = row(DOCKER, compare(plan(HOST, DOCKER), trials))
     assert (found.verdict, found.cost, found.p) == (Verdict.NOT_MEASURED, None, None)
-    assert found.reason == f"{reason}; the last reason: it broke"
+    assert reason_text(found.reason) == f"{reason}; the last reason: it broke"
 
 
 def test_a_baseline_that_always_fails_needs_no_more_blocks():
@@ -322,7 +336,7 @@ def test_what_the_host_cannot_do_is_not_measured_with_the_reason():
     study = plan(HOST, DOCKER, QEMU)
     found = row(QEMU, compare(study, trials))
     assert (found.verdict, found.stop) == (Verdict.NOT_MEASURED, Stop.NOTHING)
-    assert found.reason == "no /dev/kvm"
+    assert reason_text(found.reason) == "no /dev/kvm"
     assert row(DOCKER, compare(study, trials)).holm_p == row(DOCKER, compare(study, trials)).p
     assert decided(study, trials) == {HOST.id, DOCKER.id, QEMU.id}
 
@@ -331,7 +345,7 @@ def test_an_unavailable_baseline_is_the_reason():
     missing = replace(trial(HOST, 0, Status.UNAVAILABLE), reason="no root")
     study, trials = plan(HOST, DOCKER), [missing, *series(DOCKER, blocks=8)]
     found = row(DOCKER, compare(study, trials))
-    assert found.reason == "the baseline is unavailable: no root"
+    assert reason_text(found.reason) == "the baseline is unavailable: no root"
     assert decided(study, trials[:8]) == set()
     assert decided(study, trials) == {HOST.id, DOCKER.id}
 
@@ -339,7 +353,7 @@ def test_an_unavailable_baseline_is_the_reason():
 def test_a_plan_without_a_baseline_cell_is_no_crash():
     alone = plan(DOCKER, baseline="host")
     found = compare(alone, series(DOCKER))
-    assert row(DOCKER, found).reason == "the plan has no baseline cell for it"
+    assert reason_text(row(DOCKER, found).reason) == "the plan has no baseline cell for it"
     assert compare(alone, []).comparisons[0].verdict is Verdict.NOT_MEASURED
 
 
@@ -400,7 +414,7 @@ def test_zeros_on_either_side_are_a_verdict_and_no_failure(host, docker, verdict
     assert row(DOCKER, found).verdict is verdict
     assert row(CONTROL, found).verdict is Verdict.SAME
     assert row(DOCKER, found).cost == (1 if verdict is Verdict.SAME else None)
-    said = " ".join((row(DOCKER, found).reason, *flag_texts(row(DOCKER, found).flags)))
+    said = " ".join((reason_text(row(DOCKER, found).reason), *flag_texts(row(DOCKER, found).flags)))
     assert "failed" not in said
     assert "no number" not in said
     assert_no_nan(found)
@@ -528,7 +542,7 @@ def test_one_pair_and_no_trial_at_all_are_no_crash():
     assert row(DOCKER, found).cost == pytest.approx(1.1)
     assert (row(DOCKER, found).spread, row(DOCKER, found).mde) == (None, None)
     found = row(DOCKER, compare(plan(HOST, DOCKER), []))
-    assert found.reason == "no trial has been measured yet"
+    assert reason_text(found.reason) == "no trial has been measured yet"
     assert decided(plan(HOST, DOCKER), []) == set()
 
 
@@ -545,7 +559,7 @@ def test_arbitrary_outcomes_never_make_a_nan(seed):
     ]
     found = compare(plan(*cells), trials)
     json.dumps(
-        as_json(describe(Results(Path(), "", plan(*cells), NO_FACTS, {}, tuple(trials)))),
+        as_json(describe(Results(Path(), "", plan(*cells), NO_FACTS, NO_RUN, tuple(trials)))),
         allow_nan=False,
     )
     assert_no_nan(found)
@@ -627,23 +641,23 @@ class TestAttribution:
 
     def test_a_missing_layer_is_the_reason(self):
         (found,) = compare(plan(HOST, QEMU, BOTH), series(HOST) + series(BOTH)).attributions
-        assert found.reason == "host/docker with the same settings is not in the plan"
+        assert reason_text(found.reason) == "host/docker with the same settings is not in the plan"
         assert found.product is None
 
     def test_a_layer_with_other_settings_is_another_layer(self):
         runc = cell("host/docker", settings=(("docker.runtime", "runc"),))
         runsc = cell("host/qemu/docker", settings=(("docker.runtime", "runsc"),))
         (found,) = compare(plan(HOST, QEMU, runc, runsc), []).attributions
-        assert found.reason == "host/docker with the same settings is not in the plan"
+        assert reason_text(found.reason) == "host/docker with the same settings is not in the plan"
 
     def test_a_layer_without_an_interval_is_the_reason(self):
         trials = series(HOST) + series(DOCKER)[:2] + series(QEMU) + series(BOTH)
         (found,) = compare(self.study, trials).attributions
-        assert found.reason == "host/docker has no cost with a finite interval"
+        assert reason_text(found.reason) == "host/docker has no cost with a finite interval"
 
     def test_a_baseline_that_the_stack_does_not_stand_on_is_the_reason(self):
         (found,) = compare(plan(DOCKER, BOTH, baseline="host/docker"), []).attributions
-        assert found.reason == "it does not stand on the baseline, host/docker"
+        assert reason_text(found.reason) == "it does not stand on the baseline, host/docker"
 
     def test_one_layer_more_than_the_baseline_needs_no_attribution(self):
         assert compare(plan(QEMU, BOTH, baseline="host/qemu"), []).attributions == ()

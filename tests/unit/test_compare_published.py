@@ -9,7 +9,7 @@ import pytest
 from tare import cli, workload
 from tare.cli.compare import sorted_out
 from tare.errors import ConfigError
-from tare.model import Better, Design, Metric, Placement, Slot, Status, Unit
+from tare.model import Better, Design, Metric, Placement, Slot, Status, Unit, path_of
 from tare.published import Statistic, load, studies
 from tare.published.beside import (
     NOT_HERE,
@@ -24,6 +24,7 @@ from tare.published.by_study import cole2022, hpe2016, huang2019, laine2017
 from tare.published.counterparts import Measure, has_limits, made_of, platforms_for, words_of
 from tare.published.printed import PARTS, POINTS, Printed
 from tare.published.sums import PHASES
+from tare.report.reasons import why_text
 from tare.scenarios.lifecycle import Lifecycle
 from tare.stats.signed_rank import Interval
 from tare.store import facts_of
@@ -117,7 +118,7 @@ def by_platform(part):
 def reasons(part, **wanted):
     """Reasons of the rows that have these values."""
     return {
-        one.reason
+        why_text(one.reason)
         for one in part.missing
         if all(getattr(one.row, name) == value for name, value in wanted.items())
     }
@@ -245,10 +246,10 @@ def test_platforms_are_found_by_name_or_stack_and_a_wrong_name_is_not_believed()
 
 
 def test_a_stack_is_put_into_the_words_of_studies():
-    assert made_of("host") == "native"
-    assert made_of("host/qemu-tcg/docker") == "qemu-tcg/docker"
-    assert made_of("lab/kvm") == "kvm"
-    assert made_of("host/gvisor") == ""
+    assert made_of(path_of("host")) == "native"
+    assert made_of(path_of("host/qemu-tcg/docker")) == "qemu-tcg/docker"
+    assert made_of(path_of("lab/kvm")) == "kvm"
+    assert made_of(path_of("host/gvisor")) == ""
     assert words_of("docker (RHEL 7.1)") == "docker"
 
 

@@ -11,12 +11,13 @@ import pytest
 from rich.console import Console
 
 from tare.compare import compare, decided
-from tare.compare.contention import share_of_wall, value
+from tare.compare.contention import Unaccounted, share_of_wall, value
 from tare.compare.pairing import histories
 from tare.errors import ConfigError
-from tare.model import NO_FACTS, Better, HostCost, Metric, Repetition, Status, Unit, Variant
+from tare.model import NO_FACTS, NO_RUN, Better, HostCost, Metric, Repetition, Status, Unit, Variant
 from tare.report import describe, show, write_report
 from tare.report.flags import flag_texts
+from tare.report.reasons import UNACCOUNTED, reason_text
 from tare.stats.sequential import Verdict
 from tare.store import Results
 from tare.study import read_study
@@ -120,7 +121,7 @@ def test_several_cpus_at_once_cost_more_than_the_wall_time():
 def test_a_variant_that_is_not_known_says_why(account, variant, why):
     one = trial(account=account, time=2.0)
 
-    assert why in share_of_wall(one, variant, TOOL_DURATION)
+    assert why in UNACCOUNTED[share_of_wall(one, variant, TOOL_DURATION)]
     assert value(one, TIME, variant, TOOL_DURATION) is None
     assert value(one, TIME, Variant.WALL, TOOL_DURATION) == 2.0
 
@@ -128,7 +129,7 @@ def test_a_variant_that_is_not_known_says_why(account, variant, why):
 def test_a_trial_of_no_length_has_no_share_of_it():
     one = trial(account=host(), duration_s=0.0)
 
-    assert "not known" in share_of_wall(one, Variant.HOST_CPU, TOOL_DURATION)
+    assert share_of_wall(one, Variant.HOST_CPU, TOOL_DURATION) is Unaccounted.NO_DURATION
 
 
 def test_the_primary_metric_has_three_rows_and_the_plan_says_which_decides():
@@ -184,7 +185,7 @@ def test_without_an_account_on_the_host_there_is_wall_time_alone():
     chosen = rows(DEAR, compare(plan(Variant.CORRECTED), trials))
     assert set(chosen) == {Variant.WALL, Variant.CORRECTED}
     assert chosen[Variant.CORRECTED].verdict is Verdict.NOT_MEASURED
-    assert "not read on this host (40 trials)" in chosen[Variant.CORRECTED].reason
+    assert "not read on this host (40 trials)" in reason_text(chosen[Variant.CORRECTED].reason)
 
 
 def test_trials_whose_delay_is_not_known_are_counted_and_said():
@@ -257,7 +258,9 @@ def test_a_result_of_before_is_read_and_its_plan_decides_by_wall_time():
 
 def results(variant=Variant.WALL):
     trials = [*contended(HOST, 1.0), *contended(CONTROL, 1.0), *contended(DEAR, 1.03)]
-    return Results(Path("results"), "", plan(variant), facts=NO_FACTS, run={}, trials=tuple(trials))
+    return Results(
+        Path("results"), "", plan(variant), facts=NO_FACTS, run=NO_RUN, trials=tuple(trials)
+    )
 
 
 def printed(variant):

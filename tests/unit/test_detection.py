@@ -360,8 +360,8 @@ def test_the_first_instance_of_a_platform_is_looked_at_when_it_is_opened(
     limits = Limits(cpus=1, memory_bytes=2**30)
     fleet = Fleet(Platform(name="p", stack="s", layers=layers), limits, "p0")
     pool = Pool(Session(), 1.0, None)
-    pool._check(fleet, Member("0", Opened(Printing((RECORDED / f"{shows}.txt").read_bytes()))))
-    pool._check(fleet, Member("1", Opened(Printing(b"", returncode=1))))  # is not asked again
+    pool._check(fleet, Member(0, Opened(Printing((RECORDED / f"{shows}.txt").read_bytes()))))
+    pool._check(fleet, Member(1, Opened(Printing(b"", returncode=1))))  # is not asked again
 
     assert fleet.detected[-1].title == title
     assert len(fleet.warnings) == len(warned)
@@ -371,7 +371,7 @@ def test_the_first_instance_of_a_platform_is_looked_at_when_it_is_opened(
 def test_an_instance_that_cannot_be_asked_is_warned_of():
     limits = Limits(cpus=1, memory_bytes=2**30)
     fleet = Fleet(Platform(name="p", stack="s", layers=(("docker", ()),)), limits, "p0")
-    Pool(Session(), 1.0, None)._check(fleet, Member("0", Opened(Printing(b"", returncode=127))))
+    Pool(Session(), 1.0, None)._check(fleet, Member(0, Opened(Printing(b"", returncode=127))))
     (warning,) = fleet.warnings
     assert warning.startswith("what it runs in could not be read inside: ")
 
@@ -379,5 +379,5 @@ def test_an_instance_that_cannot_be_asked_is_warned_of():
 def test_a_simulated_platform_is_not_asked():
     limits = Limits(cpus=1, memory_bytes=2**30)
     fleet = Fleet(Platform(name="p", stack="s", layers=(("sim", ()),)), limits, "p0")
-    Pool(Session(), 1.0, None)._check(fleet, Member("0", Opened(Printing(b"", returncode=127))))
+    Pool(Session(), 1.0, None)._check(fleet, Member(0, Opened(Printing(b"", returncode=127))))
     assert (fleet.detected, fleet.warnings) == (None, [])

@@ -1,6 +1,6 @@
 """The table of what disturbed a study's trials, and sentences that differ in numbers only."""
 
-from tare.model import NO_FACTS, Complaint, ComplaintKind, Kind, Status
+from tare.model import NO_FACTS, NO_RUN, Complaint, ComplaintKind, Kind, Status
 from tare.report.disturbances import disturbances, merged
 from tare.report.findings import describe
 from tare.store import Results
@@ -11,7 +11,7 @@ OF, GONE = make_cell("host"), make_cell("gone", stack="host/gone")
 
 
 def found(tmp_path, *trials):
-    return describe(Results(tmp_path, "", make_plan(OF, GONE), NO_FACTS, {}, trials))
+    return describe(Results(tmp_path, "", make_plan(OF, GONE), NO_FACTS, NO_RUN, trials))
 
 
 def foreign(share):

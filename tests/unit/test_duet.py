@@ -615,7 +615,7 @@ def test_a_platform_that_does_not_open_ends_only_its_pairs(lab, scripted, pair_o
     results = lab.run(pair_of())
 
     assert [t.status for t in of(results, "scripted")] == [Status.UNAVAILABLE]
-    assert results.run["stop"] == "nothing is left to compare"
+    assert results.run.stop == "nothing is left to compare"
 
 
 def _refuse():
@@ -627,7 +627,7 @@ def test_without_its_baseline_a_duet_has_nothing_to_compare(lab, scripted, two_c
     text = declared(lab, {"base": {"stack": "host/scripted"}, "dear": {"sim": {}}})
     results = lab.run(text)
 
-    assert results.run["stop"] == "nothing is left to compare"
+    assert results.run.stop == "nothing is left to compare"
     assert of(results, "dear") == []
 
 

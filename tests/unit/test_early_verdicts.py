@@ -9,7 +9,7 @@ import pytest
 from tare.compare import compare, decided, standings
 from tare.compare.flag import FlagKind, flag
 from tare.compare.side import Side
-from tare.model import NO_FACTS, Evidence, Status
+from tare.model import NO_FACTS, NO_RUN, Evidence, Status
 from tare.report import as_json, describe
 from tare.report.flags import flag_texts
 from tare.report.words import stop_text
@@ -238,7 +238,7 @@ def test_what_cannot_be_compared_is_measured_eight_times():
 
 def test_early_verdicts_are_told_apart_in_what_is_exported():
     some = tuple(measured([3.0, 3.1, 2.9]))
-    rows = as_json(describe(Results(Path(), "", STUDY, NO_FACTS, {}, some)))["rows"]
+    rows = as_json(describe(Results(Path(), "", STUDY, NO_FACTS, NO_RUN, some)))["rows"]
 
     told = [
         (one["decided_by"], one["interval_by"]) for one in rows if one["stack"] == "host/docker"

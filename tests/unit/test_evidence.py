@@ -45,7 +45,7 @@ def test_a_study_may_go_on_until_every_verdict_is_established(lab):
         (Verdict.SLOWER, Evidence.ESTABLISHED)
     }
     assert all(8 < row.look < 30 and row.holm_p <= FAMILYWISE for row in rows(results))
-    assert results.run["stop"] == "every comparison is decided"
+    assert results.run.stop == "every comparison is decided"
     assert "likely" not in " ".join(summary(describe(results)))
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tare.compare import compare, explanations
-from tare.compare.counters import Pace, is_total, work_of
+from tare.compare.counters import Pace, work_of
 from tare.compare.explanation import MAX_NAMED
-from tare.model import Better, Design, Kind, Metric, MetricRole, Status, Unit
+from tare.model import Better, Design, Kind, Metric, MetricRole, Status, Unit, resource_of
+from tare.report.reasons import reason_text
 from tare.stats.sequential import Verdict
 from tare.workload import TOOL_DURATION
 from unit.makers import RATE, TIME, again, make_cell, make_plan, make_trial
@@ -56,11 +57,11 @@ def explain(trials, metrics=(TIME,), **repetition):
 
 
 def names(movements):
-    return [one.name for one in movements]
+    return [one.resource.name for one in movements]
 
 
 def of(found, name):
-    return next(one for one in found.movements if one.name == name)
+    return next(one for one in found.movements if one.resource.name == name)
 
 
 def without(name, when):
@@ -103,7 +104,7 @@ def test_those_that_moved_most_surely_come_first_and_three_are_named():
     ]
     assert names(found.named) == ["layer_c", "layer_a", "layer_d"]
     assert len(found.named) == MAX_NAMED
-    paces = {one.name: one.pace for one in found.movements}
+    paces = {one.resource.name: one.pace for one in found.movements}
     assert paces["layer_d"] is Pace.WITH
     assert paces["layer_b"] is paces["layer_e"] is Pace.LESS
 
@@ -194,7 +195,7 @@ def test_a_counter_of_one_side_has_no_ratio_and_says_why(lacks, reason, known):
     counters = {**QUIET, "layer_page_faults": (400.0, 5.0)}
     found = explain(study(counters, change=without("layer_page_faults", lacks)))
     one = of(found, "layer_page_faults")
-    assert (one.ratio, one.p, one.pairs, one.reason) == (None, None, 0, reason)
+    assert (one.ratio, one.p, one.pairs, reason_text(one.reason)) == (None, None, 0, reason)
     assert getattr(one, known) > 0
     assert found.named == ()
 
@@ -215,7 +216,7 @@ def exits(one):
 
 def test_what_is_0_on_both_sides_says_nothing():
     found = explain(study({"layer_major_faults": (0.0, 1.0)}))
-    assert of(found, "layer_major_faults").reason == "0 on both sides"
+    assert reason_text(of(found, "layer_major_faults").reason) == "0 on both sides"
     assert of(found, "layer_major_faults").p is None
 
 
@@ -264,8 +265,8 @@ def test_a_control_is_not_explained():
 
 
 def test_without_trials_or_counters_it_says_so():
-    assert explain([]).reason == "no two trials of a block say what they did"
-    assert explain(study({})).reason == "no trial has stored counters"
+    assert reason_text(explain([]).reason) == "no two trials of a block say what they did"
+    assert reason_text(explain(study({})).reason) == "no trial has stored counters"
 
 
 RATIO = Metric("loss", Unit.RATIO, Better.LOWER, MetricRole.LOSS)
@@ -338,7 +339,8 @@ def test_of_a_trial_of_fixed_time_counters_are_taken_per_unit_of_work():
     ],
 )
 def test_levels_and_what_watching_took_are_no_counters_of_work(name, total):
-    assert is_total(name) is total
+    assert resource_of(name).is_total is total
+    assert resource_of(name).name == name
 
 
 def named_of(**factors):
@@ -392,7 +394,7 @@ def test_what_only_warmups_count_is_not_paired_and_says_so():
     assert one.ratio == pytest.approx(4.0, rel=0.05)
     assert one.low < 4.0 < one.high
     assert names(found.named) == ["layer_system_calls"]
-    assert not any(one.in_warmups for one in found.movements if one.name in QUIET)
+    assert not any(one.in_warmups for one in found.movements if one.resource.name in QUIET)
 
 
 @pytest.mark.parametrize(
@@ -435,10 +437,10 @@ def test_operations_of_the_host_stand_beside_those_inside_the_guest():
 
     found = explain(study({}, change=guest))
     writes, written = found.inside
-    assert (writes.outer, writes.inner) == ("layer_disk_writes", "machine_disk_writes")
+    assert (writes.outer.name, writes.inner.name) == ("layer_disk_writes", "machine_disk_writes")
     assert (writes.ratio, writes.trials) == (pytest.approx(3.0), 19)
-    assert (written.outer, written.ratio) == ("host_disk_written_bytes", pytest.approx(2.0))
-    assert of(found, "machine_disk_writes").reason == "not read on the baseline"
+    assert (written.outer.name, written.ratio) == ("host_disk_written_bytes", pytest.approx(2.0))
+    assert reason_text(of(found, "machine_disk_writes").reason) == "not read on the baseline"
 
 
 def test_the_halves_of_a_duet_share_the_counters_of_the_host():

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tare.compare.counters import Work
 from tare.compare.explanation import Explanation
-from tare.model import NO_FACTS, Better, Metric, Unit
+from tare.model import NO_FACTS, Better, Metric, Run, Unit, resource_of
 from tare.monitors.series import PER_WORK
 from tare.report import as_json, describe, show
 from tare.report.counter_words import COUNTERS, amounts_text, counter_text, unit_of
@@ -64,7 +64,7 @@ def results(change=lambda one: one, cells=(HOST, GUEST, DOCKER), blocks=20, fold
         for cell in cells
     ]
     plan = make_plan(*cells, metrics=(EVENTS, TOOL_DURATION), max_blocks=blocks)
-    return Results(folder, "name: made\n", plan, NO_FACTS, {"stop": "all blocks were run"}, tuple(
+    return Results(folder, "name: made\n", plan, NO_FACTS, Run(stop="all blocks were run"), tuple(
         change(one) for one in trials
     ))  # fmt: skip
 
@@ -93,7 +93,7 @@ def printed(made):
 
 
 def test_every_counter_of_the_monitors_has_words():
-    assert {name.partition("_")[2] for name in PER_WORK} <= set(COUNTERS)
+    assert {resource_of(name).kind for name in PER_WORK} <= set(COUNTERS)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_every_counter_of_the_monitors_has_words():
     ],
 )
 def test_a_counter_is_called_by_words(name, words):
-    assert counter_text(name) == words
+    assert counter_text(resource_of(name)) == words
 
 
 def rate(name, unit=Unit.PER_SECOND):
@@ -154,7 +154,7 @@ def test_numbers_are_of_as_much_work_as_a_trial_does(work, typical, text):
 )
 def test_amounts_have_units_and_what_is_not_known_is_no_zero(name, value, text):
     unit = unit_of(Explanation(row=describe(results()).explanations[0].row, work=Work(None)))
-    assert amounts_text(name, [value], unit) == [text]
+    assert amounts_text(resource_of(name), [value], unit) == [text]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_amounts_have_units_and_what_is_not_known_is_no_zero(name, value, text):
 )
 def test_both_sides_have_one_unit_unless_they_lie_far_apart(name, values, texts):
     unit = unit_of(Explanation(row=describe(results()).explanations[0].row, work=Work(None)))
-    assert amounts_text(name, values, unit) == texts
+    assert amounts_text(resource_of(name), values, unit) == texts
 
 
 def test_a_sentence_names_what_moved_and_claims_no_cause():

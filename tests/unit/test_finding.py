@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tare.compare.allocation import Standing
-from tare.model import Status
+from tare.model import NO_RUN, Status
 from tare.report import describe
 from tare.report.finding import finding
 from tare.report.names import plain_names
@@ -94,7 +94,7 @@ def test_what_has_no_number_is_said_to_have_none_and_why(given, clause):
 
 def test_a_study_that_goes_on_says_so_far():
     found = Study(["host", DOCKER]).add("cpu", noisy({DOCKER: 2.0}, noise=0.003)).found()
-    found = describe(replace(found.results, run={}))
+    found = describe(replace(found.results, run=NO_RUN))
     assert finding(found) == "So far, on this host a Docker container is 2 times slower."
 
 

@@ -16,10 +16,12 @@ def test_every_kind_has_words_and_every_cause_of_an_outlier():
     assert set(SEEN) >= set(SHARES)
 
 
-def test_flags_and_texts_stand_in_their_order():
-    assert flag_texts([flag(FlagKind.BOTH_ZERO, zeros=1, pairs=8), "a text"]) == (
+def test_flags_stand_in_their_order():
+    flags = [flag(FlagKind.BOTH_ZERO, zeros=1, pairs=8), flag(FlagKind.BOTH_FAILED, blocks=2)]
+
+    assert flag_texts(flags) == (
         "Both had 0 in 1 of 8 pairs, which count as equal.",
-        "a text",
+        "Left out 2 blocks in which both failed: they favour neither.",
     )
 
 

@@ -454,7 +454,7 @@ def test_a_member_that_is_removed_takes_its_reader_along(made):
     reader = made()
     begun(reader)
     pid = reader._process.pid
-    member = Member("0", Stack(Host()), reader=reader)
+    member = Member(0, Stack(Host()), reader=reader)
 
     Fleet(None, None, "p0").remove(member)
 

@@ -32,7 +32,7 @@ from tare.live.narrowing import Look, Narrowing
 from tare.live.server import POLL_S, REST_S, changes
 from tare.live.views import OneStudy, Studies
 from tare.live.watching import MAX_FAILURES, Watching
-from tare.model import Kind, Phase, SessionProgress, Status
+from tare.model import EndedSession, Kind, Phase, Run, SessionProgress, Status
 from tare.report import describe
 from tare.report.numbers import cost_text
 from tare.store import Writer, load, read_facts
@@ -178,7 +178,7 @@ def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished
     with closing(Writer(folder)) as writer:
         writer.run(finished.run)
     seen = one.glance()
-    assert (seen.state, seen.stop) == (State.ENDED, finished.run["stop"])
+    assert (seen.state, seen.stop) == (State.ENDED, finished.run.stop)
     assert one.glance() is seen
 
 
@@ -529,7 +529,7 @@ def hostile(results):
     )
     trials = [replace(one, cell=ids[one.cell], reason=EVIL) for one in results.trials]
     trials[-1] = replace(trials[-1], status=Status.FAILED, samples={}, instance=EVIL + "-1")
-    run = {"stop": EVIL, "sessions": [{"id": EVIL}]}
+    run = Run(stop=EVIL, sessions=(EndedSession(id=EVIL),))
     return replace(results, plan=plan, trials=tuple(trials), run=run)
 
 

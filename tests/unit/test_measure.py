@@ -16,7 +16,7 @@ from tare.cli.measure.mapping import declare
 from tare.cli.measure.outcome import hints
 from tare.cli.measure.packages import find_packages
 from tare.errors import ConfigError
-from tare.model import NO_FACTS, Status
+from tare.model import NO_FACTS, NO_RUN, Status
 from tare.report import describe
 from tare.store import Results, load
 from tare.study import load_study, make_plan, read_study
@@ -420,7 +420,7 @@ def test_a_budget_that_is_too_short_says_how_much_is_enough(blocks, told, tmp_pa
         for block in range(blocks)
         for cell in cells
     ]
-    found = describe(Results(tmp_path, "", plan, NO_FACTS, {}, tuple(trials)))
+    found = describe(Results(tmp_path, "", plan, NO_FACTS, NO_RUN, tuple(trials)))
 
     said = list(hints(found, "5min"))
 
@@ -441,7 +441,7 @@ def test_what_helps_where_no_trial_gave_a_number(status, told, tmp_path):
     plan = make_a_plan(*cells, max_blocks=8)
     trials = [make_trial(cell, 0, status=status, reason="so", samples={}) for cell in cells]
 
-    (said,) = hints(describe(Results(tmp_path, "", plan, NO_FACTS, {}, tuple(trials))), "5min")
+    (said,) = hints(describe(Results(tmp_path, "", plan, NO_FACTS, NO_RUN, tuple(trials))), "5min")
 
     assert told in said
 

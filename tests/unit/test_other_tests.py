@@ -8,7 +8,7 @@ from scipy import stats
 
 from tare.compare import compare, other_tests
 from tare.compare.pairing import histories
-from tare.model import NO_FACTS, Placement, Slot, Status
+from tare.model import NO_FACTS, NO_RUN, Placement, Slot, Status
 from tare.report.findings import Findings
 from tare.report.html import Pages
 from tare.report.tables import as_json
@@ -88,7 +88,7 @@ def test_failed_trials_are_in_none_of_them(drifting):
 
 
 def test_the_report_and_its_json_have_them(drifting, tmp_path):
-    results = Results(tmp_path, "name: s", PLAN, NO_FACTS, {}, tuple(trials(drifting)))
+    results = Results(tmp_path, "name: s", PLAN, NO_FACTS, NO_RUN, tuple(trials(drifting)))
     found = Findings(results, compare(PLAN, results.trials))
 
     (row,) = (one for one in as_json(found)["rows"] if one["platform"] == "host/docker")

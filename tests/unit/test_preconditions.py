@@ -1,5 +1,7 @@
 """What is read inside machines, and in what two readings are unlike."""
 
+from dataclasses import replace
+
 import pytest
 
 from tare import preconditions
@@ -84,43 +86,46 @@ def said(base, mine):
 
 
 def reading(**changes):
-    return {**understand(HOST), **changes}
+    known = understand(HOST)
+    return replace(known, values={**known.values, **changes})
 
 
 def test_a_reading_of_a_guest_is_understood():
     found = understand(GUEST)
 
-    assert found["kernel"] == "6.1.0-41-amd64"
-    assert found["cpu_flags"] == "3dnow avx2 fpu sse2"
-    assert found["cpus_allowed"] == 1
-    assert found["thp"] == "always"
-    assert found["filesystem"] == "ext4"
-    assert found["o_direct"] is True
-    assert found["sha256.sysbench"] == "11aa"
-    assert found["loop_s"] == pytest.approx(20e-6)
-    assert found["clock_read_s"] == pytest.approx(110e-6)
-    assert found["mitigation.meltdown"] == "Mitigation: PTI"
-    assert "cpu_quota" not in found
+    assert found.values["kernel"] == "6.1.0-41-amd64"
+    assert found.cpu_flags == {"3dnow", "avx2", "fpu", "sse2"}
+    assert found.values["cpus_allowed"] == 1
+    assert found.values["thp"] == "always"
+    assert found.values["filesystem"] == "ext4"
+    assert found.values["o_direct"] is True
+    assert found.files["sysbench"] == "11aa"
+    assert found.values["loop_s"] == pytest.approx(20e-6)
+    assert found.values["clock_read_s"] == pytest.approx(110e-6)
+    assert found.mitigations["meltdown"] == "Mitigation: PTI"
+    assert "cpu_quota" not in found.values
 
 
 def test_a_machine_that_tells_nothing_has_an_empty_reading():
-    assert understand("") == {}
-    assert mismatches({}, reading()) == []
-    assert mismatches(reading(), {}) == []
+    nothing = understand("")
+
+    assert not nothing
+    assert mismatches(nothing, reading()) == []
+    assert mismatches(reading(), nothing) == []
 
 
 def test_a_cpu_that_is_not_told_is_not_compared():
-    assert "cpu_model" not in understand("/proc/cpuinfo:model name : unknown")
+    assert "cpu_model" not in understand("/proc/cpuinfo:model name : unknown").values
 
 
 def test_this_host_tells_of_itself(tmp_path):
     found = preconditions.read(Host(), str(tmp_path), ["sh", "no-such-tool"])
 
-    assert found["cpus_allowed"] >= 1
-    assert found["kernel"]
-    assert found["sha256.sh"]
-    assert "sha256.no-such-tool" not in found
-    assert found["filesystem"]
+    assert found.values["cpus_allowed"] >= 1
+    assert found.values["kernel"]
+    assert found.files["sh"]
+    assert "no-such-tool" not in found.files
+    assert found.values["filesystem"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,7 +162,6 @@ def test_a_slow_cpu_alone_makes_no_dear_clock():
 @pytest.mark.parametrize(
     ("change", "about", "clause"),
     [
-        ({"sha256.sysbench": "99"}, "version of sysbench", "sysbench is another file than there"),
         ({"cpus_allowed": 2}, "CPUs", "CPUs 2 (1 there)"),
         ({"cpu_quota": 0.5}, "CPU quota", "CPU quota 0.5 CPUs (none there)"),
         ({"swap_bytes": 2**30}, "swap", "swap (none there)"),
@@ -170,22 +174,32 @@ def test_a_slow_cpu_alone_makes_no_dear_clock():
     ],
 )
 def test_each_difference_is_said(change, about, clause):
-    found = said(reading(memory_given_bytes=2**30), reading(memory_given_bytes=2**30) | change)
+    found = said(
+        reading(memory_given_bytes=2**30), reading(**{"memory_given_bytes": 2**30} | change)
+    )
 
     assert found == ({about: clause} if about else {})
+
+
+def test_another_file_is_a_mismatch():
+    other = replace(reading(), files={**reading().files, "sysbench": "99"})
+
+    clause = "sysbench is another file than there"
+    assert said(reading(), other) == {"version of sysbench": clause}
 
 
 @pytest.mark.parametrize(
     "change", [{"filesystem": "tmpfs"}, {"o_direct": False}], ids=["filesystem", "O_DIRECT"]
 )
 def test_what_concerns_files_touches_only_work_on_files(change):
-    (found,) = mismatches(reading(), reading() | change)
+    (found,) = mismatches(reading(), reading(**change))
 
     assert found.only_files
 
 
 def test_mitigations_are_not_compared_with_those_of_a_machine_that_tells_none():
-    silent = {k: v for k, v in reading().items() if not k.startswith(("mitigation", "weak"))}
+    values = {k: v for k, v in reading().values.items() if k != "weaknesses_known"}
+    silent = replace(reading(), values=values, mitigations={})
 
     assert mismatches(reading(), silent) == []
 

@@ -12,7 +12,7 @@ from scipy import stats
 from tare.cli import BAD_INPUT, main
 from tare.cli.record_noise import PAIRS_A_ROUND, RUN, arranged, rows_of
 from tare.errors import ConfigError
-from tare.model import NO_FACTS, HostCost, Kind, Status, Trial
+from tare.model import NO_FACTS, NO_RUN, HostCost, Kind, Status, Trial
 from tare.proof import designs, fresh
 from tare.proof.designs import RIVALS, RULE, Rival, blocks, holds, measured, pairs_until
 from tare.proof.figures import Obvious, Share, families, obvious, rivals, tares
@@ -302,7 +302,7 @@ def test_a_recording_is_made_of_the_trials_that_have_numbers(lab):
         replace(good, host=None), replace(good, samples={"events": 0.0}),
         replace(good, block=1, started_at="2026-11-21T10:00:03.500+00:00"),
     ]  # fmt: skip
-    rows = rows_of(Results(Path(), "", plan, NO_FACTS, {}, (good, *others)))
+    rows = rows_of(Results(Path(), "", plan, NO_FACTS, NO_RUN, (good, *others)))
 
     assert [row.start_s for row in rows] == [0.0, 2.0]
     assert rows[0].unit_s == 1 / 2000

@@ -57,9 +57,9 @@ def test_where_instances_differ_they_are_replaced_and_are_the_replicates(lab):
     assert row.replicates == row.instances < row.look
     assert row.icc > 0.5
     assert any("instances are the replicates" in flag for flag in flag_texts(row.flags))
-    session = results.run["sessions"][-1]
-    assert session["blocks_per_instance"] == 1  # the simulated layer opens at no cost
-    assert session["replaced_instances"] > 0
+    session = results.run.sessions[-1]
+    assert session.blocks_per_instance == 1  # the simulated layer opens at no cost
+    assert session.replaced_instances > 0
 
 
 def test_both_sides_of_a_pair_are_replaced_together(lab):
@@ -91,7 +91,7 @@ def test_where_instances_are_alike_none_is_replaced(lab):
         text = lab.text(two(noise=0.02, seed=seed), repetition=blocks(8, 15, margin="0.1%"))
         results = lab.run(text, seed)
         same = labels(results) == ["0", "1", "2", "3", "4"]
-        assert same == (results.run["sessions"][-1]["replaced_instances"] == 0)
+        assert same == (results.run.sessions[-1].replaced_instances == 0)
         kept += same
     assert kept >= 8
 

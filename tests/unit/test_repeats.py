@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from tare.compare import compare
-from tare.model import Complaint, ComplaintKind, Kind, Status
+from tare.model import Complaint, ComplaintKind, Kind, Repeats, Status
 from tare.runner.repeats import REPEATED_SHARE
 from tare.store import load
 from tare.store.raw_output import raw_name
@@ -41,9 +41,9 @@ def test_no_more_than_a_tenth_is_run_again_however_many_are_suspect(lab, disturb
     trials = measured(results)
     again = [trial for trial in trials if trial.repeat]
     assert len(again) == int(REPEATED_SHARE * len(trials)) > 0
-    assert results.run["sessions"][-1]["repeats"] == {
-        "suspect": len(trials), "run_again": len(again), "largest_share": REPEATED_SHARE,
-    }  # fmt: skip
+    assert results.run.sessions[-1].repeats == Repeats(
+        suspect=len(trials), run_again=len(again), largest_share=REPEATED_SHARE
+    )
 
 
 def test_both_are_kept_and_the_good_one_counts(lab, disturbed):

@@ -18,7 +18,9 @@ from rich.console import Console
 
 from tare.errors import ResultsError
 from tare.model import (
+    NO_RUN,
     Better,
+    EndedSession,
     HostCost,
     Kind,
     Metric,
@@ -26,6 +28,7 @@ from tare.model import (
     Placement,
     Plan,
     Repetition,
+    Run,
     Slot,
     Status,
     Trial,
@@ -49,6 +52,7 @@ from tare.report.numbers import bytes_text, cost_text, percent_text, plain, scal
 from tare.report.tables import write_csv
 from tare.report.words import control_text, trials_text
 from tare.store import Results, facts_of
+from tare.store.run import run_of
 from unit.drawing import assert_dark
 from unit.invented import Study
 from unit.makers import contrasts_of, make_cell, store
@@ -255,7 +259,7 @@ def make_results(folder=Path("results/quick-20241121"), **changes):
     plan = changes.pop("plan", None) or make_plan()
     trials = changes.pop("trials", None)
     facts = facts_of(changes.pop("facts", FACTS))
-    content = {"study": STUDY, "facts": facts, "run": RUN, **changes}
+    content = {"study": STUDY, "facts": facts, "run": run_of(RUN), **changes}
     trials = make_trials(plan) if trials is None else trials
     return Results(folder=folder, plan=plan, trials=trials, **content)
 
@@ -328,7 +332,7 @@ def test_text_of_a_trial_or_a_study_stays_text(page, tmp_path):
     ]
     facts = {"host": {evil: evil}, "noise": [evil], "platforms": {"host": {"warnings": [evil]}}}
     study = f"name: quick\nquestion: '{evil}'\n"
-    run = {"stop": evil, "sessions": [{"started": evil}]}
+    run = Run(stop=evil, sessions=(EndedSession(started=evil),))
     results = make_results(plan=plan, trials=tuple(trials), facts=facts, study=study, run=run)
     write_report(results, tmp_path)
     assert "<img" not in (tmp_path / "report.html").read_text()
@@ -374,7 +378,7 @@ def test_a_control_that_differs_stamps_the_page_and_the_terminal(tmp_path):
 
 @pytest.mark.parametrize("study", ["", "{broken", "- a list", "question: [1]"])
 def test_a_study_that_has_only_begun_has_a_page_that_says_so(tmp_path, study):
-    results = make_results(trials=(), facts={}, run={}, study=study)
+    results = make_results(trials=(), facts={}, run=NO_RUN, study=study)
     files = write_report(results, tmp_path)
     text = text_of((tmp_path / "report.html").read_text())
     assert "Not finished." in text
@@ -404,7 +408,7 @@ def test_what_is_to_be_known_of_a_platform_is_shown_in_the_terminal_too():
 )
 def test_facts_of_any_shape_do_not_stop_the_page(tmp_path, facts):
     plan = make_plan(workloads=("fio",), blocks=2)
-    write_report(make_results(plan=plan, facts=facts, run={"sessions": None}), tmp_path)
+    write_report(make_results(plan=plan, facts=facts, run=run_of({"sessions": None})), tmp_path)
 
 
 def test_values_of_zero_do_not_stop_the_page(tmp_path):

@@ -345,9 +345,9 @@ def test_instances_that_are_linked_are_replaced_together(lab):
     sizes = [linked.count(first) for first in sorted(set(linked))]
     assert len(sizes) == 7
     assert max(sizes) == 3
-    facts = results.run["sessions"][-1]
+    facts = results.run.sessions[-1]
     # Of base, its control and twin two or three instances each, of the other one.
-    assert facts["replaced_instances"] == 3 * (3 * 3 + 1) + 2 * (3 * 2 + 1)
+    assert facts.replaced_instances == 3 * (3 * 3 + 1) + 2 * (3 * 2 + 1)
 
 
 def test_what_is_decided_rests_and_what_is_open_goes_on(lab):

@@ -135,7 +135,7 @@ def test_a_run_may_be_ended_again_and_again(lab, scripted):
 
     assert sessions > 2
     assert is_whole(load(folder))
-    assert len(load(folder).run["sessions"]) == sessions
+    assert len(load(folder).run.sessions) == sessions
 
 
 def test_an_instance_is_warmed_once_in_each_session(lab):
@@ -472,7 +472,7 @@ def test_what_does_not_end_in_time_did_not_respond_and_is_given_up_after_three(l
     assert statuses(results, "slow") == [Status.DNR] * 3
     assert "did not end within 20 s" in measured(results, "slow")[0].reason
     assert statuses(results, "base") == [Status.OK] * 3
-    assert results.run["stop"] == "nothing is left to compare"
+    assert results.run.stop == "nothing is left to compare"
 
 
 def failing(verb, error, *, when=lambda instance, argv: True):
@@ -774,7 +774,7 @@ def test_a_failing_thread_ends_the_run_and_leaves_nothing(lab, scripted):
         runner.run(declared, plan, folder, runner.Silent())
 
     assert lab.leftovers() == []
-    assert "before the study was" in load(folder).run["stop"]
+    assert "before the study was" in load(folder).run.stop
 
 
 def test_the_cpus_of_this_process_are_given_back(lab):
@@ -805,7 +805,7 @@ def test_a_budget_ends_the_study_between_blocks(lab):
     runner.run(declared, plan, folder, runner.Silent())
     results = load(folder)
 
-    assert "budget of 10 s" in results.run["stop"]
+    assert "budget of 10 s" in results.run.stop
     assert len({t.block for t in results.trials}) < 60
 
 

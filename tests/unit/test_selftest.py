@@ -18,10 +18,11 @@ from tare.cli import selftest as command
 from tare.cli.progress import Lines
 from tare.compare import compare
 from tare.errors import OutputNotUnderstood
-from tare.model import NO_FACTS, ContrastKind, HostCost, Kind, Status, Trial, Variant
+from tare.model import NO_FACTS, NO_RUN, ContrastKind, HostCost, Kind, Status, Trial, Variant
 from tare.report import describe
 from tare.report.facts import selftest as told
 from tare.report.names import platform_text
+from tare.report.reasons import reason_text
 from tare.selftest import ARMS, STAGES, declare, evaluate, is_resolved, order, until
 from tare.selftest.outcome import SPANS_S
 from tare.selftest.words import found_so_far, said
@@ -151,7 +152,7 @@ def test_without_an_account_only_wall_time_is_left():
 
     assert found[Variant.WALL].recommended
     assert found[Variant.CORRECTED].resolvable == (None,) * len(SPANS_S)
-    assert "corrected variant is not known" in found[Variant.CORRECTED].reason
+    assert "corrected variant is not known" in reason_text(found[Variant.CORRECTED].reason)
 
 
 def test_a_time_too_short_for_eight_pairs_resolves_nothing():
@@ -172,7 +173,7 @@ def test_a_stack_that_is_not_there_says_why():
     ]
     found = evaluate(plan, missing)
 
-    assert {one.reason for one in found} == {"no docker"}
+    assert {reason_text(one.reason) for one in found} == {"no docker"}
     assert not any(one.recommended for one in found)
     assert command.status(found) == CANNOT
     assert "no numbers" in said(found, "today")[0]
@@ -182,7 +183,7 @@ def test_fewer_pairs_than_can_decide_are_no_numbers():
     plan = planned()
     found = evaluate(plan, list(trials(plan))[:25])
 
-    assert {one.reason for one in found} == {"5 pairs are too few"}
+    assert {reason_text(one.reason) for one in found} == {"5 pairs are too few"}
 
 
 def test_no_trials_at_all_are_no_numbers():
@@ -222,7 +223,7 @@ def test_it_goes_through_the_ordinary_runner(lab):
     runner.run(study, plan, folder, runner.Silent())
     results = load(folder)
 
-    assert results.run["stop"] == f"the maximum of {BLOCKS} blocks was reached"
+    assert results.run.stop == f"the maximum of {BLOCKS} blocks was reached"
     found = by_variant(evaluate(plan, results.trials))[Variant.WALL]
     for arm in found.arms:
         assert arm.holds
@@ -284,7 +285,7 @@ def test_a_damaged_self_test_is_none(stored, content):
 
 
 def test_reports_have_the_self_test_that_was_known_when_the_study_began(stored, tmp_path):
-    results = Results(tmp_path, "", planned(), facts=NO_FACTS, run={}, trials=())
+    results = Results(tmp_path, "", planned(), facts=NO_FACTS, run=NO_RUN, trials=())
     known = {"said": ["As the study began."]}
 
     def lines(**facts):

@@ -47,7 +47,7 @@ def test_equal_platforms_are_found_to_be_the_same(lab):
 
     assert rows(results)["dear"].verdict is Verdict.SAME
     assert rows(results)["A/A"].verdict is Verdict.SAME
-    assert results.run["stop"] == "every comparison is decided"
+    assert results.run.stop == "every comparison is decided"
 
 
 def test_the_study_ends_when_a_large_cost_is_decided(lab):
@@ -55,7 +55,7 @@ def test_the_study_ends_when_a_large_cost_is_decided(lab):
 
     measured = [trial for trial in results.trials if trial.kind is Kind.MEASURED]
     assert {trial.block for trial in measured} == set(range(8))
-    assert results.run["stop"] == "every comparison is decided"
+    assert results.run.stop == "every comparison is decided"
 
 
 def test_drift_falls_on_all_platforms_alike(lab):

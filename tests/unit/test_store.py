@@ -13,7 +13,17 @@ import pytest
 from tare.complaints import sentence
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import NO_FACTS, Complaint, ComplaintKind, HostCost, Kind, Part, Status, Trial
+from tare.model import (
+    NO_FACTS,
+    NO_RUN,
+    Complaint,
+    ComplaintKind,
+    HostCost,
+    Kind,
+    Part,
+    Status,
+    Trial,
+)
 from tare.store import Writer, formats, load, raw_output
 from tare.store.raw_output import INDEX, raw_name, raw_of, read_raw
 from tare.store.reader import read_trials
@@ -396,7 +406,7 @@ def test_results_are_read_as_far_as_they_are_there(lab):
 
     assert results.plan == plan
     assert results.study == text
-    assert (results.facts, results.run, results.trials) == (NO_FACTS, {}, ())
+    assert (results.facts, results.run, results.trials) == (NO_FACTS, NO_RUN, ())
 
 
 def test_a_folder_without_a_plan_is_no_results(tmp_path):

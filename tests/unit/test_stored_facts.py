@@ -13,10 +13,11 @@ from tare.model import (
     DetectedStep,
     NamedValue,
     PlatformFacts,
+    Preconditions,
     StoredMismatch,
     UserlandFacts,
 )
-from tare.store import facts_of, load, read_facts
+from tare.store import facts_of, load, read_facts, stored_preconditions
 from unit.makers import make_cell, make_plan, store
 
 PLAN = make_plan(make_cell("host"))
@@ -47,7 +48,13 @@ WHOLE = {
                 "confinement": {"Seccomp": "2", "limit": 3},
             },
             "detected": DETECTED,
-            "preconditions": {"clocksource": "tsc", "cpus_allowed": 1},
+            "preconditions": {
+                "clocksource": "tsc",
+                "cpus_allowed": 1,
+                "mitigation.meltdown": "Mitigation: PTI",
+                "sha256.libc.so.6": "22bb",
+                "cpu_flags": "fpu sse2",
+            },
             "clock": {"low": -1e-6, "high": 0, "over_s": 3.0, "set_s": 0.1},
             "mismatches": [{"about": "clock", "said": "hpet", "workloads": ["fio", "mbw"]}],
             "start_s": [0.5, 1],
@@ -83,12 +90,25 @@ def test_everything_that_is_written_is_read():
         ),
         confinement={"Seccomp": "2", "limit": "3"},
         detected=STEPS,
-        preconditions={"clocksource": "tsc", "cpus_allowed": 1},
+        preconditions=Preconditions(
+            values={"clocksource": "tsc", "cpus_allowed": 1},
+            files={"libc.so.6": "22bb"},
+            mitigations={"meltdown": "Mitigation: PTI"},
+            cpu_flags=frozenset({"fpu", "sse2"}),
+        ),
         clock=ClockSkew(-1e-6, 0.0),
         mismatches=(StoredMismatch("hpet", ("fio", "mbw")),),
         start_s=(0.5, 1.0),
         warnings=("it is not what was declared",),
     )
+
+
+def test_preconditions_are_read_as_they_were_written():
+    stored = WHOLE["platforms"]["docker"]["preconditions"]
+    read = facts_of(WHOLE).platform("docker").preconditions
+
+    assert stored_preconditions(read) == stored
+    assert stored_preconditions(Preconditions()) == {}
 
 
 def test_every_field_of_a_platform_is_read_from_somewhere():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tare.model import NO_FACTS
+from tare.model import NO_FACTS, Run
 from tare.report import describe
 from tare.report.explanations import slower
 from tare.report.exports import markdown
@@ -22,7 +22,7 @@ def selftest(tmp_path_factory):
     plan = planned()
     made = tuple(trials(plan, load=0.0))
     folder = tmp_path_factory.mktemp("selftest")
-    return describe(Results(folder, "name: selftest\n", plan, NO_FACTS, {"stop": "done"}, made))
+    return describe(Results(folder, "name: selftest\n", plan, NO_FACTS, Run(stop="done"), made))
 
 
 def test_each_arm_of_a_self_test_has_a_sentence_of_its_own(selftest):

@@ -9,7 +9,7 @@ import pytest
 
 from tare.compare.side import Side
 from tare.errors import ResultsError
-from tare.model import NO_FACTS, Kind, Status
+from tare.model import NO_FACTS, NO_RUN, Kind, Run, Status
 from tare.monitors.series import Series
 from tare.report import describe
 from tare.report.figures import figures
@@ -346,7 +346,7 @@ def test_trials_that_came_while_a_report_was_made_have_their_timelines(tmp_path,
         session.add(*one)
     session.close()
     store_samples(tmp_path, told[6])
-    results = replace(results, trials=tuple(one for one, _ in told), run={"stop": stop})
+    results = replace(results, trials=tuple(one for one, _ in told), run=Run(stop=stop))
 
     found = replace(describe(results), read_texts=lambda: before).timelines
     assert {who[1] for who in found.texts} == set(range(4 if stop else 7))
@@ -359,7 +359,7 @@ def test_trials_that_came_while_a_report_was_made_have_their_timelines(tmp_path,
 
 def test_the_first_trials_that_came_while_a_report_was_made_have_their_timelines(tmp_path):
     before = tell(tmp_path)
-    results = replace(study(tmp_path), run={})
+    results = replace(study(tmp_path), run=NO_RUN)
     found = replace(describe(results), read_texts=lambda: before).timelines
     assert found.texts == describe(results).timelines.texts
     assert len(found.texts) == len(results.trials)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tare.compare.advice import Advice
-    from tare.compare.constraints import Constrained
+    from tare.compare.constraints import Constrained, Source
     from tare.compare.mix_costs import Mix
     from tare.compare.pairing import Group
     from tare.compare.places import Place
@@ -74,15 +74,20 @@ def run(options: argparse.Namespace) -> int:
 def _other(folder: Path, side: Side) -> Side:
     """Read results of a lifecycle study; those of another host say nothing of this one."""
     from tare.compare.side import Side
-    from tare.compare.told_facts import host_differences
+    from tare.compare.told_facts import Whose, host_differences
     from tare.model import Replicates
+    from tare.report.between import ends_text, what_text
     from tare.runner.record import SAME_HOST
     from tare.store import load
 
     results = load(folder)
-    unlike = [one for one in host_differences(side.facts, results.facts) if one.what in SAME_HOST]
+    unlike = [
+        one
+        for one in host_differences(side.facts, results.facts)
+        if one.whose is Whose.HOST and one.changed.name in SAME_HOST
+    ]
     if unlike:
-        told = ", ".join(f"{one.what} {one.before} and {one.after}" for one in unlike)
+        told = ", ".join(f"{what_text(one)} {' and '.join(ends_text(one))}" for one in unlike)
         raise ResultsError(f"{folder} was measured on another host: {told}; leave it out")
     if results.plan.replicates is not Replicates.TRIALS:
         raise ResultsError(
@@ -131,13 +136,44 @@ def _place_json(place: Place, names: Names) -> dict[str, Any]:
         "workloads_with_a_cost": place.measured,
         "completed": place.completed,
         "trials": place.trials,
-        "constraints": [{**asdict(one), "keeps": one.keeps.value} for one in place.constraints],
+        "constraints": [_constraint_json(one) for one in place.constraints],
     }
 
 
+def _constraint_json(one: Constrained) -> dict[str, Any]:
+    from tare.report.reasons import reason_text
+
+    return {
+        "name": one.name,
+        "limit": one.limit,
+        "keeps": one.keeps.value,
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "n": one.n,
+        "source": _source_text(one.source),
+        "reason": reason_text(one.reason),
+        "is_measurable": one.is_measurable,
+    }
+
+
+def _source_text(source: Source | None) -> str:
+    """Say where the values of a constraint are from."""
+    from tare.compare.constraints import Lives
+
+    if source is None:
+        return ""
+    if not isinstance(source, Lives):
+        return "opening its instances in this study"
+    metrics = " and ".join(source.metrics)
+    return f"lifecycle study: {metrics}, {source.at_once} at once, cache {source.cache}"
+
+
 def _gap_json(gap: Gap, names: Names) -> dict[str, Any]:
+    from tare.report.reasons import reason_text
+
     workload = None if gap.workload is None else names(gap.workload)
-    return {"platform": gap.platform, "workload": workload, "reason": gap.reason}
+    return {"platform": gap.platform, "workload": workload, "reason": reason_text(gap.reason)}
 
 
 _LEGEND = (
@@ -325,10 +361,12 @@ def _swap(one: Swap, names: Names) -> str:
 
 def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
     """Say what is missing, one line for each reason."""
+    from tare.report.reasons import reason_text
+
     grouped: dict[tuple[str, str], list[str]] = {}
     for gap in gaps:
         where = "" if gap.workload is None else names(gap.workload)
-        grouped.setdefault((where, gap.reason), []).append(gap.platform)
+        grouped.setdefault((where, reason_text(gap.reason)), []).append(gap.platform)
     for (where, reason), platforms in grouped.items():
         on = f"{where} on {', '.join(platforms)}" if where else ", ".join(platforms)
         yield f"{on}: {reason}"

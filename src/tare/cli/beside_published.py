@@ -35,6 +35,7 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
     ``most_alike`` are the rows that the printed table and the figures have.
     """
     from tare.published.beside import by_likeness
+    from tare.report.reasons import why_text
 
     kept = {id(pair) for pair in by_likeness(part.pairs)[0]}
     return {
@@ -62,7 +63,7 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
         "numbers": numbers_as_json(part.quantities),
         "tests": tests_as_json(tests, our_json),
         "not_measured": [
-            {**_row_json(one.row), "reason": one.reason} for one in _not_here(part, tests)
+            {**_row_json(one.row), "reason": why_text(one.reason)} for one in _not_here(part, tests)
         ],
     }
 
@@ -249,9 +250,11 @@ def _points(value: float | None) -> str:
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
     """Say what has no counterpart: a line for each reason; of a table nobody measures, one."""
+    from tare.report.reasons import why_text
+
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:
-        reason = one.reason if one.measurable else ""
+        reason = why_text(one.reason) if one.measurable else ""
         grouped.setdefault((one.row.table, one.row.experiment, reason), []).append(one)
     for (table, experiment, _), some in grouped.items():
         titles = list(dict.fromkeys(one.row.title for one in some))
@@ -259,7 +262,7 @@ def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
         where = f" on {', '.join(platforms)}" if 0 < len(platforms) <= MAX_TITLES else ""
         few = some[0].measurable and len(titles) <= MAX_TITLES
         named = "; ".join(titles) if few else f"{len(some)} rows"
-        reasons = "; ".join(dict.fromkeys(one.reason for one in some))
+        reasons = "; ".join(dict.fromkeys(why_text(one.reason) for one in some))
         yield f"{table}, {experiment}: {named}{where}: {reasons}"
 
 

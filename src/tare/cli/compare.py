@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tare.cli.published import add_figures, show_paths, write_all
-from tare.errors import ConfigError, ResultsError
+from tare.errors import ConfigError
 
 NAME = "compare"
 
@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli import ours_alone
     from tare.cli.beside_published import as_json, our_json, show
+    from tare.cli.two_results import two_results
     from tare.published import load as published_rows
     from tare.published import studies
     from tare.published.beside import Ours, beside, unpublished
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
     folders, names = sorted_out(options.what, studies())
     if len(folders) == 2 and not names and options.figures is None:
-        return _two(*folders, as_facts=options.json)
+        return two_results(*folders, as_facts=options.json)
     if len(folders) != 1 or not names:
         two = "" if options.figures else ", or two results directories"
         raise ConfigError(
@@ -71,21 +72,6 @@ def run(options: argparse.Namespace) -> int:
         ours_alone.show(alone)
         show_paths(paths)
     return 0
-
-
-def _two(first: Path, second: Path, *, as_facts: bool) -> int:
-    """Set one directory beside another; where nothing can be, say which is which and what to do."""
-    from tare.cli.two_results import two_results
-    from tare.compare.between import NothingComparable
-
-    try:
-        return two_results(first, second, as_facts=as_facts)
-    except NothingComparable as error:
-        raise ResultsError(
-            f"{first} (A) and {second} (B): {error}. Expected two runs of one study: run its file "
-            "anew with the same Tare (tare run STUDY --into DIR), or finish the one that lacks "
-            "trials (tare run --resume DIR)"
-        ) from error
 
 
 def sorted_out(words: Iterable[str], known: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -69,7 +69,9 @@ def status(tested: Sequence[Tested]) -> int:
 
 def as_table(tested: Sequence[Tested]) -> list[dict[str, Any]]:
     """Put what was found into plain data; ratios minus one, and seconds."""
-    return [asdict(one) for one in tested]
+    from tare.report.reasons import reason_text
+
+    return [{**asdict(one), "reason": reason_text(one.reason)} for one in tested]
 
 
 def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[RenderableType]:
@@ -77,6 +79,7 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
     from rich.table import Table
     from rich.text import Text
 
+    from tare.report.reasons import reason_text
     from tare.selftest.outcome import SPANS_S
     from tare.selftest.words import NAMES, found_text, share_text, span_text
 
@@ -93,7 +96,7 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
         style = "bold" if one.recommended else "dim"
         name = f"{one.stack}, {NAMES[one.variant]}{' (recommended)' if one.recommended else ''}"
         if one.reason:
-            found.add_row(Text(name), Text(one.reason, style="yellow"), style="dim")
+            found.add_row(Text(name), Text(reason_text(one.reason), style="yellow"), style="dim")
             continue
         cells = [Text(found_text(arm), style="red" if arm.missed else "") for arm in one.arms]
         pairs = str(min(arm.pairs for arm in one.arms))

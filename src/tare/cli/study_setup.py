@@ -119,8 +119,8 @@ def _condition(one: Condition) -> Line:
 
 
 def _parameter(one: Parameter) -> Iterator[Line]:
-    from tare.compare.told_facts import as_read
     from tare.parameter import word_of
+    from tare.report.values import as_read
 
     def text(values: Iterable[object]) -> str:
         return ", ".join(as_read(one.name, value) for value in values)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.cli.tables import drawn, plain, print_lines
-from tare.errors import ConfigError
+from tare.errors import ConfigError, ResultsError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,6 +22,8 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
     from tare.compare.between import between
     from tare.compare.side import Side
     from tare.report.findings import Findings
+    from tare.report.reasons import reason_text
+    from tare.report.values import few
     from tare.store import load
 
     if first.resolve() == second.resolve():
@@ -29,6 +31,13 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
     results = [load(first), load(second)]
     a, b = (Side(one.plan, one.trials, one.facts) for one in results)
     found = between(a, b)
+    if found.why_nothing:
+        why = few(dict.fromkeys(map(reason_text, found.why_nothing)), "; ")
+        raise ResultsError(
+            f"{first} (A) and {second} (B): nothing in the two can be compared: {why}. Expected "
+            "two runs of one study: run its file anew with the same Tare (tare run STUDY --into "
+            "DIR), or finish the one that lacks trials (tare run --resume DIR)"
+        )
     names = {
         key: name
         for one, side in zip(reversed(results), (b, a), strict=True)
@@ -44,14 +53,17 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
 
 def between_json(found: Between) -> dict[str, Any]:
     """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
+    from tare.report.between import ends_text, what_text
     from tare.report.flags import flag_texts
+    from tare.report.reasons import reason_text
 
     return {
         "margin": found.margin,
         "differences": [
-            {"what": one.what, "a": one.before, "b": one.after} for one in found.differences
+            {"what": what_text(one), **dict(zip("ab", ends_text(one), strict=True))}
+            for one in found.differences
         ],
-        "notes": list(found.notes),
+        "notes": flag_texts(found.notes),
         "rows": [
             {
                 **_cell_json(row.cell),
@@ -63,7 +75,7 @@ def between_json(found: Between) -> dict[str, Any]:
                 "verdict": row.word.value,
                 "change": _change_json(row.change),
                 "cost_change": None if row.cost is None else _change_json(row.cost),
-                "refused": list(row.refused),
+                "refused": [reason_text(why) for why in row.refused],
                 "flags": flag_texts(row.flags),
             }
             for row in found.rows
@@ -87,6 +99,8 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def _change_json(change: Change) -> dict[str, Any]:
+    from tare.report.reasons import reason_text
+
     return {
         "ratio": plain(change.ratio),
         "low": plain(change.low),
@@ -94,7 +108,7 @@ def _change_json(change: Change) -> dict[str, Any]:
         "p": change.p,
         "p_holm": change.holm_p,
         "verdict": change.word.value,
-        "reason": change.reason,
+        "reason": reason_text(change.reason),
     }
 
 
@@ -105,6 +119,7 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from tare.report.between import ends_text, what_text
     from tare.report.flags import flag_texts
     from tare.report.names import platform_text
     from tare.report.terminal import WIDE
@@ -117,7 +132,9 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
         f"host leaves as it is. Intervals of 95 %; same is within {100 * found.margin:g} %."
     )
     what_changed = [
-        f"{one.what}: {one.before} \N{RIGHTWARDS ARROW} {one.after}" for one in found.differences
+        f"{what_text(one)}: {before} \N{RIGHTWARDS ARROW} {after}"
+        for one in found.differences
+        for before, after in [ends_text(one)]
     ]
     print_lines(console, "WHAT CHANGED AROUND IT", what_changed or ["nothing that was stored"])
     console.print()
@@ -130,7 +147,7 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     print_lines(console, "NOT COMPARABLE", _refused_lines(found, names))
     print_lines(console, "ONLY IN B", alone)
     lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in told.items()]
-    print_lines(console, "TO BE READ WITH IT", [*found.notes, *lines])
+    print_lines(console, "TO BE READ WITH IT", [*flag_texts(found.notes), *lines])
 
 
 def _between_table(found: Between, names: Mapping[str, str], *, wide: bool) -> Table:
@@ -171,23 +188,26 @@ def _change_texts(change: Change) -> tuple[str, str]:
 
 def _whys(row: CellChange) -> Iterator[str]:
     """Say why a number that should be there is not."""
+    from tare.report.reasons import reason_text
+
     if row.refused:
         return
     if row.change.reason:
-        yield f"change: {row.change.reason}"
+        yield f"change: {reason_text(row.change.reason)}"
     if row.cost is not None and row.cost.reason:
-        yield f"change of the cost: {row.cost.reason}"
+        yield f"change of the cost: {reason_text(row.cost.reason)}"
     if row.platform_in_b != row.cell.platform:
         yield f"called {row.platform_in_b} in B"
 
 
 def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
     from tare.report.names import platform_text
+    from tare.report.reasons import reason_text
 
     grouped: dict[str, list[str]] = {}
     for row in found.rows:
         if row.refused:
             place = f"{names[row.cell.id]} on {platform_text(row.cell)}"
-            grouped.setdefault("; ".join(row.refused), []).append(place)
+            grouped.setdefault("; ".join(map(reason_text, row.refused)), []).append(place)
     for why, places in grouped.items():
         yield f"{', '.join(places)}: {why}"

@@ -23,7 +23,7 @@ def across(plan: Plan, histories: Mapping[str, History], workload: str) -> tuple
     places: dict[tuple[str, Limits, str], list[Cell]] = {}
     for cell in plan.cells:
         metric = plan.metrics[cell.workload][0]
-        if cell.workload.partition(":")[0] == workload and cell.id not in plan.control_ids:
+        if cell.workload_kind == workload and cell.id not in plan.control_ids:
             key = (cell.platform, cell.limits, f"{metric.name} {metric.unit} {metric.better}")
             places.setdefault(key, []).append(cell)
     return tuple(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tare.compare.comparison import Comparison
 from tare.compare.pairing import Group, group
-from tare.model import Cell, Scalar
+from tare.compare.reason import Reason, ReasonKind, reason_of
+from tare.model import Cell
 from tare.stats.ratio import ratio, ratios
 from tare.stats.signed_rank import Interval
 
@@ -28,7 +29,7 @@ class Attribution:
     product_interval: Interval | None = None
     interaction: float | None = None
     interaction_interval: Interval | None = None
-    reason: str = ""
+    reason: Reason | None = None
 
 
 _Path = tuple[str, ...]
@@ -45,13 +46,13 @@ def attributions(rows: Sequence[Comparison]) -> Iterator[Attribution]:
             continue
         root, path = _root(row.baseline), row.cell.path
         if len(path) <= len(root) or path[: len(root)] != root:
-            name = "/".join(root)
-            yield Attribution(stack=row, reason=f"it does not stand on the baseline, {name}")
+            reason = reason_of(ReasonKind.NOT_ON_BASELINE, path=root)
+            yield Attribution(stack=row, reason=reason)
             continue
         layers = path[len(root) :]
         if len(layers) > 1:
             apart = [(*root, layer) for layer in layers]
-            alone = [("/".join(path), _alone(row, path, by_path)) for path in apart]
+            alone = [(path, _alone(row, path, by_path)) for path in apart]
             yield _attribution(row, alone)
 
 
@@ -65,15 +66,12 @@ def _alone(row: Comparison, path: _Path, by_path: _ByPath) -> Comparison | None:
     """Find one layer of a stack on its own, with the same settings."""
     shared = set(path)
     candidates = by_path.get((group(row.cell), row.metric.name, path), [])
-    wanted = _settings(row.cell, shared)
-    return next((one for one in candidates if _settings(one.cell, shared) == wanted), None)
+    wanted = set(row.cell.settings_of(shared))
+    alike = (one for one in candidates if set(one.cell.settings_of(shared)) == wanted)
+    return next(alike, None)
 
 
-def _settings(cell: Cell, layers: set[str]) -> set[tuple[str, Scalar]]:
-    return {(key, value) for key, value in cell.settings if key.partition(".")[0] in layers}
-
-
-def _attribution(stack: Comparison, alone: list[tuple[str, Comparison | None]]) -> Attribution:
+def _attribution(stack: Comparison, alone: list[tuple[_Path, Comparison | None]]) -> Attribution:
     """Multiply the layers' costs, and divide the stack's by that.
 
     Half-widths of log intervals add up like standard errors. Costs over one baseline share its
@@ -81,17 +79,16 @@ def _attribution(stack: Comparison, alone: list[tuple[str, Comparison | None]]) 
     interaction that noise partly cancels; leaving this out only makes its interval wider.
     """
     layers = tuple(row for _, row in alone if row is not None)
-    for name, row in alone:
+    for path, row in alone:
         if row is None:
-            reason = f"{name} with the same settings is not in the plan"
+            reason = reason_of(ReasonKind.LAYER_NOT_IN_PLAN, path=path)
             return Attribution(stack=stack, layers=layers, reason=reason)
     logs = [_log_cost(row) for row in (stack, *layers)]
     known = [log for log in logs if log is not None]
     if len(known) < len(logs):
         name = (stack, *layers)[logs.index(None)].cell.platform
-        return Attribution(
-            stack=stack, layers=layers, reason=f"{name} has no cost with a finite interval"
-        )
+        reason = reason_of(ReasonKind.NO_FINITE_INTERVAL, platform=name)
+        return Attribution(stack=stack, layers=layers, reason=reason)
     (whole, whole_half), *parts = known
     product = sum(centre for centre, _ in parts)
     halves = [half for _, half in parts]

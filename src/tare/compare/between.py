@@ -47,9 +47,10 @@ import numpy as np
 from tare.compare.comparison import Comparison
 from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.matching import identity, matched, refusals, refusals_of_all, unlike
+from tare.compare.pairing import History
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.side import Side
-from tare.compare.told_facts import Difference, differences, named
-from tare.errors import ResultsError
+from tare.compare.told_facts import Difference, FlagsDiffer, differences
 from tare.model import Better, Cell, Metric, Plan, Replicates, Status
 from tare.stats.description import middle
 from tare.stats.hierarchy import are_replicates, components, means, nested_interval, tamed
@@ -61,10 +62,6 @@ from tare.stats.signed_rank import Array, Interval, estimate, interval
 from tare.stats.values import Estimated
 
 LEVEL = 0.05
-
-
-class NothingComparable(ResultsError):  # noqa: N818
-    """Two result sets have no cell that can be compared."""
 
 
 class Word(StrEnum):
@@ -91,7 +88,7 @@ class Change:
     p: float | None = None
     holm_p: float | None = None
     word: Word = Word.NOT_COMPARABLE
-    reason: str = ""
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +108,7 @@ class CellChange:
     after: float | None = None
     change: Change = Change()
     cost: Change | None = None
-    refused: tuple[str, ...] = ()
+    refused: tuple[Reason, ...] = ()
     flags: tuple[Flag, ...] = ()
 
     @property
@@ -129,13 +126,21 @@ class Between:
 
     rows: tuple[CellChange, ...]
     only_in_b: tuple[Cell, ...]
-    differences: tuple[Difference, ...]
-    notes: tuple[str, ...]
+    differences: tuple[Difference | FlagsDiffer, ...]
+    notes: tuple[Flag, ...]
     margin: float
+
+    @property
+    def why_nothing(self) -> tuple[Reason, ...]:
+        """Why no cell of the two can be compared; empty where any can."""
+        if any(not row.refused for row in self.rows):
+            return ()
+        reasons = dict.fromkeys(why for row in self.rows for why in row.refused)
+        return tuple(reasons) or (reason_of(ReasonKind.NO_CELL),)
 
 
 def between(a: Side, b: Side) -> Between:
-    """Set B beside A; NothingComparable if there is no cell that has a change."""
+    """Compare B with A, cell by cell."""
     partners, why_alone = matched(_cells(a), _cells(b))
     margin = min(a.plan.repetition.margin, b.plan.repetition.margin)
     everywhere = list(refusals_of_all(a, b))
@@ -151,8 +156,6 @@ def between(a: Side, b: Side) -> Between:
             rows.append(replace(row, refused=refused))
         else:
             rows.append(_compared(row, partner, a, b))
-    if all(row.refused for row in rows):
-        raise NothingComparable(f"nothing in the two can be compared: {_why_nothing(rows)}")
     taken = {cell.id for cell in partners.values()}
     return Between(
         rows=tuple(_judged(rows, math.log1p(margin))),
@@ -165,11 +168,6 @@ def between(a: Side, b: Side) -> Between:
 
 def _cells(side: Side) -> list[Cell]:
     return [cell for cell in side.plan.cells if cell.id not in side.plan.control_ids]
-
-
-def _why_nothing(rows: Sequence[CellChange]) -> str:
-    reasons = dict.fromkeys(why for row in rows for why in row.refused)
-    return named(reasons, "; ") or "A has no cell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +190,9 @@ def _compared(row: CellChange, partner: Cell, a: Side, b: Side) -> CellChange:
         after=_median(b, partner),
         change=change,
         cost=cost,
-        refused=() if has_change else tuple(dict.fromkeys(one.reason for one in some)),
+        refused=()
+        if has_change
+        else tuple(dict.fromkeys(one.reason for one in some if one.reason)),
         flags=tuple(_flags(row.cell, partner, a, b)),
     )
 
@@ -200,36 +200,37 @@ def _compared(row: CellChange, partner: Cell, a: Side, b: Side) -> CellChange:
 def _cost_change(before: Cell, after: Cell, a: Side, b: Side) -> Change:
     mine, theirs = a.primary.get(before.id), b.primary.get(after.id)
     if mine is None or theirs is None:
-        return Change(reason=f"it is the baseline in {'A' if mine is None else 'B'} alone")
+        side = "A" if mine is None else "B"
+        return Change(reason=reason_of(ReasonKind.BASELINE_IN_ONE, side=side))
     bases = mine.baseline, theirs.baseline
     if bases[0] is not None and bases[1] is not None and identity(bases[0]) != identity(bases[1]):
-        told = ", ".join(unlike(bases[0], bases[1]))
-        return Change(reason=f"the baselines are not the same: {told}")
+        differ = tuple(unlike(bases[0], bases[1]))
+        return Change(reason=reason_of(ReasonKind.OTHER_BASELINES, unlike=differ))
     return _change(_of_cost(mine), _of_cost(theirs))
 
 
-def _of_cost(row: Comparison) -> _Known | str:
+def _of_cost(row: Comparison) -> _Known | Reason:
     if row.cost is None or not 0 < row.cost < math.inf:
-        return row.reason or row.why_no_cost or "its cost has no size"
+        return row.why_no_cost
     ends = None
     if row.low is not None and row.high is not None:
         ends = Interval(math.log(row.low) if row.low > 0 else -math.inf, math.log(row.high))
     return _Known(Estimated(math.log(row.cost), ends), row.replicates or row.pairs)
 
 
-def _of_metric(side: Side, cell: Cell) -> _Known | str:
+def _of_metric(side: Side, cell: Cell) -> _Known | Reason:
     """Estimate the log of a metric in one session; failures are the worst value there is."""
     history, metric = side.histories[cell.id], side.metric(cell)
-    if history.unavailable is not None:
-        return history.unavailable
+    if (why := history.why_unavailable) is not None:
+        return why
     if not history.counted:
-        return "no trial has been measured yet"
+        return reason_of(ReasonKind.NOT_STARTED)
     columns = history.columns(metric, side.plan.repetition.variant)
     logs, places = _logs(columns.values, metric)
     if not len(logs):
-        return history.last_reason or "none of its trials has a number"
+        return _without_number(history)
     if not has_size(logs):
-        return "too many of its trials failed"
+        return reason_of(ReasonKind.TRIALS_FAILED)
     instances = [trial.instance or f"block {block}" for block, trial in history.trials.items()]
     groups = [instances[place] for place in places]
     parts = components(tamed(logs), groups) if history.replicates is Replicates.INSTANCES else None
@@ -239,6 +240,13 @@ def _of_metric(side: Side, cell: Cell) -> _Known | str:
             Estimated(estimate(values), nested_interval(logs, groups, LEVEL)), len(values)
         )
     return _Known(Estimated(estimate(logs), interval(logs, LEVEL)), len(logs))
+
+
+def _without_number(history: History) -> Reason:
+    """Return the last that trials said of how they ended, or that none of them has a number."""
+    if history.last_reason:
+        return reason_of(ReasonKind.TRIAL_SAID, said=history.last_reason)
+    return reason_of(ReasonKind.TRIALS_WITHOUT_NUMBER)
 
 
 def _logs(values: Array, metric: Metric) -> tuple[Array, list[int]]:
@@ -251,21 +259,20 @@ def _logs(values: Array, metric: Metric) -> tuple[Array, list[int]]:
     return logs, places.tolist()
 
 
-def _change(before: _Known | str, after: _Known | str) -> Change:
+def _change(before: _Known | Reason, after: _Known | Reason) -> Change:
     """Divide B by A; the verdict comes later, when the whole column is known."""
-    silent = [
-        f"{name}: {one}" for name, one in (("A", before), ("B", after)) if isinstance(one, str)
-    ]
-    if isinstance(before, str) or isinstance(after, str):
-        return Change(reason="; ".join(silent))
+    if isinstance(before, Reason) or isinstance(after, Reason):
+        ends = (("A", before), ("B", after))
+        sides = tuple((name, one) for name, one in ends if isinstance(one, Reason))
+        return Change(reason=reason_of(ReasonKind.OF_SIDES, sides=sides))
     found = weighted_sum(((1.0, after.log), (-1.0, before.log)))
     if not math.isfinite(found.value):
-        return Change(reason="too many trials have no ratio")
+        return Change(reason=reason_of(ReasonKind.NO_RATIO_OF_TRIALS))
     if found.interval is None:
         return Change(
             ratio=ratio(found.value),
             word=Word.UNDECIDED,
-            reason="too few trials for an interval",
+            reason=reason_of(ReasonKind.FEW_TRIALS),
         )
     low, high = ratios(found.interval)
     return Change(
@@ -311,27 +318,25 @@ def _word(one: Change, holm_p: float, margin: float) -> Word:
     return Word.WORSE if one.ratio > 1 else Word.BETTER
 
 
-def _notes(a: Side, b: Side) -> Iterator[str]:
+def _notes(a: Side, b: Side) -> Iterator[Flag]:
     if a.plan.study != b.plan.study:
-        yield f"The studies are called {a.plan.study} (A) and {b.plan.study} (B)."
+        yield flag(FlagKind.OTHER_STUDY, before=a.plan.study, after=b.plan.study)
     ends = [("A", a), ("B", b)]
     for name, side in ends:
         if not side.facts.host:
-            yield f"{name} says nothing of its host: what changed there is not known."
+            yield flag(FlagKind.HOST_NOT_STORED, side=name)
     has_userland = [bool(side.facts.userland.id) for _, side in ends]
     if has_userland[0] is not has_userland[1]:
         silent = "B" if has_userland[0] else "A"
-        yield f"{silent} does not say which userland it ran, so that the tools may be others."
+        yield flag(FlagKind.USERLAND_NOT_STORED, side=silent)
     single = [name for name, side in ends if _has_single(side.plan)]
     if single:
-        yield (
-            f"One instance of each platform in {' and '.join(single)}: if instances differ, what "
-            "looks like a change may be the luck of one."
-        )
+        yield flag(FlagKind.SINGLE_INSTANCE, sides=tuple(single))
 
 
 def _has_single(plan: Plan) -> bool:
-    return plan.repetition.instances_of(*{cell.platform for cell in plan.cells}) == 1
+    platforms = {cell.platform for cell in plan.cells}
+    return bool(platforms) and plan.repetition.instances_of(*platforms) == 1
 
 
 def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[Flag]:

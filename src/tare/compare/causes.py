@@ -16,7 +16,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.compare.pairing import History
-from tare.model import Better, ClockSkew, DiskCache, FileAccess, Metric, Scalars
+from tare.model import Better, ClockSkew, DiskCache, FileAccess, Metric, Preconditions
 from tare.stats.sequential import Verdict
 
 ENOUGH = 0.5
@@ -95,8 +95,8 @@ class Case:
     base: History
     control: Comparison | None
     metrics: Sequence[Metric]
-    here: Scalars
-    there: Scalars
+    here: Preconditions
+    there: Preconditions
     clock: ClockSkew
 
     @property
@@ -148,18 +148,19 @@ def _unaccounted(history: History) -> float | None:
 
 def _versions(seen: Case) -> Check:
     what = Look.VERSIONS
-    names = [name for name in seen.there if name.startswith("sha256.") and name in seen.here]
-    other = [name.removeprefix("sha256.") for name in names if seen.here[name] != seen.there[name]]
+    mine, base = seen.here.files, seen.there.files
+    names = [name for name in base if name in mine]
+    other = [name for name in names if mine[name] != base[name]]
     if other:
         return Check(what, cause=cause(CauseKind.OTHER_FILES, names=tuple(other)))
     return Check(what, known=bool(names))
 
 
 def _flags(seen: Case) -> Check:
-    here, there = (str(one.get("cpu_flags", "")).split() for one in (seen.here, seen.there))
+    here, there = seen.here.cpu_flags, seen.there.cpu_flags
     if not here or not there:
         return Check(Look.CPU_FLAGS, known=False)
-    more = tuple(sorted(set(here) - set(there)))
+    more = tuple(sorted(here - there))
     hint = cause(CauseKind.MORE_CPU_FLAGS, names=more) if more else None
     return Check(Look.CPU_FLAGS, hint=hint)
 
@@ -180,11 +181,12 @@ def _cache_mode(seen: Case) -> Check:
         return Check(what)
     if not seen.here:
         return Check(what, known=False)
-    if is_direct(seen.row) and seen.here.get("o_direct") is False:
+    here, there = seen.here.values, seen.there.values
+    if is_direct(seen.row) and here.get("o_direct") is False:
         return Check(what, cause=cause(CauseKind.NO_O_DIRECT))
-    if seen.here.get("disk_cache") == DiskCache.WRITEBACK and not seen.there.get("disk_cache"):
+    if here.get("disk_cache") == DiskCache.WRITEBACK and not there.get("disk_cache"):
         return Check(what, hint=cause(CauseKind.HOST_CACHES_DISK))
-    return Check(what, known="o_direct" in seen.here)
+    return Check(what, known="o_direct" in here)
 
 
 def _huge_pages(seen: Case) -> Check:
@@ -193,25 +195,24 @@ def _huge_pages(seen: Case) -> Check:
 
 def _resources(seen: Case) -> Check:
     what = Look.RESOURCES
-    cpus = [one.get("cpus_allowed") for one in (seen.here, seen.there)]
+    cpus = [one.values.get("cpus_allowed") for one in (seen.here, seen.there)]
     if not all(isinstance(one, int) for one in cpus):
         return Check(what, known=False)
     if cpus[0] != cpus[1]:
         return Check(what, cause=cause(CauseKind.OTHER_CPUS, here=cpus[0], there=cpus[1]))
-    if seen.there.get("cpu_quota") != seen.here.get("cpu_quota"):
-        here, there = (one.get("cpu_quota") for one in (seen.here, seen.there))
+    here, there = (one.values.get("cpu_quota") for one in (seen.here, seen.there))
+    if here != there:
         return Check(what, cause=cause(CauseKind.OTHER_QUOTA, here=here, there=there))
     return _differs(seen, what, ("governor", "turbo", "smt"), known=True)
 
 
 def _mitigations(seen: Case) -> Check:
     what = Look.MITIGATIONS
-    if not all("weaknesses_known" in one for one in (seen.here, seen.there)):
+    if not all("weaknesses_known" in one.values for one in (seen.here, seen.there)):
         return Check(what, known=False)
-    names = {name for one in (seen.here, seen.there) for name in one if "mitigation." in name}
-    other = sorted(name for name in names if seen.here.get(name) != seen.there.get(name))
-    listed = tuple(name.removeprefix("mitigation.") for name in other)
-    hint = cause(CauseKind.OTHER_MITIGATIONS, names=listed) if other else None
+    here, there = seen.here.mitigations, seen.there.mitigations
+    other = tuple(sorted(n for n in {*here, *there} if here.get(n) != there.get(n)))
+    hint = cause(CauseKind.OTHER_MITIGATIONS, names=other) if other else None
     return Check(what, hint=hint)
 
 
@@ -219,7 +220,8 @@ def _filesystem(seen: Case) -> Check:
     what = Look.FILESYSTEM
     if not _is_on_files(seen):
         return Check(what)
-    if seen.here.get("filesystem") == "tmpfs" != seen.there.get("filesystem", "tmpfs"):
+    here, there = seen.here.values, seen.there.values
+    if here.get("filesystem") == "tmpfs" != there.get("filesystem", "tmpfs"):
         return Check(what, cause=cause(CauseKind.FILES_IN_MEMORY))
     return _differs(seen, what, ("filesystem",))
 
@@ -259,11 +261,8 @@ def _is_on_files(seen: Case) -> bool:
 
 
 def _differs(seen: Case, what: Look, names: Sequence[str], *, known: bool | None = None) -> Check:
-    both = [name for name in names if name in seen.here and name in seen.there]
-    other = tuple(
-        (name, seen.here[name], seen.there[name])
-        for name in both
-        if seen.here[name] != seen.there[name]
-    )
+    here, there = seen.here.values, seen.there.values
+    both = [name for name in names if name in here and name in there]
+    other = tuple((name, here[name], there[name]) for name in both if here[name] != there[name])
     hint = cause(CauseKind.OTHER_READINGS, readings=other) if other else None
     return Check(what, hint=hint, known=bool(both) if known is None else known)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.compare.contention import share_of_wall
+from tare.compare.contention import Unaccounted, share_of_wall
 from tare.compare.suspects import why_suspect
 from tare.model import Better, Entry, Metric, MetricRole, Status, Trial, Unit, Variant, metric_of
 from tare.stats.signed_rank import Array
@@ -38,7 +38,7 @@ class Columns:
     values: Array
     no_ratio: Flags
     workers: NDArray[np.int64]
-    unknown: Sequence[str]
+    unknown: Sequence[Unaccounted | None]
     times: Array
     slots: NDArray[np.int64]
 
@@ -59,7 +59,7 @@ class Readings:
         self._trials = tuple(trials.values())
         self._blocks = np.array(list(trials), dtype=np.int64)
         self._samples: dict[str, tuple[Array, Flags]] = {}
-        self._shares: dict[Variant, tuple[Array, Sequence[str]]] = {}
+        self._shares: dict[Variant, tuple[Array, Sequence[Unaccounted | None]]] = {}
         self._columns: dict[tuple[str, Better, Unit, Variant], Columns] = {}
 
     def columns(self, metric: Metric, variant: Variant) -> Columns:
@@ -90,7 +90,7 @@ class Readings:
         values = np.full(len(samples), math.nan)
         values[known] = np.where(is_good, found, math.inf)
         values[self._failed] = math.inf
-        silent = [why if has else "" for why, has in zip(reasons, has_metric, strict=False)]
+        silent = [why if has else None for why, has in zip(reasons, has_metric, strict=False)]
         averaged = variant is Variant.CORRECTED
         return Columns(
             self._blocks,
@@ -116,15 +116,15 @@ class Readings:
             self._samples[name] = values, is_there
         return self._samples[name]
 
-    def _shared(self, variant: Variant) -> tuple[Array, Sequence[str]]:
-        """Give the part of the wall time that a variant counts; NaN, and why it is not known."""
+    def _shared(self, variant: Variant) -> tuple[Array, Sequence[Unaccounted | None]]:
+        """Return the part of the wall time that a variant counts; NaN, and why it is not known."""
         if variant is Variant.WALL:
             return np.ones(len(self._trials)), ()
         if variant not in self._shares:
             found = [share_of_wall(one, variant, self._tool_duration) for one in self._trials]
-            reasons = [one if isinstance(one, str) else "" for one in found]
+            reasons = [one if isinstance(one, Unaccounted) else None for one in found]
             if any(reasons):
-                numbers = [math.nan if isinstance(one, str) else one for one in found]
+                numbers = [math.nan if isinstance(one, Unaccounted) else one for one in found]
                 self._shares[variant] = np.array(numbers, dtype=np.float64), reasons
             else:
                 self._shares[variant] = np.array(found, dtype=np.float64), ()

@@ -14,6 +14,7 @@ from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.instances import instance_flags, instance_pairs
 from tare.compare.pair_flags import accounting_flags, pair_flags
 from tare.compare.pairing import History, Pairs, aligned, pair
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.model import Cell, ContrastKind, Evidence, Metric, Repetition, Variant
 from tare.stats.description import spread
 from tare.stats.hierarchy import ENOUGH_GROUPS, means, nested_interval, numbered, t_interval
@@ -85,14 +86,14 @@ class Comparison:
     verdict: Verdict = Verdict.NOT_MEASURED
     evidence: Evidence | None = None
     stop: Stop = Stop.NOT_YET
-    reason: str = ""
+    reason: Reason | None = None
     spread: float | None = None
     mde: float | None = None
     noise_floor: float | None = None
     instances: int | None = None
     replicates: int | None = None
     icc: float | None = None
-    flags: tuple[Flag | str, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
     @property
     def is_control(self) -> bool:
@@ -105,14 +106,21 @@ class Comparison:
         return None if self.cost is None else 100 * (self.cost - 1)
 
     @property
-    def why_no_cost(self) -> str:
-        """Why there is a verdict and no cost: too many pairs have no ratio."""
+    def why_no_ratio(self) -> Reason | None:
+        """Why there is a verdict and no cost: too many pairs have no ratio; None where none is so.
+
+        ``failed`` are the pairs of which one side failed, ``zeros`` those of which one had 0.
+        """
         zeros = self.zeros + self.baseline_zeros
         failed = self.failed + self.baseline_failed
-        whys = ["too many pairs failed"] if failed else []
-        if zeros:
-            whys.append(f"in {zeros} of {self.pairs} pairs one side had 0, which has no ratio")
-        return " and ".join(whys)
+        if not failed and not zeros:
+            return None
+        return reason_of(ReasonKind.NO_RATIO, failed=failed, zeros=zeros, pairs=self.pairs)
+
+    @property
+    def why_no_cost(self) -> Reason:
+        """Why there is no cost, or none with a size."""
+        return self.reason or self.why_no_ratio or reason_of(ReasonKind.NO_SIZE)
 
 
 def measured(
@@ -121,12 +129,12 @@ def measured(
     """Fill in everything that the cell's and the baseline's trials say."""
     mine = histories[row.cell.id]
     if mine.unavailable is not None:
-        return replace(row, stop=Stop.NOTHING, reason=mine.unavailable)
+        return replace(row, stop=Stop.NOTHING, reason=mine.why_unavailable)
     if row.baseline is None:
-        return replace(row, stop=Stop.NOTHING, reason="the plan has no baseline cell for it")
+        return replace(row, stop=Stop.NOTHING, reason=reason_of(ReasonKind.NO_BASELINE))
     theirs = histories[row.baseline.id].beside(row.cell.id)
     if theirs.unavailable is not None:
-        reason = f"the baseline is unavailable: {theirs.unavailable}"
+        reason = reason_of(ReasonKind.BASELINE_UNAVAILABLE, why=theirs.why_unavailable)
         return replace(row, stop=Stop.NOTHING, reason=reason)
     pairs = _pairs(row, histories)
     judgement, groups = _judge(row, pairs, histories, repetition)
@@ -157,8 +165,8 @@ def measured(
     row = _with_numbers(row, pairs, judgement, groups, math.log1p(repetition.margin))
     both = (row.cell, row.baseline or row.cell)
     planned = repetition.instances_of(*(cell.platform for cell in both))
-    told = tuple(instance_flags(judgement, row.instances, row.pairs, planned))
-    row = replace(row, flags=row.flags + told) if told else row
+    of_instances = tuple(instance_flags(judgement, row.instances, row.pairs, planned))
+    row = replace(row, flags=row.flags + of_instances) if of_instances else row
     row = _without_refuted(row, repetition.margin)
     if row.verdict in DECIDED and row.interval_by is LookKind.EARLY:
         row = replace(row, flags=(*row.flags, flag(FlagKind.DECIDED_EARLY)))
@@ -293,7 +301,7 @@ def _with_numbers(
     # An early look is of the first pairs, which may be the lucky ones of those that failed later.
     sized = has_size(pairs.log_ratios if is_early else used)
     if not sized:
-        row = replace(row, flags=(*row.flags, flag(FlagKind.NO_COST, why=row.why_no_cost)))
+        row = replace(row, flags=(*row.flags, flag(FlagKind.NO_COST, why=row.why_no_ratio)))
     finite = pairs.log_ratios[np.isfinite(pairs.log_ratios)]
     noise = spread(finite) if sized and len(finite) > 1 else None
     if is_early:
@@ -337,24 +345,22 @@ def _ends(log_ends: Interval | None) -> tuple[float, float] | tuple[None, None]:
     return (None, None) if log_ends is None else ratios(log_ends)
 
 
-def _why_no_number(row: Comparison, pairs: Pairs, mine: History, theirs: History) -> str:
-    """Say who gave no number, and the last reason that its trials gave."""
+def _why_no_number(row: Comparison, pairs: Pairs, mine: History, theirs: History) -> Reason:
+    """Return who gave no number, and the last that its trials said of how they ended."""
     if not mine.trials:
-        return "no trial has been measured yet"
+        return reason_of(ReasonKind.NOT_STARTED)
     own, base = row.failed + row.both_failed, row.baseline_failed + row.both_failed
     if row.failed and row.baseline_failed:
-        why, said = "no block has a number of both it and the baseline", mine.last_reason
-    elif row.baseline_failed:
-        why, said = f"the baseline has no number in any of {base} blocks", theirs.last_reason
-    elif row.failed:
-        why, said = f"it gave no number in any of {own} blocks", mine.last_reason
-    elif row.both_failed:
-        why, said = f"it and the baseline failed in all {own} blocks of both", mine.last_reason
-    elif pairs.unknown:
-        reasons = ", ".join(f"{reason} ({n} trials)" for reason, n in pairs.unknown.items())
-        return f"its {row.variant.value} variant is not known: {reasons}"
-    elif pairs.absent:
-        return f"its trials do not have the metric {row.metric.name}"
-    else:
-        return f"the baseline has no number in any of its {pairs.baseline_missing} blocks"
-    return f"{why}; the last reason: {said}" if said else why
+        return reason_of(ReasonKind.NO_COMMON_NUMBER, said=mine.last_reason)
+    if row.baseline_failed:
+        return reason_of(ReasonKind.BASELINE_GAVE_NONE, blocks=base, said=theirs.last_reason)
+    if row.failed:
+        return reason_of(ReasonKind.GAVE_NONE, blocks=own, said=mine.last_reason)
+    if row.both_failed:
+        return reason_of(ReasonKind.BOTH_FAILED, blocks=own, said=mine.last_reason)
+    if pairs.unknown:
+        unknown = tuple(pairs.unknown.items())
+        return reason_of(ReasonKind.VARIANT_UNKNOWN, variant=row.variant, unknown=unknown)
+    if pairs.absent:
+        return reason_of(ReasonKind.NO_METRIC, metric=row.metric.name)
+    return reason_of(ReasonKind.BASELINE_MISSING, blocks=pairs.baseline_missing)

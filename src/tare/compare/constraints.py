@@ -10,10 +10,9 @@ from enum import StrEnum
 import numpy as np
 
 from tare.compare.columns import has_numbers
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.side import Side
-from tare.compare.told_facts import as_read
-from tare.model import Cell, Limits, Replicates
-from tare.parameter import word_of
+from tare.model import Cell, Limits, Replicates, Scalar
 from tare.stats.description import middle
 
 
@@ -38,6 +37,23 @@ class Keeps(StrEnum):
     MISSING = "missing measurement"
 
 
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """Where values are from: metrics of a lifecycle study, so many instances at once."""
+
+    metrics: tuple[str, ...]
+    at_once: int
+    cache: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where values are from: what opening the instances of the study itself took."""
+
+
+Source = Lives | Opening
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """One constraint of one platform: the median of ``n`` values, and where they are from.
@@ -55,8 +71,8 @@ class Constrained:
     low: float | None = None
     high: float | None = None
     n: int = 0
-    source: str = ""
-    reason: str = ""
+    source: Source | None = None
+    reason: Reason | None = None
     is_measurable: bool = True
 
 
@@ -71,12 +87,12 @@ def constrained(
         values, source = _MEASURES[one.name](cell, sources)
         if not values:
             is_measurable = _MEASURES[one.name] is not _nothing
-            elsewhere = _elsewhere(cell, sources[1:]) if is_measurable else ""
+            elsewhere = _elsewhere(cell, sources[1:]) if is_measurable else ()
             yield Constrained(
                 name=one.name,
                 limit=limit,
                 keeps=Keeps.MISSING,
-                reason=_UNKNOWN[one.name] + elsewhere,
+                reason=reason_of(_UNKNOWN[one.name], limits=cell.limits, elsewhere=elsewhere),
                 is_measurable=is_measurable,
             )
             continue
@@ -94,7 +110,7 @@ def constrained(
         )
 
 
-Values = tuple[list[float], str]
+Values = tuple[list[float], Source | None]
 
 
 def _startup_s(cell: Cell, sources: Sequence[Side]) -> Values:
@@ -107,7 +123,7 @@ def _startup_s(cell: Cell, sources: Sequence[Side]) -> Values:
     if values:
         return values, source
     start_s = sources[0].facts.platform(cell.platform).start_s
-    return list(start_s), "opening its instances in this study"
+    return list(start_s), Opening()
 
 
 def _memory_bytes(cell: Cell, sources: Sequence[Side]) -> Values:
@@ -118,7 +134,7 @@ def _memory_bytes(cell: Cell, sources: Sequence[Side]) -> Values:
 def _nothing(cell: Cell, sources: Sequence[Side]) -> Values:
     """Give no values, because no study of Tare has neighbours."""
     del cell, sources
-    return [], ""
+    return [], None
 
 
 _MEASURES: Mapping[str, Callable[[Cell, Sequence[Side]], Values]] = {
@@ -128,13 +144,9 @@ _MEASURES: Mapping[str, Callable[[Cell, Sequence[Side]], Values]] = {
 }
 
 _UNKNOWN = {
-    "startup_s": "how long it starts: name results of a lifecycle study of it as well",
-    "memory_bytes": "what it takes of its host: name results of a lifecycle study of it as well",
-    "isolation_loss": (
-        "what it loses beside a greedy neighbour: nothing in Tare measures this yet, so no results "
-        "can say it and the ranking does not know it; leave the constraint out, or judge it by "
-        "what others printed (tare published huang2019)"
-    ),
+    "startup_s": ReasonKind.STARTUP_NOT_MEASURED,
+    "memory_bytes": ReasonKind.MEMORY_NOT_MEASURED,
+    "isolation_loss": ReasonKind.ISOLATION_NOT_MEASURED,
 }
 
 
@@ -161,33 +173,23 @@ def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Valu
                 if all(math.isfinite(each.get(name, math.nan)) for name in names)
             ]
             if values:
-                source = f"lifecycle study: {' and '.join(names)}, {many} at once, cache {cache}"
+                source = Lives(tuple(names), many, cache)
                 found.append((many, -_middle(values), values, source))
     best = min(found, default=None, key=lambda one: one[:2])
-    return ([], "") if best is None else (best[2], best[3])
+    return ([], None) if best is None else (best[2], best[3])
 
 
-def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> str:
-    """Say with which limits lifecycle studies have a platform, if only with others."""
+def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> tuple[Limits, ...]:
+    """Return with which other limits lifecycle studies have a platform."""
     found = dict.fromkeys(
-        _limits(one.limits)
+        one.limits
         for side in lifecycles
         for one in side.plan.cells
         if side.plan.replicates is Replicates.TRIALS
         and (one.stack, one.settings) == (cell.stack, cell.settings)
         and one.limits != cell.limits
     )
-    if not found:
-        return ""
-    own = _limits(cell.limits)
-    return f"; the named ones have it with {' and '.join(found)}, this study has {own}: run one so"
-
-
-def _limits(limits: Limits) -> str:
-    cpus = f"{limits.cpus} CPU{'s' if limits.cpus > 1 else ''}"
-    memory = as_read("memory_bytes", limits.memory_bytes)
-    more = "".join(f", {word_of(name)} {as_read(name, it)}" for name, it in limits.unusual)
-    return f"{cpus}, {memory}, disk cache {limits.disk_cache.value}{more}"
+    return tuple(found)
 
 
 def _middle(values: Sequence[float]) -> float:

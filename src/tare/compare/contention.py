@@ -12,9 +12,26 @@ Each is tau times the share of the wall time that it counts; the share is all th
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 from tare.model import Better, HostCost, Metric, Trial, Variant
 
 LEAST_COVERAGE = 0.9
+
+
+class Unaccounted(Enum):
+    """Why it is not known what part of a trial's wall time a variant counts."""
+
+    NOT_READ = auto()
+    """Its threads were not read on this host."""
+    NO_DURATION = auto()
+    """How long it took is not known."""
+    NO_TIME_LEFT = auto()
+    """All of its time is taken off."""
+    ENDED_UNSEEN = auto()
+    """Threads ended before they were read, with a delay that is not known."""
+    NO_DELAY = auto()
+    """No thread was seen at work, or an older Tare did not keep foreign delay apart."""
 
 
 def value(
@@ -29,20 +46,22 @@ def value(
     if found is None or variant is Variant.WALL:
         return found
     share = share_of_wall(trial, variant, tool_duration)
-    if isinstance(share, str):
+    if isinstance(share, Unaccounted):
         return None
     return found / share if metric.better is Better.HIGHER else found * share
 
 
-def share_of_wall(trial: Trial, variant: Variant, tool_duration: Metric | None) -> float | str:
-    """Give the part of the wall time that a variant counts, above 0, or say why it is not known.
+def share_of_wall(
+    trial: Trial, variant: Variant, tool_duration: Metric | None
+) -> float | Unaccounted:
+    """Return the part of the wall time that a variant counts, above 0, or why it is not known.
 
     It is above 1 where a platform ran on several CPUs at once, and host CPU time is counted.
     """
     if variant is Variant.WALL:
         return 1.0
     if trial.host is None:
-        return "its threads were not read on this host"
+        return Unaccounted.NOT_READ
     if variant is Variant.HOST_CPU:
         lasted_s = trial.lasted_s(tool_duration)
         counted_s = trial.host.all_cpu_s
@@ -52,9 +71,9 @@ def share_of_wall(trial: Trial, variant: Variant, tool_duration: Metric | None) 
         lasted_s = _window_s(trial, trial.host, tool_duration)
         counted_s = lasted_s - trial.host.foreign_delay_s
     if not lasted_s > 0:
-        return "how long it took is not known"
+        return Unaccounted.NO_DURATION
     if not counted_s > 0:
-        return "no time is left of it"
+        return Unaccounted.NO_TIME_LEFT
     return counted_s / lasted_s
 
 
@@ -67,7 +86,6 @@ def _window_s(trial: Trial, host: HostCost, tool_duration: Metric | None) -> flo
     return trial.duration_s if host.lasting else trial.lasted_s(tool_duration)
 
 
-def _without_delay(host: HostCost) -> str:
-    if host.coverage < LEAST_COVERAGE:
-        return "threads ended unseen, with a delay nobody knows"
-    return "no thread was seen at work, or an older Tare did not tell foreign delay from other"
+def _without_delay(host: HostCost) -> Unaccounted:
+    seen = host.coverage >= LEAST_COVERAGE
+    return Unaccounted.NO_DELAY if seen else Unaccounted.ENDED_UNSEEN

@@ -6,13 +6,23 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 
 import numpy as np
 
 from tare.compare.by_name import by_name
 from tare.compare.columns import Flags, has_numbers
-from tare.model import Better, Metric, MetricRole, Trial, Unit, metric_of
+from tare.compare.reason import Reason, ReasonKind, reason_of
+from tare.model import (
+    Better,
+    Metric,
+    MetricRole,
+    Resource,
+    Source,
+    Trial,
+    Unit,
+    metric_of,
+    resource_of,
+)
 from tare.stats.description import middle
 from tare.stats.effect import hodges_lehmann_shift
 from tare.stats.hierarchy import (
@@ -29,15 +39,13 @@ from tare.stats.sequential import has_size
 from tare.stats.signed_rank import Array, Interval, estimate, estimate_and_interval
 from tare.stats.values import constant
 
-PerUnit = Mapping[str, Array]
+PerUnit = Mapping[Resource, Array]
 """What each counter comes to for a unit of work, of trials or of instances; NaN where unknown."""
 
 LEVEL = 0.05
 
-LEVELS = ("_mean", "_most", "_peak_bytes", "_pss_bytes")
-"""How the names of resources end that are levels, which have no meaning per unit of work."""
-
-_NO_RATIO = "one side has 0 too often for a ratio"
+_NO_RATIO = reason_of(ReasonKind.ZERO_TOO_OFTEN)
+_NOTHING = reason_of(ReasonKind.ZERO_ON_BOTH)
 
 AMPLIFIED = ("disk_reads", "disk_writes", "disk_read_bytes", "disk_written_bytes")
 
@@ -74,13 +82,13 @@ class Work:
 class Movement:
     """A counter of a cell beside its baseline's.
 
-    ``name`` is that of ``Trial.resources``; ``baseline`` and ``own`` are medians per unit of work,
-    None where it was not read. ``ratio``, ``low`` and ``high`` are ratios of these; ``pairs`` is of
-    how many. ``in_warmups`` says that only warm-ups have it: medians and ratio are then of trials
-    that are not paired. Without a ratio ``reason`` says why.
+    ``resource`` is one of ``Trial.resources``; ``baseline`` and ``own`` are medians per unit of
+    work, None where it was not read. ``ratio``, ``low`` and ``high`` are ratios of these; ``pairs``
+    is of how many. ``in_warmups`` says that only warm-ups have it: medians and ratio are then of
+    trials that are not paired. Without a ratio ``reason`` says why.
     """
 
-    name: str
+    resource: Resource
     baseline: float | None
     own: float | None
     ratio: float | None = None
@@ -92,42 +100,42 @@ class Movement:
     in_warmups: bool = False
     pace: Pace | None = None
     moved: bool = False
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
-    def source(self) -> str:
-        """Whose counter it is: host, layer or machine."""
-        return self.name.partition("_")[0]
+    def source(self) -> Source | None:
+        """Whose counter it is."""
+        return self.resource.source
 
     @property
     def kind(self) -> str:
         """What it counts."""
-        return self.name.partition("_")[2]
+        return self.resource.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amplification:
     """How many of ``outer`` there were for each of ``inner``, which the guest itself counted."""
 
-    outer: str
-    inner: str
+    outer: Resource
+    inner: Resource
     ratio: float | None
     low: float | None
     high: float | None
     trials: int
 
 
-def work_of(metrics: Sequence[Metric]) -> Work | str:
-    """Find what a workload's work is counted in, or say why nobody can."""
+def work_of(metrics: Sequence[Metric]) -> Work | Reason:
+    """Return what a workload's work is counted in, or why nobody can."""
     first, tool_duration = metrics[0], metric_of(metrics, MetricRole.TOOL_DURATION)
     rates = [one for one in metrics if one.unit is Unit.PER_SECOND and one.better is Better.HIGHER]
     if first.role is MetricRole.SEARCHED:
-        return "its trials look for a rate, and how much they do meanwhile is not told"
+        return reason_of(ReasonKind.SEARCHED_RATE)
     if first.unit in (Unit.PER_SECOND, Unit.BYTE_PER_SECOND):
         return Work(first, tool_duration)
     if first.unit is Unit.SECOND:
         return Work(rates[0] if rates else None, tool_duration)
-    return f"its first metric, {first.name}, does not say how much work a trial did"
+    return reason_of(ReasonKind.NO_AMOUNT, metric=first.name)
 
 
 def per_unit(trials: Sequence[Trial], work: Work) -> PerUnit:
@@ -140,20 +148,17 @@ def per_unit(trials: Sequence[Trial], work: Work) -> PerUnit:
     found = {}
     for name, column in by_name([one.resources for one in trials]).items():
         known = (column >= 0) & (column < math.inf)
-        if name.startswith("host_"):
+        resource = resource_of(name)
+        if resource.source is Source.HOST:
             known &= ~halves
-        if is_total(name) and known.any():
-            found[name] = np.where(known, column, math.nan) / amounts
+        if resource.is_total and known.any():
+            found[resource] = np.where(known, column, math.nan) / amounts
     return found
 
 
-@lru_cache(maxsize=256)
-def is_total(name: str) -> bool:
-    """Whether a resource grows with the work; the others are levels, or what watching took."""
-    return not name.endswith(LEVELS) and not name.startswith("monitor_")
-
-
-def paired(name: str, ours: Array | None, base: Array | None, groups: Sequence[int]) -> Movement:
+def paired(
+    resource: Resource, ours: Array | None, base: Array | None, groups: Sequence[int]
+) -> Movement:
     """Set a counter of paired trials beside the baseline's; ``groups`` are those of the pairs.
 
     Either column is None where no trial has it.
@@ -161,18 +166,23 @@ def paired(name: str, ours: Array | None, base: Array | None, groups: Sequence[i
     at = in_both(ours, base)
     if not at.any():
         own, there = _known(ours), _known(base)
-        where = "on both in the same block" if len(own) and len(there) else None
-        reason = f"not read {where or ('on the baseline' if len(own) else 'here')}"
-        return Movement(name=name, baseline=_median(there), own=_median(own), reason=reason)
+        read_apart = len(own) and len(there)
+        why = reason_of(ReasonKind.NOT_READ_TOGETHER) if read_apart else _not_read(own)
+        return Movement(resource=resource, baseline=_median(there), own=_median(own), reason=why)
     own, there = _known(ours, at), _known(base, at)
-    one = Movement(name=name, baseline=_median(there), own=_median(own), pairs=len(own))
+    one = Movement(resource=resource, baseline=_median(there), own=_median(own), pairs=len(own))
     if not own.any() and not there.any():
-        return replace(one, reason="0 on both sides")
+        return replace(one, reason=_NOTHING)
     logs = _logs(own, there)
     size, ends, replicates = _measured(logs, np.array(groups)[at].tolist() if groups else ())
-    reason = "" if size is not None else _NO_RATIO
+    reason = None if size is not None else _NO_RATIO
     low, high = ends or (None, None)
     return replace(one, ratio=size, low=low, high=high, p=_p(replicates), reason=reason)
+
+
+def _not_read(own: Array) -> Reason:
+    """Return which side has no reading, where one has: not the one that has ``own``."""
+    return reason_of(ReasonKind.NOT_READ_ON_BASELINE if len(own) else ReasonKind.NOT_READ_HERE)
 
 
 def in_both(ours: Array | None, base: Array | None) -> Flags:
@@ -183,14 +193,14 @@ def in_both(ours: Array | None, base: Array | None) -> Flags:
     return both
 
 
-def unpaired(name: str, ours: Array | None, base: Array | None) -> Movement:
+def unpaired(resource: Resource, ours: Array | None, base: Array | None) -> Movement:
     """Set a counter beside the baseline's where nothing pairs them, one reading an instance."""
     own, there = _known(ours), _known(base)
-    one = Movement(name=name, baseline=_median(there), own=_median(own), in_warmups=True)
+    one = Movement(resource=resource, baseline=_median(there), own=_median(own), in_warmups=True)
     if not len(own) or not len(there):
-        return replace(one, reason=f"not read {'on the baseline' if len(own) else 'here'}")
+        return replace(one, reason=_not_read(own))
     if not own.any() and not there.any():
-        return replace(one, reason="0 on both sides")
+        return replace(one, reason=_NOTHING)
     if own.all() and not there.any():
         # Of two sides that are alike the one has all the zeros at most as often as this.
         share = len(there) / (len(own) + len(there))
@@ -220,13 +230,14 @@ def by_instance(trials: Iterable[Trial], work: Work) -> PerUnit:
 def amplifications(trials: Sequence[Trial]) -> Iterator[Amplification]:
     """Set what the host did beside what the guest asked for; the layer's own where it is known."""
     for kind in AMPLIFIED:
-        inner = f"machine_{kind}"
-        for outer in (f"layer_{kind}", f"host_{kind}"):
+        inner = Resource(Source.MACHINE, kind)
+        for source in (Source.LAYER, Source.HOST):
+            outer = Resource(source, kind)
             both = [
-                (trial.resources[outer], trial.resources[inner], trial.instance)
+                (trial.resources[outer.name], trial.resources[inner.name], trial.instance)
                 for trial in trials
-                if outer in trial.resources and trial.resources.get(inner, 0.0) > 0
-                if not (trial.partner and outer.startswith("host_"))
+                if outer.name in trial.resources and trial.resources.get(inner.name, 0.0) > 0
+                if not (trial.partner and source is Source.HOST)
             ]
             if both:
                 logs = _logs([one[0] for one in both], [one[1] for one in both])

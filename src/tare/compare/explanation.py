@@ -59,8 +59,9 @@ from tare.compare.counters import (
 )
 from tare.compare.instances import instance_pairs
 from tare.compare.pairing import History, pair
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.study import Comparisons
-from tare.model import Kind, Plan, Trial
+from tare.model import Kind, Plan, Resource, Source, Trial
 from tare.stats.holm import holm
 from tare.stats.sequential import Verdict
 
@@ -98,7 +99,7 @@ class Explanation:
     typical: float | None = None
     movements: tuple[Movement, ...] = ()
     inside: tuple[Amplification, ...] = ()
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
     def is_slower(self) -> bool:
@@ -111,7 +112,7 @@ class Explanation:
         moved = [one for one in self.movements if one.moved and one.kind != HELD]
         found: dict[str, Movement] = {}
         for one in moved:
-            by_itself = one.kind not in OF_TIME and one.source != "host"
+            by_itself = one.kind not in OF_TIME and one.source is not Source.HOST
             if (by_itself or one.pace is Pace.MORE) and not _is_told(one, moved):
                 found.setdefault(_alike(one), one)
         return tuple(found.values())[:MAX_NAMED]
@@ -141,8 +142,10 @@ def _explanation(
     baselines: _Baselines,
 ) -> Explanation:
     work = work_of(plan.metrics[row.cell.workload])
-    if isinstance(work, str) or row.baseline is None:
-        return Explanation(row=row, reason=str(work))
+    if isinstance(work, Reason):
+        return Explanation(row=row, reason=work)
+    if row.baseline is None:
+        return Explanation(row=row, reason=reason_of(ReasonKind.NO_BASELINE))
     mine, theirs = known[row.cell.id], known[row.baseline.id].beside(row.cell.id)
     blocks = [
         block
@@ -150,7 +153,7 @@ def _explanation(
         if work.of(mine.trials[block]) and work.of(theirs.trials[block])
     ]
     if not blocks:
-        return Explanation(row=row, work=work, reason="no two trials of a block say what they did")
+        return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_WORK))
     whose = row.baseline.id, "" if theirs is known[row.baseline.id] else row.cell.id, tuple(blocks)
     if whose not in baselines:
         trials = [theirs.trials[block] for block in blocks]
@@ -165,7 +168,7 @@ def _explanation(
         by_instance(warm.get(row.baseline.id, ()), work),
     )
     if not found:
-        return Explanation(row=row, work=work, reason="no trial has stored counters")
+        return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_COUNTERS))
     return Explanation(
         row=row,
         work=work,
@@ -190,11 +193,11 @@ def _movements(
     measured = dict.fromkeys((*ours, *base))
     in_warmups = warm_ours.keys() & warm_base.keys()
     return [
-        unpaired(name, warm_ours.get(name), warm_base.get(name))
-        if not in_both(ours.get(name), base.get(name)).any()
-        and (name in in_warmups or name not in measured)
-        else paired(name, ours.get(name), base.get(name), groups)
-        for name in dict.fromkeys((*measured, *warm_ours, *warm_base))
+        unpaired(one, warm_ours.get(one), warm_base.get(one))
+        if not in_both(ours.get(one), base.get(one)).any()
+        and (one in in_warmups or one not in measured)
+        else paired(one, ours.get(one), base.get(one), groups)
+        for one in dict.fromkeys((*measured, *warm_ours, *warm_base))
     ]
 
 
@@ -216,9 +219,9 @@ def _is_small(one: Movement, found: Sequence[Movement], margin: float) -> bool:
 
     From next to nothing it grows by a large factor and stays next to nothing.
     """
-    names = [f"{one.source}_{kind}" for kind in PARTS_OF_CPU]
-    parts = [other.baseline for other in found if other.name in names]
-    if one.name not in names or one.own is None or one.baseline is None:
+    whole = [Resource(one.source, kind) for kind in PARTS_OF_CPU]
+    parts = [other.baseline for other in found if other.resource in whole]
+    if one.resource not in whole or one.own is None or one.baseline is None:
         return False
     return one.own - one.baseline < margin * sum(part or 0.0 for part in parts)
 
@@ -232,8 +235,8 @@ def _pace(one: Movement, row: Comparison) -> Pace | None:
 def _is_told(one: Movement, moved: Sequence[Movement]) -> bool:
     """Whether others say it better: the parts of CPU time, or the layer's own of the same kind."""
     in_parts = one.kind == "cpu_s" and any(other.kind in PARTS_OF_CPU for other in moved)
-    of_layer = any(other.source == "layer" and _alike(other) == _alike(one) for other in moved)
-    return in_parts or (one.source != "layer" and of_layer)
+    of_layer = any(other.source is Source.LAYER and _alike(other) == _alike(one) for other in moved)
+    return in_parts or (one.source is not Source.LAYER and of_layer)
 
 
 def _alike(one: Movement) -> str:

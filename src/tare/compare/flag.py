@@ -37,6 +37,8 @@ class FlagKind(StrEnum):
     DECIDED_EARLY = "decided_early"
     NO_COST = "no_cost"
     HOLDS_ONE_AGAIN = "holds_one_again"
+    INSTANCES_DIFFER = "instances_differ"
+    FEW_INSTANCES = "few_instances"
     # Of those beside it: the A/A control and the other variants.
     NOT_TRUSTED = "not_trusted"
     BELOW_FLOOR = "below_floor"
@@ -66,6 +68,10 @@ class FlagKind(StrEnum):
     # Of one of two result sets that are compared.
     SIDE_NOT_TRUSTED = "side_not_trusted"
     SIDE_FAILED = "side_failed"
+    OTHER_STUDY = "other_study"
+    HOST_NOT_STORED = "host_not_stored"
+    USERLAND_NOT_STORED = "userland_not_stored"
+    SINGLE_INSTANCE = "single_instance"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""Which pairs were measured in the same instances, and what is said where instances differ."""
+"""Which pairs were measured in the same instances, and what is to be known where these differ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from tare.compare.flag import Flag, FlagKind, flag
 from tare.compare.pairing import History
 from tare.model import Replicates
 from tare.stats.hierarchy import ENOUGH_GROUPS
@@ -48,8 +49,8 @@ def linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
 
 def instance_flags(
     judgement: Judgement, instances: int | None, pairs: int, planned: int
-) -> Iterator[str]:
-    """Say on what the interval rests where instances differ, or may and nobody can know.
+) -> Iterator[Flag]:
+    """Yield on what the interval rests where instances differ, or may and nobody can know.
 
     Instance pairs are the replicates at weaker evidence than is worth a sentence; their number
     stands beside that of the pairs.
@@ -58,15 +59,13 @@ def instance_flags(
     if judgement.nested and parts is not None:
         if parts.icc <= SAID_ABOVE and parts.p >= 0.05:
             return
-        differ = "differ" if parts.p < 0.05 else "may differ"
-        used = judgement.look or pairs
-        yield (
-            f"Instances {differ} (ICC {parts.icc:.2f}, p {parts.p:.2g}): {parts.groups} instances "
-            f"are the replicates, not {used} blocks."
+        yield flag(
+            FlagKind.INSTANCES_DIFFER,
+            sure=parts.p < 0.05,
+            icc=parts.icc,
+            p=parts.p,
+            instances=parts.groups,
+            blocks=judgement.look or pairs,
         )
     elif instances is not None and max(instances, planned) < ENOUGH_GROUPS and pairs > instances:
-        each = "one instance" if instances == 1 else f"{instances} instances"
-        yield (
-            f"Measured in {each} of each platform, too few to tell whether instances differ; if "
-            "they do, the interval is too narrow."
-        )
+        yield flag(FlagKind.FEW_INSTANCES, instances=instances)

@@ -31,6 +31,7 @@ import numpy as np
 from tare.compare.comparison import Comparison, is_done, rule_of
 from tare.compare.instances import linked
 from tare.compare.pairing import Group, History, Pairs, group, pair
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.rows import begun, compared
 from tare.model import (
     Cell,
@@ -76,7 +77,7 @@ class Combined:
     high: float | None = None
     pairs: int = 0
     left_out: int = 0
-    reason: str = ""
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +208,7 @@ class _Ladder:
     def end(self, parts: Sequence[Comparison]) -> EndCosts:
         """Add up the costs of switches as seen from one end, and give the rest."""
         if not parts:
-            none = Combined(reason="no switch had an effect")
+            none = Combined(reason=reason_of(ReasonKind.NO_SWITCH))
             return EndCosts(total=none, rest=none)
         pairs = [(row.cell, row.baseline) for row in parts if row.baseline is not None]
         whole = self.cells[self.ladder.default], self.cells[self.ladder.bare]
@@ -220,8 +221,9 @@ class _Ladder:
         """Add weighted log ratios block by block, and estimate the sum."""
         cells = list(dict.fromkeys(cell for _, *both in terms for cell in both))
         for cell in cells:
-            if (reason := self.histories[cell.id].unavailable) is not None:
-                return Combined(reason=f"{cell.platform} is unavailable: {reason}")
+            if (why := self.histories[cell.id].why_unavailable) is not None:
+                kind = ReasonKind.PLATFORM_UNAVAILABLE
+                return Combined(reason=reason_of(kind, platform=cell.platform, why=why))
         rows = [
             dict(zip(found.blocks, found.log_ratios.tolist(), strict=True))
             for _, cell, other in terms
@@ -234,8 +236,8 @@ class _Ladder:
         blocks = [block for block, is_known in zip(met, known, strict=True) if is_known]
         left_out = len(met) - len(blocks)
         if not blocks or left_out >= INFINITE_FROM * len(met):
-            why = "too many of its blocks failed" if met else "no block has all its platforms"
-            return Combined(left_out=left_out, reason=why)
+            kind = ReasonKind.BLOCKS_FAILED if met else ReasonKind.NO_COMMON_BLOCK
+            return Combined(left_out=left_out, reason=reason_of(kind))
         sums = logs[known] @ weights
         groups = numbered(self.instances(cells, blocks))
         most = self.plan.repetition.max_blocks
@@ -255,7 +257,7 @@ class _Ladder:
             high=high,
             pairs=len(used),
             left_out=left_out,
-            reason="" if ends else "too few blocks for an interval",
+            reason=None if ends else reason_of(ReasonKind.FEW_BLOCKS),
         )
 
     def pairs(self, cell: Cell, other: Cell) -> Pairs:

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.side import Side
-from tare.compare.told_facts import as_read, differing, named
-from tare.model import Cell
-from tare.parameter import word_of
+from tare.compare.told_facts import Changed, differing
+from tare.model import Cell, Scalar
+
+
+class Aspect(StrEnum):
+    """What of a cell is looked at."""
+
+    STACK = "stack"
+    SETTING = "setting"
+    PARAMETER = "parameter"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """One thing in which two cells differ."""
+
+    aspect: Aspect
+    changed: Changed
 
 
 def matched(
     before: Sequence[Cell], after: Sequence[Cell]
-) -> tuple[dict[str, Cell], dict[str, str]]:
-    """Find for each cell of A the one of B that is the same, or say why there is none.
+) -> tuple[dict[str, Cell], dict[str, Reason]]:
+    """Find for each cell of A the one of B that is the same, or why there is none.
 
     What a platform is counts, its stack and settings, and not what it is called; of several that
     are the same the one of the same name.
@@ -40,33 +59,31 @@ def identity(cell: Cell) -> tuple[object, ...]:
     return cell.stack, cell.settings, cell.workload, cell.params, cell.limits
 
 
-def _why_alone(cell: Cell, others: Sequence[Cell]) -> str:
-    """Say in what the most alike cell of B differs, of those of the same workload and platform."""
+def _why_alone(cell: Cell, others: Sequence[Cell]) -> Reason:
+    """Return in what the most alike cell of B differs, of the same workload and platform."""
     alike = [one for one in others if one.workload == cell.workload]
     alike = [one for one in alike if one.stack == cell.stack or one.platform == cell.platform]
     if not alike:
-        return f"B has no {cell.workload} on {cell.platform}"
-    told = min((list(unlike(cell, one)) for one in alike), key=len)
-    return f"B measured it otherwise: {named(told, ', ')}"
+        return reason_of(ReasonKind.NO_PARTNER, workload=cell.workload, platform=cell.platform)
+    least = min((tuple(unlike(cell, one)) for one in alike), key=len)
+    return reason_of(ReasonKind.MEASURED_OTHERWISE, unlike=least)
 
 
-def unlike(one: Cell, other: Cell) -> Iterator[str]:
-    """Say in what two cells differ."""
-    if one.stack != other.stack:
-        yield f"stack {one.stack} in A, {other.stack} in B"
-    pairs: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-        ("setting", dict(one.settings), dict(other.settings)),
-        ("parameter", dict(one.params), dict(other.params)),
-        ("limit", _limits(one), _limits(other)),
+def unlike(one: Cell, other: Cell) -> Iterator[Unlike]:
+    """List in what two cells differ."""
+    pairs: list[tuple[Aspect, Mapping[str, Scalar], Mapping[str, Scalar]]] = [
+        (Aspect.STACK, {"stack": one.stack}, {"stack": other.stack}),
+        (Aspect.SETTING, dict(one.settings), dict(other.settings)),
+        (Aspect.PARAMETER, dict(one.params), dict(other.params)),
+        (Aspect.LIMIT, _limits(one), _limits(other)),
     ]
-    for kind, mine, theirs in pairs:
+    for aspect, mine, theirs in pairs:
         for name in dict.fromkeys((*mine, *theirs)):
             if mine.get(name) != theirs.get(name):
-                told = [as_read(name, one.get(name)) for one in (mine, theirs)]
-                yield f"{kind} {word_of(name)} {told[0]} in A, {told[1]} in B"
+                yield Unlike(aspect, Changed(name, mine.get(name), theirs.get(name)))
 
 
-def _limits(cell: Cell) -> dict[str, object]:
+def _limits(cell: Cell) -> dict[str, Scalar]:
     limits = cell.limits
     return {
         "cpus": limits.cpus,
@@ -77,43 +94,32 @@ def _limits(cell: Cell) -> dict[str, object]:
     }
 
 
-def refusals_of_all(a: Side, b: Side) -> Iterator[str]:
-    """Say what makes any number of the two another thing, or the same: the trials themselves."""
+def refusals_of_all(a: Side, b: Side) -> Iterator[Reason]:
+    """List what makes any number of the two another thing, or the same: the trials themselves."""
     shared = a.sessions.keys() & b.sessions.keys()
     if shared:
-        told = [
-            f"{sum(side.sessions[one] for one in shared)} of {name}'s {len(side.trials)} trials"
-            for name, side in (("A", a), ("B", b))
-        ]
-        yield (
-            f"{told[0]} and {told[1]} were measured in the same session: one is a copy or an "
-            "earlier state of the other, or both go on from one"
+        counts = tuple(
+            (sum(side.sessions[one] for one in shared), len(side.trials)) for side in (a, b)
         )
+        yield reason_of(ReasonKind.SAME_SESSION, before=counts[0], after=counts[1])
     mine, theirs = a.plan.repetition, b.plan.repetition
     if mine.design is not theirs.design:
-        yield f"the design is {mine.design.value} in A and {theirs.design.value} in B"
+        yield reason_of(ReasonKind.OTHER_DESIGN, before=mine.design, after=theirs.design)
     if mine.variant is not theirs.variant:
-        yield f"A decides by the variant {mine.variant.value}, B by {theirs.variant.value}"
+        yield reason_of(ReasonKind.OTHER_VARIANT, before=mine.variant, after=theirs.variant)
     ours, other = a.facts.userland, b.facts.userland
     if ours.id and other.id and ours.id != other.id:
-        versions = differing(ours.versions, other.versions)
-        told = [f"{one.what} {one.before} and {one.after}" for one in versions]
-        packages = f" ({named(told, ', ')})" if told else ""
-        yield f"the userland inside is another{packages}"
+        versions = tuple(differing(ours.versions, other.versions))
+        yield reason_of(ReasonKind.OTHER_USERLAND, versions=versions)
 
 
-def refusals(a: Side, b: Side, before: Cell, after: Cell) -> Iterator[str]:
-    """Say why two cells that are the same did not measure the same."""
+def refusals(a: Side, b: Side, before: Cell, after: Cell) -> Iterator[Reason]:
+    """List why two cells that are the same did not measure the same."""
     mine, theirs = a.metric(before), b.metric(after)
     if mine != theirs:
-        told = [f"{one.name} ({one.unit.value}, {one.better.value})" for one in (mine, theirs)]
-        yield f"its first metric is {told[0]} in A and {told[1]} in B"
-    ours = a.facts.platform(before.platform).preconditions
-    other = b.facts.platform(after.platform).preconditions
-    files = [
-        one.what.removeprefix("sha256.")
-        for one in differing(ours, other)
-        if one.what.startswith("sha256.") and one.what in ours and one.what in other
-    ]
-    if files:
-        yield f"the files inside that it measures with are others: {named(files, ', ')}"
+        yield reason_of(ReasonKind.OTHER_METRIC, before=mine, after=theirs)
+    ours = a.facts.platform(before.platform).preconditions.files
+    other = b.facts.platform(after.platform).preconditions.files
+    names = tuple(name for name in ours if name in other and ours[name] != other[name])
+    if names:
+        yield reason_of(ReasonKind.OTHER_FILES, names=names)

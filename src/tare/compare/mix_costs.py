@@ -11,6 +11,7 @@ from tare.compare.columns import has_numbers
 from tare.compare.comparison import Comparison
 from tare.compare.constraints import Constraints
 from tare.compare.pairing import Group, group
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.rows import compared
 from tare.compare.side import Side
 from tare.model import Cell, Contrast, ContrastKind, Design, Unit
@@ -103,16 +104,18 @@ class Costs:
             return False
         return found.interval.low > 1 or found.interval.high < 1
 
-    def why_no_cost(self, platform: str, key: Group) -> str:
-        """Say why a platform has no cost for a part of the mix."""
+    def why_no_cost(self, platform: str, key: Group) -> Reason:
+        """Return why a platform has no cost for a part of the mix."""
         row = self.row(platform, key)
         if row is not None:
-            return row.reason or row.why_no_cost or "its cost has no size"
+            return row.why_no_cost
         if (platform, key) not in self.cells:
-            return "the study does not measure it"
+            return reason_of(ReasonKind.NOT_IN_STUDY)
         cell = self.cells[platform, key]
         history = self.side.histories[cell.id]
-        return history.unavailable or history.last_reason or "no trial of the baseline has a number"
+        if history.last_reason and history.unavailable is None:
+            return reason_of(ReasonKind.TRIAL_SAID, said=history.last_reason)
+        return history.why_unavailable or reason_of(ReasonKind.BASELINE_WITHOUT_NUMBER)
 
     def _beside(self, platform: str, other: str, key: Group) -> Estimated | None:
         if other == self.baseline:

@@ -52,7 +52,7 @@ def _zero_flags(pairs: Pairs, n: int) -> Iterator[Flag]:
 
 def accounting_flags(pairs: Pairs, variant: Variant) -> Iterator[Flag]:
     """Yield on what the accounting of a variant rests."""
-    for reason, trials in pairs.unknown.items():
-        yield flag(FlagKind.VARIANT_UNKNOWN, variant=variant.value, trials=trials, reason=reason)
+    for why, trials in pairs.unknown.items():
+        yield flag(FlagKind.VARIANT_UNKNOWN, variant=variant, trials=trials, why=why)
     if pairs.workers > 1:
         yield flag(FlagKind.PARALLEL_DELAY, threads=pairs.workers)

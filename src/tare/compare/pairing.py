@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.compare.columns import Columns, Readings, has_numbers
+from tare.compare.contention import Unaccounted
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.compare.suspects import Why
 from tare.model import (
     INJECTED,
@@ -116,9 +118,15 @@ class History:
 
     @property
     def unavailable(self) -> str | None:
-        """Why this host cannot do it, if it never could."""
+        """What was stored of why this host cannot do it, if it never could; it may be empty."""
         could = any(trial.status is not Status.UNAVAILABLE for trial in self.trials.values())
         return None if could else self.impossible
+
+    @property
+    def why_unavailable(self) -> Reason | None:
+        """Why this host cannot do it, if it never could."""
+        said = self.unavailable
+        return None if said is None else reason_of(ReasonKind.UNAVAILABLE, said=said)
 
     @property
     def last_reason(self) -> str:
@@ -140,7 +148,7 @@ def histories(plan: Plan, trials: Iterable[Trial]) -> dict[str, History]:
         if history is None:
             continue
         if trial.status is Status.UNAVAILABLE:
-            history.impossible = trial.reason or "this host cannot do it"
+            history.impossible = trial.reason
         if trial.kind is not Kind.MEASURED:
             continue
         if trial.partner:
@@ -202,7 +210,7 @@ class Pairs:
     baseline_missing: int
     absent: int
     no_ratio: int
-    unknown: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[Unaccounted, int] = field(default_factory=dict)
     workers: int = 0
     blocks: tuple[int, ...] = ()
     """The block of each of the log ratios."""
@@ -221,11 +229,11 @@ def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Vari
     alike = _entered_alike(here.by_agent[at], there.by_agent[other])
     blocks, at, other = blocks[alike], at[alike], other[alike]
 
-    unknown: Counter[str] = Counter()
-    if here.unknown or there.unknown:
-        unknown.update(here.unknown[place] for place in (*at, *alone) if here.unknown)
-        unknown.update(there.unknown[place] for place in other if there.unknown)
-        del unknown[""]
+    whys = [
+        *(here.unknown[place] for place in (*at, *alone) if here.unknown),
+        *(there.unknown[place] for place in other if there.unknown),
+    ]
+    unknown = Counter(why for why in whys if why is not None)
 
     own, base = here.values[at], there.values[other]
     has_own, has_base = ~np.isnan(own), ~np.isnan(base)

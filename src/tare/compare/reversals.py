@@ -11,7 +11,7 @@ from tare.compare.constraints import Keeps
 from tare.compare.mix_costs import Costs
 from tare.compare.pairing import Group
 from tare.compare.places import Place, slowdown_of, sum_without
-from tare.parameter import word_of
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.stats.sequential import Verdict
 
 
@@ -43,7 +43,7 @@ class Gap:
 
     platform: str
     workload: Group | None
-    reason: str
+    reason: Reason
 
 
 def swaps_of(known: Costs, ranked: Sequence[Place]) -> Iterator[Swap]:
@@ -94,7 +94,7 @@ def missing_of(known: Costs, places: Sequence[Place]) -> Iterator[Gap]:
     for place in places:
         for one in place.constraints:
             if one.keeps is Keeps.MISSING:
-                why = f"{word_of(one.name)}: {one.reason}"
+                why = reason_of(ReasonKind.CONSTRAINT, name=one.name, why=one.reason)
                 yield Gap(platform=place.platform, workload=None, reason=why)
 
 
@@ -105,7 +105,7 @@ def undecided_of(known: Costs, ranked: Sequence[Place]) -> Iterator[Gap]:
         if row is None or row.verdict is not Verdict.UNDECIDED or row.cost is None:
             continue
         if row.low is None or row.high is None:
-            why = f"its cost of {row.cost:.3f} has no interval yet"
+            why = reason_of(ReasonKind.NO_INTERVAL_YET, cost=row.cost)
             yield Gap(platform=place.platform, workload=key, reason=why)
             continue
         slowdown, share = slowdown_of(place), known.shares[key]
@@ -117,8 +117,7 @@ def undecided_of(known: Costs, ranked: Sequence[Place]) -> Iterator[Gap]:
             if least <= slowdown_of(one) <= slowdown or slowdown <= slowdown_of(one) <= most
         ]
         if passed:
-            why = (
-                f"its cost is anywhere from {row.low:.3f} to {row.high:.3f}, which alone can move "
-                f"it past {', '.join(passed)}"
+            why = reason_of(
+                ReasonKind.MAY_OVERTAKE, low=row.low, high=row.high, platforms=tuple(passed)
             )
             yield Gap(platform=place.platform, workload=key, reason=why)

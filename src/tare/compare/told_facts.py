@@ -2,113 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 
 from tare.compare.side import Side
-from tare.model import Cell, Facts, Scalars, Unit
-from tare.parameter import unit_of
-
-MOST = 4
-"""As many names, or reasons, are told; others are counted."""
+from tare.model import Cell, Facts, Preconditions, Scalar, Scalars
 
 STATES = ("load", "steal", "swap_used_bytes")
 """Facts of a host that are those of a moment."""
 
 READINGS = (
     *("loop_s", "clock_read_s", "filesystem_device", "memory_given_bytes", "affinity"),
-    *("cpu_flags", "weaknesses_known"),
+    "weaknesses_known",
 )
-"""What is read inside a platform and is no setting of it; flags are told by their number."""
+"""What is read inside a platform and is no setting of it."""
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """A named value that is not the same on both sides; None: that side does not have it."""
+
+    name: str
+    before: Scalar | None
+    after: Scalar | None
+
+
+class Whose(StrEnum):
+    """What a fact is of."""
+
+    HOST = "host"
+    SESSION = "session"
+    TARE = "tare"
+    PEER = "peer"
+    GUESTS = "guests"
+    PLATFORM = "platform"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A fact that is not the same in both: of the host or, ``platform: fact``, of a platform."""
+    """A fact that is not the same in both sets; ``platform`` is empty of what is of none.
 
-    what: str
-    before: str
-    after: str
+    ``is_mitigation`` says that its name is that of a weakness of the CPU, its values those of what
+    the kernel does about it.
+    """
+
+    whose: Whose
+    changed: Changed
+    platform: str = ""
+    is_mitigation: bool = False
 
 
-def differences(a: Side, b: Side, partners: Mapping[str, Cell]) -> Iterator[Difference]:
+@dataclass(frozen=True, slots=True)
+class FlagsDiffer:
+    """CPU flags of a platform that only one of the two sets has."""
+
+    platform: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def differences(
+    a: Side, b: Side, partners: Mapping[str, Cell]
+) -> Iterator[Difference | FlagsDiffer]:
     """List the stored facts of host, Tare, peer and platforms that are not the same."""
     of_host = list(host_differences(a.facts, b.facts))
     yield from of_host
-    of_tare = differing(a.facts.tare, b.facts.tare)
-    yield from (replace(one, what=f"Tare's {one.what}") for one in of_tare)
-    of_peer = differing(a.facts.peer, b.facts.peer)
-    yield from (replace(one, what=f"the peer's {one.what}") for one in of_peer)
-    before, after = a.facts.userland.kernel, b.facts.userland.kernel
-    if before and after and before != after:
-        yield Difference("kernel of guests", before, after)
+    yield from _of(Whose.TARE, a.facts.tare, b.facts.tare)
+    yield from _of(Whose.PEER, a.facts.peer, b.facts.peer)
+    kernels = [_named("kernel", one.facts.userland.kernel) for one in (a, b)]
+    yield from _of(Whose.GUESTS, kernels[0], kernels[1])
+    of_all = {(one.changed, one.is_mitigation) for one in of_host}
     names = dict.fromkeys(
         (a.plan.cells_by_id[mine].platform, one.platform) for mine, one in partners.items()
     )
     for mine, theirs in names:
-        for one in _of_platform((a, mine), (b, theirs)):
-            if one not in of_host:
-                yield replace(one, what=f"{mine}: {one.what}")
+        for one in _of_platform(mine, a.facts, b.facts, theirs):
+            if (one.changed, one.is_mitigation) not in of_all:
+                yield one
+        yield from _flags_of(mine, *_preconditions(mine, a.facts, b.facts, theirs))
 
 
 def host_differences(before: Facts, after: Facts) -> Iterator[Difference]:
     """List the facts of two hosts that are not the same, but for what passes."""
-    yield from (one for one in differing(before.host, after.host) if one.what not in STATES)
-    cpus = (facts.cpuset for facts in (before, after))
-    yield from differing(*({"CPUs of the session": one} if one else {} for one in cpus))
+    of_host = _of(Whose.HOST, before.host, after.host)
+    yield from (one for one in of_host if one.changed.name not in STATES)
+    if before.host and after.host:
+        yield from _of_mitigations(Whose.HOST, before.mitigations, after.mitigations)
+    cpusets = [_named("cpuset", one.cpuset) for one in (before, after)]
+    yield from _of(Whose.SESSION, cpusets[0], cpusets[1])
 
 
-def _of_platform(before: tuple[Side, str], after: tuple[Side, str]) -> Iterator[Difference]:
-    ours, other = (side.facts.platform(name) for side, name in (before, after))
-    yield from differing(ours.probe, other.probe)
-    mine, theirs = ours.preconditions, other.preconditions
-    for one in differing(mine, theirs):
-        if one.what not in READINGS and not one.what.startswith("sha256."):
-            yield one
-    lost, new = _flags_of(mine) - _flags_of(theirs), _flags_of(theirs) - _flags_of(mine)
-    if (lost or new) and _flags_of(mine) and _flags_of(theirs):
-        told = [named(sorted(some), ", ") or "none more" for some in (lost, new)]
-        yield Difference("CPU flags only there", *told)
+def _named(name: str, value: str) -> Scalars:
+    return {name: value} if value else {}
 
 
-def _flags_of(reading: Scalars) -> set[str]:
-    return set(str(reading.get("cpu_flags", "")).split())
+def _of(whose: Whose, before: Scalars, after: Scalars, platform: str = "") -> Iterator[Difference]:
+    for one in differing(before, after):
+        yield Difference(whose=whose, changed=one, platform=platform)
 
 
-def differing(before: Scalars, after: Scalars) -> Iterator[Difference]:
-    """List what is not the same; where one side tells nothing at all, nothing is known."""
-    for name in dict.fromkeys((*before, *after)) if before and after else ():
+def _of_mitigations(
+    whose: Whose, before: Mapping[str, str], after: Mapping[str, str], platform: str = ""
+) -> Iterator[Difference]:
+    for one in _changes(before, after):
+        yield Difference(whose=whose, changed=one, platform=platform, is_mitigation=True)
+
+
+def _of_platform(name: str, before: Facts, after: Facts, theirs: str) -> Iterator[Difference]:
+    whose = Whose.PLATFORM
+    yield from _of(whose, before.platform(name).probe, after.platform(theirs).probe, name)
+    ours, other = _preconditions(name, before, after, theirs)
+    if not ours or not other:
+        return
+    for one in _changes(ours.values, other.values):
+        if one.name not in READINGS:
+            yield Difference(whose=whose, changed=one, platform=name)
+    yield from _of_mitigations(whose, ours.mitigations, other.mitigations, name)
+
+
+def _preconditions(
+    name: str, before: Facts, after: Facts, theirs: str
+) -> tuple[Preconditions, Preconditions]:
+    return before.platform(name).preconditions, after.platform(theirs).preconditions
+
+
+def _flags_of(platform: str, ours: Preconditions, other: Preconditions) -> Iterator[FlagsDiffer]:
+    mine, theirs = ours.cpu_flags, other.cpu_flags
+    if mine and theirs and mine != theirs:
+        yield FlagsDiffer(platform, tuple(sorted(mine - theirs)), tuple(sorted(theirs - mine)))
+
+
+def differing(before: Scalars, after: Scalars) -> Iterator[Changed]:
+    """List what is not the same; where one side has nothing at all, nothing is known."""
+    if before and after:
+        yield from _changes(before, after)
+
+
+def _changes(before: Scalars, after: Scalars) -> Iterator[Changed]:
+    for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):
-            yield Difference(name, text(before.get(name)), text(after.get(name)))
-
-
-def text(value: object) -> str:
-    """Write a fact."""
-    if value is None or value == "":
-        return "not told"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
-
-
-def as_read(name: str, value: object) -> str:
-    """Write a value as people read it: with its unit, sizes in the largest that keeps them whole.
-
-    ``report.numbers`` writes them alike, but may not be asked from here.
-    """
-    if isinstance(value, bool):
-        return text(value)
-    if isinstance(value, int) and unit_of(name) is Unit.BYTE:
-        units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-        fits = ((size, unit) for size, unit in units if value and value % size == 0)
-        size, unit = next(fits, (1, "B"))
-        return f"{value // size:,} {unit}"
-    is_time = isinstance(value, int | float) and unit_of(name) is Unit.SECOND
-    return f"{value:g} s" if is_time else text(value)
-
-
-def named(names: Iterable[str], between_them: str) -> str:
-    """Write the first few names, and how many more there are."""
-    every = list(names)
-    more = [f"and {len(every) - MOST} more"] if len(every) > MOST else []
-    return between_them.join([*every[:MOST], *more])
+            yield Changed(name, before.get(name), after.get(name))

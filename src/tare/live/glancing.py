@@ -7,21 +7,22 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
-from tare.model import Kind, Phase, Plan, SessionProgress, Status, Trial
+from tare.model import NO_RUN, Kind, Phase, Plan, Run, SessionProgress, Status, Trial
 from tare.store import formats
 from tare.store.progress import NAME as PROGRESS
 from tare.store.progress import SILENT_S, progress_of
 from tare.store.reader import first_of, plan_of
+from tare.store.run import run_of
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
 Stamp = tuple[int, int, int] | None
@@ -193,7 +194,7 @@ class Glancing:
     def _forget(self) -> None:
         self._tail = Tail(self.folder / "trials.jsonl")
         self._plan: Plan | None = None
-        self._run: Mapping[str, Any] = {}
+        self._run = NO_RUN
         self._anew()
 
     def _anew(self) -> None:
@@ -208,7 +209,7 @@ class Glancing:
             raise ResultsError("its plan.json was removed, or is a link that leads elsewhere")
         if self._plan is None:
             self._plan = _plan(self.folder / "plan.json")
-        self._run = _run(self.folder / "run.json") if is_there["run.json"] else {}
+        self._run = _run(self.folder / "run.json") if is_there["run.json"] else NO_RUN
         lines, anew = self._tail.read() if is_there["trials.jsonl"] else ([], True)
         if anew:
             self._anew()
@@ -257,14 +258,13 @@ class Glancing:
         return self._whole + self._halves // 2
 
     def _described(self, problem: str) -> Glance:
-        stop = self._run.get("stop")
         times = [one[2] for one in self._stamps[:4] if one]
         state = State.RUNNING if self._progress else self._state_at_rest()
         return Glance(
             name=self.name,
             plan=self._plan,
             state=state,
-            stop=stop if isinstance(stop, str) else "",
+            stop=self._run.stop or "",
             done=self._done,
             bad=self._bad,
             blocks=self._blocks,
@@ -280,9 +280,7 @@ class Glancing:
             return State.REMOVED
         if self._stamps[FILES.index("facts.json")] is None:
             return State.NOT_BEGUN
-        sessions = self._run.get("sessions")
-        listed = sessions if isinstance(sessions, list) else []
-        known = [one.get("id") for one in listed if isinstance(one, dict)]
+        known = [one.id for one in self._run.sessions]
         if self._session in known or (known and not self._session):
             return State.ENDED
         return State.KILLED
@@ -333,10 +331,10 @@ def _plan(path: Path) -> Plan:
         raise ResultsError(f"plan.json is not understood: {error.error_count()} errors") from error
 
 
-def _run(path: Path) -> Mapping[str, Any]:
+def _run(path: Path) -> Run:
     with opened(path) as file:
         content = json.load(file)
     if not isinstance(content, dict):
         raise ResultsError("run.json is not understood: expected an object")
     formats.refuse_newer(content, formats.RUN, path.name)
-    return content
+    return run_of(content)

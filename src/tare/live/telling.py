@@ -14,7 +14,7 @@ from tare.live.markup import file_url
 from tare.live.narrowing import Course, Look
 from tare.live.resources import resources
 from tare.live.watching import Seen
-from tare.model import NO_FACTS, Plan, Status, Trial
+from tare.model import NO_FACTS, NO_RUN, Plan, Status, Trial
 from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.report.numbers import cost_text, percents_text
@@ -68,7 +68,9 @@ class Told:
     @cached_property
     def found(self) -> Findings:
         """The primary comparisons in the shape in which reports put them into words."""
-        results = Results(self.seen.folder, "", self.plan, NO_FACTS, {}, tuple(self.seen.trials))
+        results = Results(
+            self.seen.folder, "", self.plan, NO_FACTS, NO_RUN, tuple(self.seen.trials)
+        )
         return Findings(results, Comparisons(summaries=(), comparisons=self.course.rows,
                                              attributions=()))  # fmt: skip
 

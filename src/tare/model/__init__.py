@@ -13,6 +13,7 @@ from tare.model.cell import (
     Params,
     Replicates,
     Scalar,
+    path_of,
 )
 from tare.model.facts import (
     NO_FACTS,
@@ -23,6 +24,7 @@ from tare.model.facts import (
     FactSection,
     NamedValue,
     PlatformFacts,
+    Preconditions,
     Scalars,
     StoredMismatch,
     UserlandFacts,
@@ -49,6 +51,8 @@ from tare.model.plan import (
     Variant,
 )
 from tare.model.progress import Phase, SessionProgress
+from tare.model.resource import Resource, Source, resource_of
+from tare.model.run import NO_RUN, EndedSession, Repeats, Run
 from tare.model.trial import (
     Complaint,
     ComplaintKind,
@@ -68,6 +72,7 @@ __all__ = [
     "INJECTED",
     "NO_FACTS",
     "NO_KEY",
+    "NO_RUN",
     "UNITS_OF_ROLES",
     "Better",
     "Cell",
@@ -81,6 +86,7 @@ __all__ = [
     "DetectedStack",
     "DetectedStep",
     "DiskCache",
+    "EndedSession",
     "Entry",
     "Evidence",
     "FactSection",
@@ -101,14 +107,19 @@ __all__ = [
     "Placement",
     "Plan",
     "PlatformFacts",
+    "Preconditions",
+    "Repeats",
     "Repetition",
     "Replicates",
+    "Resource",
     "Result",
+    "Run",
     "Sample",
     "Scalar",
     "Scalars",
     "SessionProgress",
     "Slot",
+    "Source",
     "Status",
     "StoredMismatch",
     "Trial",
@@ -117,6 +128,8 @@ __all__ = [
     "Variant",
     "metric_of",
     "partner_of",
+    "path_of",
     "recorded",
+    "resource_of",
     "tool_duration_s",
 ]

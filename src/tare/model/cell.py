@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,6 +78,14 @@ class Limits:
         return (*kind, *((("swap_bytes", self.swap_bytes),) if self.swap_bytes else ()))
 
 
+def path_of(stack: str) -> tuple[str, ...]:
+    """Return a stack's words from the outside in: the place that it starts from, and its layers.
+
+    Studies and plans write a stack as one text; here alone it is taken apart.
+    """
+    return tuple(stack.split("/"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One combination of all factor levels; equal cells are comparable, others never merge.
@@ -101,7 +110,21 @@ class Cell:
     @property
     def path(self) -> tuple[str, ...]:
         """The stack's words from the outside in: the place that it starts from, and its layers."""
-        return tuple(self.stack.split("/"))
+        return path_of(self.stack)
+
+    @property
+    def workload_kind(self) -> str:
+        """The workload without the name that a study gives to one of several of a kind."""
+        return self.workload.partition(":")[0]
+
+    @property
+    def workload_variant(self) -> str:
+        """The name that a study gives to one of several workloads of a kind; else empty."""
+        return self.workload.partition(":")[2]
+
+    def settings_of(self, layers: Collection[str]) -> Params:
+        """Return the settings of some layers."""
+        return tuple(one for one in self.settings if one[0].partition(".")[0] in layers)
 
 
 class ContrastKind(StrEnum):

@@ -66,6 +66,24 @@ class ClockSkew:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preconditions:
+    """What a machine said of itself before anything was measured in it; false if it said nothing.
+
+    ``values`` are readings by name, ``files`` SHA-256 digests by the file's name. ``mitigations``
+    has, for the CPU's weaknesses that concern it, what the kernel says it does about each.
+    """
+
+    values: Scalars = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    mitigations: Mapping[str, str] = field(default_factory=dict)
+    cpu_flags: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Whether anything was read."""
+        return bool(self.values or self.files or self.mitigations or self.cpu_flags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformFacts:
     """What a platform was: what was asked of it, and what was read in its first instance.
 
@@ -79,7 +97,7 @@ class PlatformFacts:
     inside: tuple[NamedValue, ...] = ()
     confinement: Mapping[str, str] = field(default_factory=dict)
     detected: DetectedStack = DetectedStack(())
-    preconditions: Scalars = field(default_factory=dict)
+    preconditions: Preconditions = Preconditions()
     clock: ClockSkew = ClockSkew()
     mismatches: tuple[StoredMismatch, ...] = ()
     start_s: tuple[float, ...] = ()
@@ -100,6 +118,7 @@ class UserlandFacts:
 class Facts:
     """What is known of where results were measured.
 
+    ``mitigations`` is what the host's kernel does about its CPU's weaknesses, by weakness.
     ``tare`` has the versions of Tare and Python, ``peer`` the stack and settings of the machine
     that loaded or served what was measured, where one did, ``cpuset`` the host's CPUs that the last
     session was held to, ``noise`` what made the host noisy, ``selftest`` what its last self-test
@@ -108,6 +127,7 @@ class Facts:
     """
 
     host: Scalars = field(default_factory=dict)
+    mitigations: Mapping[str, str] = field(default_factory=dict)
     platforms: Mapping[str, PlatformFacts] = field(default_factory=dict)
     userland: UserlandFacts = UserlandFacts()
     tare: Scalars = field(default_factory=dict)

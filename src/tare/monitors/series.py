@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tare.model import Source
 from tare.monitors import _readings as readings
 from tare.stats.spans import spans
 
-HOST, LAYER, MACHINE = "host", "layer", "machine"
-"""The machine is the innermost one that has a kernel of its own."""
+HOST, LAYER, MACHINE = Source.HOST.value, Source.LAYER.value, Source.MACHINE.value
 
 TOTALS = {
     HOST: (

@@ -11,12 +11,11 @@ then, and the reader has to know.
 
 from tare.preconditions.clock import Ping, Skew, bound, day_offset, watch
 from tare.preconditions.mismatches import Mismatch, clock_mismatches, mismatches
-from tare.preconditions.reading import Reading, read, understand
+from tare.preconditions.reading import read, understand
 
 __all__ = [
     "Mismatch",
     "Ping",
-    "Reading",
     "Skew",
     "bound",
     "clock_mismatches",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tare.model import Scalar
+from tare.model import Preconditions, Scalar
 from tare.preconditions.clock import Skew
-from tare.preconditions.reading import Reading
 
 SKEW_LIMIT = 500e-6
 """Beyond the rate error of any healthy clock, corrected or not (METHOD.md 4)."""
@@ -30,7 +29,7 @@ class Mismatch:
     only_files: bool = False
 
 
-def mismatches(base: Reading, mine: Reading) -> list[Mismatch]:
+def mismatches(base: Preconditions, mine: Preconditions) -> list[Mismatch]:
     """Compare a platform's reading with the baseline's; what either does not tell is left out."""
     return [
         *_tools(base, mine),
@@ -58,14 +57,13 @@ def clock_mismatches(skew: Skew | None, set_s: float | None) -> list[Mismatch]:
     return found
 
 
-def _tools(base: Reading, mine: Reading) -> Iterator[Mismatch]:
-    for name in base:
-        if name.startswith("sha256.") and name in mine and base[name] != mine[name]:
-            file = name.removeprefix("sha256.")
-            yield Mismatch(f"version of {file}", f"{file} is another file than there")
+def _tools(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
+    for name, digest in base.files.items():
+        if name in mine.files and mine.files[name] != digest:
+            yield Mismatch(f"version of {name}", f"{name} is another file than there")
 
 
-def _clock(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+def _clock(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
     yield from _differs(base, mine, "clocksource", "clock source")
     there, here = _look(base), _look(mine)
     if there is not None and here is not None and here[1] > READ_RATIO * max(there[1], READ_FLOOR):
@@ -76,38 +74,37 @@ def _clock(base: Reading, mine: Reading) -> Iterator[Mismatch]:
         yield Mismatch("cost of reading the clock", said)
 
 
-def _look(one: Reading) -> tuple[float, float] | None:
+def _look(one: Preconditions) -> tuple[float, float] | None:
     """Give the cost of a look at the clock in seconds, and as a part of a round of the loop."""
-    look, loop = one.get("clock_read_s"), one.get("loop_s")
+    look, loop = one.values.get("clock_read_s"), one.values.get("loop_s")
     if look is None or not loop:
         return None
     return float(look), float(look) / float(loop)
 
 
-def _cpus(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+def _cpus(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
     yield from _differs(base, mine, "cpus_allowed", "CPUs")
-    there, here = (float(one.get("cpu_quota", 0)) for one in (base, mine))
+    there, here = (float(one.values.get("cpu_quota", 0)) for one in (base, mine))
     if base and mine and there != here:
         said = f"CPU quota {_quota(here)} ({_quota(there)} there)"
         yield Mismatch("CPU quota", said)
     yield from _differs(base, mine, "cpu_model", "CPU model")
-    if "cpu_flags" in base and "cpu_flags" in mine:
-        there_flags, here_flags = (set(str(one["cpu_flags"]).split()) for one in (base, mine))
-        if lost := sorted(there_flags - here_flags):
+    if base.cpu_flags and mine.cpu_flags:
+        if lost := sorted(base.cpu_flags - mine.cpu_flags):
             yield Mismatch("CPU flags", f"{len(lost)} CPU flags missing ({_named(lost)})")
-        if more := sorted(here_flags - there_flags):
+        if more := sorted(mine.cpu_flags - base.cpu_flags):
             yield Mismatch("CPU flags", f"{len(more)} CPU flags more ({_named(more)})")
     for name in ("governor", "turbo", "smt"):
         yield from _differs(base, mine, name, name.upper() if name == "smt" else name)
 
 
-def _memory(base: Reading, mine: Reading) -> Iterator[Mismatch]:
-    there, here = (int(one.get("memory_given_bytes", 0)) for one in (base, mine))
+def _memory(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
+    there, here = (int(one.values.get("memory_given_bytes", 0)) for one in (base, mine))
     if there and here and abs(here / there - 1) > MEMORY_LIMIT:
         said = f"{here / 2**20:.0f} MiB of memory ({there / 2**20:.0f} there)"
         yield Mismatch("memory", said)
-    if "swap_bytes" in base and "swap_bytes" in mine:
-        there_swap, here_swap = (bool(one["swap_bytes"]) for one in (base, mine))
+    if "swap_bytes" in base.values and "swap_bytes" in mine.values:
+        there_swap, here_swap = (bool(one.values["swap_bytes"]) for one in (base, mine))
         if there_swap != here_swap:
             said = "swap (none there)" if here_swap else "no swap (some there)"
             yield Mismatch("swap", said)
@@ -116,33 +113,33 @@ def _memory(base: Reading, mine: Reading) -> Iterator[Mismatch]:
     yield from _differs(base, mine, "ksm", "KSM")
 
 
-def _files(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+def _files(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
     yield from _differs(base, mine, "disk_cache", "disk cache mode", only_files=True)
     yield from _differs(base, mine, "filesystem", "filesystem", only_files=True)
-    if mine.get("o_direct") is False and base.get("o_direct") is not False:
+    here, there = (one.values.get("o_direct") for one in (mine, base))
+    if here is False and there is not False:
         yield Mismatch("O_DIRECT", "its filesystem refuses O_DIRECT", only_files=True)
-    if base.get("o_direct") is False and mine.get("o_direct"):
+    if there is False and here:
         said = "it has O_DIRECT, which the baseline's filesystem refuses"
         yield Mismatch("O_DIRECT", said, only_files=True)
 
 
-def _kernel(base: Reading, mine: Reading) -> Iterator[Mismatch]:
+def _kernel(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
     yield from _differs(base, mine, "kernel", "kernel")
     names = {
         name
-        for one in (base, mine)
-        for name in one
-        if name.startswith("mitigation.") and base.get(name) != mine.get(name)
+        for name in (*base.mitigations, *mine.mitigations)
+        if base.mitigations.get(name) != mine.mitigations.get(name)
     }
-    if names and "weaknesses_known" in base and "weaknesses_known" in mine:
-        listed = _named(sorted(name.removeprefix("mitigation.") for name in names))
+    if names and all("weaknesses_known" in one.values for one in (base, mine)):
+        listed = _named(sorted(names))
         yield Mismatch("mitigations", f"{len(names)} other mitigations ({listed})")
 
 
 def _differs(
-    base: Reading, mine: Reading, name: str, title: str, *, only_files: bool = False
+    base: Preconditions, mine: Preconditions, name: str, title: str, *, only_files: bool = False
 ) -> Iterator[Mismatch]:
-    there, here = base.get(name), mine.get(name)
+    there, here = base.values.get(name), mine.values.get(name)
     if there is not None and here is not None and there != here:
         said = f"{title} {_text(here)} ({_text(there)} there)"
         yield Mismatch(title, said, only_files)

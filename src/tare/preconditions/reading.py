@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tare.facts import FILES, read_facts
+from tare.facts import FILES, mitigations, read_facts
 from tare.machine import Machine, check
-from tare.model import Scalar
-
-Reading = Mapping[str, Scalar]
-"""What a machine says of itself; sizes in bytes, times in seconds.
-
-``mitigation.*`` are the CPU's weaknesses that concern it, of the ``weaknesses_known`` it tells of.
-"""
+from tare.model import Preconditions, Scalar
 
 READ_S = 30.0
 SHARED = (
@@ -81,8 +75,11 @@ say() { printf '%s:%s\n' "$1" "$2"; }
 LOOKS = 200
 
 
-def read(machine: Machine, directory: str, tools: Sequence[str]) -> Reading:
+def read(machine: Machine, directory: str, tools: Sequence[str]) -> Preconditions:
     """Read a machine's preconditions for work in a directory with some tools.
+
+    Sizes are in bytes, times in seconds; ``weaknesses_known`` is of how many of the CPU's
+    weaknesses it says anything.
 
     Raises CommandFailed where no command can be run. The script's own status says nothing: its last
     part may be missing there.
@@ -91,29 +88,30 @@ def read(machine: Machine, directory: str, tools: Sequence[str]) -> Reading:
     return understand(check(machine, argv, timeout_s=READ_S).stdout.decode(errors="replace"))
 
 
-def understand(printed: str) -> Reading:
+def understand(printed: str) -> Preconditions:
     """Read what SCRIPT printed."""
     lines: dict[str, list[str]] = {}
     for source, _, line in (line.partition(":") for line in printed.splitlines()):
         lines.setdefault(source, []).append(line.strip())
     if not lines:
-        return {}
+        return Preconditions()
     facts = read_facts(printed)
     found: dict[str, Scalar] = {name: facts[name] for name in SHARED if name in facts}
-    found |= {name: text for name, text in facts.items() if name.startswith("mitigation.")}
     if known := [source for source in lines if "/vulnerabilities/" in source]:
         found["weaknesses_known"] = len(known)
     if found.get("cpu_model") == "unknown":  # as gVisor says it
         del found["cpu_model"]
-    found |= _cpu(lines) | _storage(lines) | _hashes(lines.get("sha256", ())) | _clock(lines)
-    return found
+    found |= _cpu(lines) | _storage(lines) | _clock(lines)
+    return Preconditions(
+        values=found,
+        files=_hashes(lines.get("sha256", ())),
+        mitigations=mitigations(printed),
+        cpu_flags=_cpu_flags(lines),
+    )
 
 
 def _cpu(lines: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
-    for name, _, words in (line.partition(":") for line in lines.get("/proc/cpuinfo", ())):
-        if name.strip() in ("flags", "Features"):
-            found["cpu_flags"] = " ".join(sorted(words.split()))
     if "affinity" in lines:
         found["affinity"] = lines["affinity"][0]
         found["cpus_allowed"] = count(lines["affinity"][0])
@@ -122,6 +120,14 @@ def _cpu(lines: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:
         if quota not in ("max", "-1") and quota.isdigit() and period.isdigit():
             found["cpu_quota"] = int(quota) / int(period)
     return found
+
+
+def _cpu_flags(lines: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    table = (line.partition(":") for line in lines.get("/proc/cpuinfo", ()))
+    titles = ("flags", "Features")
+    return frozenset(
+        word for name, _, words in table if name.strip() in titles for word in words.split()
+    )
 
 
 def _storage(lines: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:
@@ -138,10 +144,10 @@ def _storage(lines: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:
     return found
 
 
-def _hashes(lines: Sequence[str]) -> dict[str, Scalar]:
-    """Give each file's hash by its name, such as ``sha256.libc.so.6``."""
+def _hashes(lines: Sequence[str]) -> dict[str, str]:
+    """Return each file's digest by its name, such as ``libc.so.6``."""
     split = (line.partition(" ") for line in lines)
-    return {f"sha256.{path.rpartition('/')[2]}": digest for digest, _, path in split}
+    return {path.rpartition("/")[2]: digest for digest, _, path in split}
 
 
 def _clock(lines: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:

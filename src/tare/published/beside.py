@@ -13,6 +13,7 @@ from importlib import import_module
 
 from tare.compare import Comparison, Comparisons, compare
 from tare.compare.pairing import History, against, histories
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.model import Cell, Design, Facts, Plan, Status, Trial, Variant
 from tare.published.counterparts import (
     Measure,
@@ -127,7 +128,7 @@ class Missing:
     """
 
     row: Row
-    reason: str
+    reason: str | Reason
     measurable: bool
 
 
@@ -171,7 +172,7 @@ def beside(study: str, ours: Ours) -> Beside:
             continue
         measures = module.measures(printed.row)
         found = pairs_of(printed, measures, ours)
-        if isinstance(found, str):
+        if isinstance(found, str | Reason):
             missing.append(Missing(row=printed.row, reason=found, measurable=bool(measures)))
         else:
             told = others.get(_key(printed.row), {})
@@ -223,7 +224,9 @@ def unpublished(parts: Iterable[Beside], ours: Ours) -> tuple[Comparison, ...]:
     )
 
 
-def pairs_of(printed: Printed, measures: Sequence[Measure], ours: Ours) -> list[Pair] | str:
+def pairs_of(
+    printed: Printed, measures: Sequence[Measure], ours: Ours
+) -> list[Pair] | str | Reason:
     """Find what of ours stands beside a row, or say why there is nothing."""
     if printed.reason or not measures:
         return printed.reason or NOT_HERE
@@ -258,34 +261,33 @@ def _why_no_platforms(printed: Printed, mine: Sequence[str], base: Sequence[str]
 
 def _pairs(
     printed: Printed, fitting: Iterable[tuple[Measure, Cell]], base: Sequence[str], ours: Ours
-) -> list[Pair] | str:
+) -> list[Pair] | Reason:
     names = (printed.row.platform, printed.baseline)
     named = ("there " + " against ".join(names),) if any(map(setting_of, names)) else ()
     pairs: list[Pair] = []
-    reasons: list[str] = []
+    reasons: list[Reason] = []
     for measure, cell in fitting:
         for baseline in base:
             row = _compared(cell, baseline, measure, ours)
-            if isinstance(row, str):
+            if isinstance(row, Reason):
                 reasons.append(row)
             else:
                 found = compare_setups(printed.row, measure, cell, ours.facts, row)
                 differs = (*named, *found.words)
                 pairs.append(Pair(printed=printed, ours=row, differs=differs, setup=found))
-    return pairs or "; ".join(dict.fromkeys(reasons))
+    return pairs or reason_of(ReasonKind.SEVERAL, reasons=tuple(dict.fromkeys(reasons)))
 
 
-def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Comparison | str:
-    """Give our comparison of a cell, or say why it has no number."""
+def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Comparison | Reason:
+    """Return our comparison of a cell, or why it has no number."""
     if baseline != ours.plan.reference and ours.plan.repetition.design is Design.DUET:
-        return f"not comparable: in a duet each platform stands beside {ours.plan.reference} alone"
+        return reason_of(ReasonKind.NOT_IN_DUET, reference=ours.plan.reference)
     row = ours.against(baseline).get((cell.id, measure.metric))
     if row is None:
-        return f"{measure.workload} gave no {measure.metric} here"
+        return reason_of(ReasonKind.NO_METRIC_OF, workload=measure.workload, metric=measure.metric)
     if row.cost is None:
         never = any(one.status is Status.UNAVAILABLE for one in ours.trials if one.cell == cell.id)
-        what = "unavailable" if never else "no cost"
-        return f"{what}: {row.reason or row.why_no_cost}"
+        return reason_of(ReasonKind.NO_COST_HERE, unavailable=never, why=row.why_no_cost)
     return row
 
 

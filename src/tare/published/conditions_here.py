@@ -171,7 +171,7 @@ def _probed(facts: Facts, cell: Cell, name: str) -> str:
 
 def _guest_system(facts: Facts, cell: Cell) -> str:
     known = facts.platform(cell.platform)
-    kernel = known.preconditions.get("kernel") or facts.userland.kernel
+    kernel = known.preconditions.values.get("kernel") or facts.userland.kernel
     return f"kernel {kernel}" if kernel else ""
 
 

@@ -52,7 +52,7 @@ def platforms_for(name: str, cells: Iterable[Cell]) -> tuple[str, ...]:
     was called kvm is not what the study measured.
     """
     words = words_of(name)
-    stacks = {cell.platform: made_of(cell.stack) for cell in cells}
+    stacks = {cell.platform: made_of(cell.path) for cell in cells}
     same = [one for one, stack in stacks.items() if stack == words]
     called = [one for one, stack in stacks.items() if stack in (words, "")]
     for wanted in (name, words):
@@ -72,9 +72,9 @@ def setting_of(name: str) -> str:
     return setting(_LIMITS.sub("", name))
 
 
-def made_of(stack: str) -> str:
-    """Give what a stack is made of in the words of studies; empty if they have no word for it."""
-    layers = [_WORDS.get(one, one) for one in stack.split("/") if one not in PLACES]
+def made_of(path: Iterable[str]) -> str:
+    """Return what a stack is made of in the words of studies; empty if they have no word for it."""
+    layers = [_WORDS.get(one, one) for one in path if one not in PLACES]
     known = all(technology(layer) == layer for layer in layers)
     return "/".join(layers or ["native"]) if known else ""
 

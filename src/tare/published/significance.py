@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from tare.compare import Comparison
+from tare.compare.reason import Reason
 from tare.published.beside import NOT_HERE, Ours, Pair, by_likeness, pairs_of
 from tare.published.counterparts import Measure
 from tare.published.p_values import at_most, tests
@@ -31,7 +32,7 @@ class Tested:
     p: float
     holm_p: float
     pairs: tuple[Pair, ...] = ()
-    reason: str = ""
+    reason: str | Reason = ""
 
     @property
     def ours(self) -> tuple[Comparison, ...]:
@@ -47,8 +48,8 @@ def significance(rows: Sequence[Row], study: str, ours: Ours | None) -> tuple[Te
     found = []
     for row, p, adjusted in zip(printed, largest, holm(largest), strict=True):
         mine = _ours(row, measures(row), ours) if ours else ""
-        reason = mine if isinstance(mine, str) else ""
-        rest = () if isinstance(mine, str) else mine
+        reason = mine if isinstance(mine, str | Reason) else ""
+        rest = () if isinstance(mine, str | Reason) else mine
         found.append(Tested(row=row, p=p, holm_p=adjusted, pairs=rest, reason=reason))
     return tuple(found)
 
@@ -59,7 +60,7 @@ def _measures(study: str) -> Callable[[Row], tuple[Measure, ...]]:
     return getattr(module, "tested_by", lambda _: ())
 
 
-def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Pair, ...] | str:
+def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Pair, ...] | str | Reason:
     """Find our comparisons of a test's two platforms, at the memory that its level says.
 
     Of several the most alike, as everywhere.
@@ -67,7 +68,7 @@ def _ours(row: Row, measures: tuple[Measure, ...], ours: Ours) -> tuple[Pair, ..
     if not measures:
         return NOT_HERE
     found = pairs_of(Printed(row=row, baseline=row.baseline), measures, ours)
-    if isinstance(found, str):
+    if isinstance(found, str | Reason):
         return found
     level = _MEMORY.fullmatch(row.level)
     if level is not None:

@@ -24,6 +24,7 @@ from tare.redrawn.side import Side
 from tare.report.figures.trials import median_interval
 from tare.report.names import params_text, platform_text
 from tare.report.numbers import MINUS, plain
+from tare.report.reasons import why_text
 
 BETWEEN_STUDIES = "a difference between two studies"
 UNITS = {
@@ -51,7 +52,7 @@ class Here:
         self.study, self.ours = study, ours
         self.caveats = part.caveats
         self._histories = histories(ours.plan, ours.trials)
-        self._missing = {one.row: one.reason for one in part.missing}
+        self._missing = {one.row: why_text(one.reason) for one in part.missing}
         self._numbers: dict[Row, list[Quantity]] = {}
         for number in part.quantities:
             self._numbers.setdefault(number.row, []).append(number)

@@ -15,6 +15,7 @@ from tare.report.figures.figure import Figure, Spec
 from tare.report.figures.grid import STRENGTH, Box, Legend, Line, grid
 from tare.report.figures.marks import MARKS
 from tare.report.numbers import NONE, TIMES, cost_text, p_text
+from tare.report.reasons import why_text
 from tare.stats.holm import holm
 from tare.stats.sequential import Verdict
 
@@ -123,7 +124,7 @@ def _matrix_caption(
         )
     if any(len(one.ours) > 1 for one in found):
         yield FIRST
-    yield from empty(Side(words=one.reason) for one in found if one.reason)
+    yield from empty(Side(words=why_text(one.reason)) for one in found if one.reason)
 
 
 def _pair(one: Tested) -> str:
@@ -147,7 +148,7 @@ def _printed(one: Tested | None) -> Box:
 
 def _ours(row: Comparison | None, adjusted: float | None, tested: Tested | None) -> Box:
     if row is None:
-        why = tested.reason if tested else ""
+        why = why_text(tested.reason) if tested else ""
         return Box((NONE, NONE), "", theme.PAPER, 0, why)
     who = f"{row.cell.platform} against {row.baseline.platform if row.baseline else 'nothing'}"
     said = f"{who}: {cost_text(row.cost)}, {row.verdict.value}, {row.pairs} pairs"

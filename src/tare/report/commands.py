@@ -13,6 +13,7 @@ from tare.report.exports import in_markdown
 from tare.report.findings import Findings
 from tare.report.names import limits_text
 from tare.report.numbers import NONE, cost_text, percents_text, scale_for
+from tare.report.reasons import reason_text
 from tare.report.words import pairs_text, verdict_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def reading(rows: Sequence[Comparison]) -> str:
 
 def command_text(cell: Cell) -> str:
     """Return the name of a cell's command."""
-    return cell.workload.partition(":")[2] or cell.workload
+    return cell.workload_variant or cell.workload
 
 
 def table(found: Findings, rows: Sequence[Comparison]) -> Table:
@@ -85,7 +86,7 @@ def as_json(found: Findings, rows: Sequence[Comparison]) -> list[dict[str, objec
             "high": row.high,
             "pairs": row.pairs,
             "verdict": row.verdict.value,
-            "reason": row.reason,
+            "reason": reason_text(row.reason),
         }
         for row in rows
     ]

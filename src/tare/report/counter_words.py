@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tare.compare.explanation import Explanation
-from tare.model import Unit
+from tare.model import Resource, Source, Unit
 from tare.report import numbers
 from tare.report.numbers import NONE
 
@@ -56,7 +56,11 @@ COUNTERS = {
 }
 """The counters by what they count; whatever is not here is a count and goes by its own name."""
 
-WHERE = {"layer": "", "host": " on the whole host", "machine": " inside the guest"}
+WHERE = {
+    Source.LAYER: "",
+    Source.HOST: " on the whole host",
+    Source.MACHINE: " inside the guest",
+}
 
 UNITS = {Quantity.TIME: Unit.SECOND, Quantity.SIZE: Unit.BYTE}
 
@@ -78,16 +82,18 @@ class Amount:
     text: str
 
 
-def counter_text(name: str) -> str:
+def counter_text(resource: Resource) -> str:
     """Say what a resource of a trial counts, and where."""
-    source, _, kind = name.partition("_")
+    kind = resource.kind
     words = COUNTERS[kind].words if kind in COUNTERS else kind.replace("_", " ")
-    return words + WHERE[source] if source in WHERE else name.replace("_", " ")
+    if resource.source not in WHERE:
+        return resource.name.replace("_", " ")
+    return words + WHERE[resource.source]
 
 
-def quantity_of(name: str) -> Quantity:
+def quantity_of(resource: Resource) -> Quantity:
     """Return what the numbers of a resource of a trial are."""
-    counter = COUNTERS.get(name.partition("_")[2])
+    counter = COUNTERS.get(resource.kind)
     return counter.quantity if counter else Quantity.COUNT
 
 
@@ -99,7 +105,7 @@ def unit_of(one: Explanation) -> Amount:
         return Amount(1.0, "run")
     if rate.unit is Unit.BYTE_PER_SECOND:
         return Amount(*next((some for some in BYTES if some[0] <= typical), (2.0**10, "KiB")))
-    plural = rate.name.endswith("s") and not rate.name.endswith("ss")
+    plural = _is_plural(rate.name)
     word = rate.name.replace("_", " ")
     single = NOUNS.get(rate.name, word[:-1] if plural else f"unit of {word}")
     factor, many = next((some for some in POWERS if some[0] <= typical), (1.0, ""))
@@ -107,7 +113,12 @@ def unit_of(one: Explanation) -> Amount:
     return Amount(factor, f"{many} {several}" if many else single)
 
 
-def amounts_text(name: str, values: Sequence[float | None], unit: Amount) -> list[str]:
+def _is_plural(word: str) -> bool:
+    """Whether an English word looks like a plural."""
+    return word[-1:] == "s" != word[-2:-1]
+
+
+def amounts_text(resource: Resource, values: Sequence[float | None], unit: Amount) -> list[str]:
     """Write how much of a counter an amount of work took, on either side.
 
     All in the unit of the smallest, so that they can be compared at a glance, unless they lie too
@@ -116,16 +127,16 @@ def amounts_text(name: str, values: Sequence[float | None], unit: Amount) -> lis
     amounts = [None if one is None else one * unit.factor for one in values]
     sizes = [abs(one) for one in amounts if one]
     together = bool(sizes) and max(sizes) <= APART * min(sizes)
-    return [_amount_text(name, one, min(sizes) if together else one) for one in amounts]
+    return [_amount_text(resource, one, min(sizes) if together else one) for one in amounts]
 
 
-def _amount_text(name: str, value: float | None, size: float | None) -> str:
+def _amount_text(resource: Resource, value: float | None, size: float | None) -> str:
     """Write an amount in the unit that suits an amount of the given size."""
     if value is None or size is None:
         return NONE
     if value == 0:
         return "0"
-    quantity = quantity_of(name)
+    quantity = quantity_of(resource)
     if quantity is Quantity.BYTE_SECONDS:
         return f"{numbers.scale_for(Unit.BYTE, [size]).full(value)}·s"
     if quantity is Quantity.ENERGY:

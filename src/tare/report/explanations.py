@@ -14,12 +14,13 @@ from typing import Any
 
 from tare.compare.counters import Amplification, Movement, Pace
 from tare.compare.explanation import Explanation
-from tare.model import ContrastKind
+from tare.model import ContrastKind, Source
 from tare.report import numbers
 from tare.report.counter_words import COUNTERS, Amount, amounts_text, counter_text, unit_of
 from tare.report.findings import Findings
 from tare.report.names import limits_text, params_text, platform_text
 from tare.report.numbers import NONE, TIMES
+from tare.report.reasons import reason_text
 
 MAX_TABLES = 40
 """So many slower cells have a table in the page, those with the largest costs."""
@@ -50,7 +51,7 @@ def sentence(one: Explanation, found: Findings) -> str:
     slower = f"{_where(one, found)} is slower{size}"
     compared = sum(this.p is not None for this in one.movements)
     if one.reason:
-        return f"{slower}; what moved with it is not known: {one.reason}."
+        return f"{slower}; what moved with it is not known: {reason_text(one.reason)}."
     if not compared:
         return f"{slower}; no counter was read on both sides, so what moved is not known."
     if one.named:
@@ -128,21 +129,21 @@ def _nothing(some: Sequence[Movement]) -> Iterator[str]:
     for one in some:
         read_on_both = one.baseline == one.own == 0
         where = "0 on both sides" if read_on_both else "0 on one side, not read on the other"
-        told.setdefault(where, []).append(counter_text(one.name))
+        told.setdefault(where, []).append(counter_text(one.resource))
     yield from (f"{where}: {', '.join(names)}." for where, names in told.items())
 
 
 def _line(one: Movement, unit: Amount) -> Sequence[str]:
     return (
-        counter_text(one.name),
-        *amounts_text(one.name, (one.baseline, one.own), unit),
+        counter_text(one.resource),
+        *amounts_text(one.resource, (one.baseline, one.own), unit),
         _ratio(one) or NONE,
         _remark(one),
     )
 
 
 def _remark(one: Movement) -> str:
-    said = [one.reason] if one.reason and not one.moved else []
+    said = [reason_text(one.reason)] if one.reason and not one.moved else []
     if one.moved:
         said = ["grew" if one.pace is None else f"grew, {one.pace.value}"]
     if one.in_warmups:
@@ -152,7 +153,7 @@ def _remark(one: Movement) -> str:
 
 def _part(one: Movement, unit: Amount, baseline: str) -> str:
     """Say how much a counter grew; what was 0 has no ratio."""
-    there, here = amounts_text(one.name, (one.baseline, one.own), unit)
+    there, here = amounts_text(one.resource, (one.baseline, one.own), unit)
     remarks = [f"{there} on {baseline}"]
     if _has_ratio(one):
         remarks.append(_ratio(one))
@@ -160,14 +161,14 @@ def _part(one: Movement, unit: Amount, baseline: str) -> str:
         remarks.append(one.pace.value)
     if one.in_warmups:
         remarks.append("counted in warm-ups")
-    return f"{counter_text(one.name)}: {here} ({', '.join(remarks)})"
+    return f"{counter_text(one.resource)}: {here} ({', '.join(remarks)})"
 
 
 def _brief(one: Movement, unit: Amount) -> str:
     if _has_ratio(one):
-        return f"{counter_text(one.name)} {_ratio(one, with_interval=False)}"
-    there, here = amounts_text(one.name, (one.baseline, one.own), unit)
-    return f"{counter_text(one.name)} from {there} to {here} per {unit.text}"
+        return f"{counter_text(one.resource)} {_ratio(one, with_interval=False)}"
+    there, here = amounts_text(one.resource, (one.baseline, one.own), unit)
+    return f"{counter_text(one.resource)} from {there} to {here} per {unit.text}"
 
 
 def _has_ratio(one: Movement) -> bool:
@@ -184,8 +185,9 @@ def _ratio(one: Movement | Amplification, *, with_interval: bool = True) -> str:
 
 
 def _inside(one: Amplification) -> str:
-    whose = "the platform's processes" if one.outer.startswith("layer_") else "the whole host"
-    words = COUNTERS[one.outer.partition("_")[2]].words
+    is_own = one.outer.source is Source.LAYER
+    whose = "the platform's processes" if is_own else "the whole host"
+    words = COUNTERS[one.outer.kind].words
     return (
         f"{words.capitalize()} by {whose} for each inside the guest: "
         f"{_ratio(one)} ({one.trials:,} trials)."
@@ -219,7 +221,7 @@ def explanation_rows(found: Findings) -> Iterator[dict[str, Any]]:
         for this in one.movements:
             yield {
                 **about,
-                "counter": this.name,
+                "counter": this.resource.name,
                 "on_baseline": this.baseline,
                 "on_platform": this.own,
                 "ratio": this.ratio,
@@ -232,10 +234,10 @@ def explanation_rows(found: Findings) -> Iterator[dict[str, Any]]:
                 "beside_cost": this.pace.value if this.pace else None,
                 "moved": this.moved,
                 "named": this in one.named,
-                "reason": this.reason,
+                "reason": reason_text(this.reason),
             }
         for inner in one.inside:
-            name = f"{inner.outer}/{inner.inner}"
+            name = f"{inner.outer.name}/{inner.inner.name}"
             ends = {"ratio": inner.ratio, "low": inner.low, "high": inner.high}
             yield {**about, "counter": name, **ends, "n": inner.trials}
 

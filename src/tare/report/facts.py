@@ -5,10 +5,11 @@ Every fact may be missing: the study may still run, or was killed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tare.model import DetectedStack, NamedValue
+from tare.model import DetectedStack, EndedSession, NamedValue, Unit
+from tare.parameter import unit_of, word_of
 from tare.report.findings import Findings
 from tare.report.names import limits_text
 from tare.report.numbers import NONE, bytes_text, plain
@@ -46,14 +47,13 @@ def facts(found: Findings) -> list[Fact]:
                 ("decided by", VARIANTS[rule.variant]),
                 ("seed", str(plan.seed)),
                 ("blocks begun", f"{found.blocks:,} of {rule.max_blocks:,}"),
-                ("stopped", _text(run.get("stop")) or "not ended"),
+                ("stopped", run.stop or "not ended"),
                 ("results", str(found.results.folder)),
             ],
         )
     ]
-    sessions = run.get("sessions")
-    if isinstance(sessions, list) and sessions:
-        lines = [(f"session {n}", _session(one)) for n, one in enumerate(sessions, 1)]
+    if run.sessions:
+        lines = [(f"session {n}", _session(one)) for n, one in enumerate(run.sessions, 1)]
         listed.append(Fact("Sessions", lines))
     for section in found.results.facts.sections:
         lines = [line for value in section.values for line in _lines(value)]
@@ -112,26 +112,29 @@ def _inside(inside: Sequence[NamedValue]) -> str:
     return ", ".join(f"{name} {text or OF_THE_HOST}" for name, text in lines) or "not read back"
 
 
-def _session(one: object) -> str:
-    if not isinstance(one, Mapping):
-        return _text(one)
-    ended = one.get("ended")
-    until = f" to {_text(ended)}" if ended else ", not ended"
-    reason = f": {_text(one['reason'])}" if one.get("reason") else ""
-    return f"{_text(one.get('started')) or NONE}{until}{reason}"
+def _session(one: EndedSession) -> str:
+    until = f" to {one.ended}" if one.ended else ", not ended"
+    reason = f": {one.reason}" if one.reason else ""
+    return f"{one.started or NONE}{until}{reason}"
 
 
 def _lines(fact: NamedValue) -> Iterator[tuple[str, str]]:
     """Write a fact as names and texts: a detected stack has a line for each of its steps too."""
-    name, value = ": ".join(fact.names).replace("_", " "), fact.value
+    names, value = fact.names, fact.value
+    if names and unit_of(names[-1]) is Unit.BYTE and isinstance(value, int):
+        yield _titled((*names[:-1], word_of(names[-1]))), _size(value)
+        return
+    name = _titled(names)
     if isinstance(value, DetectedStack):
         yield name, _stack(value)
         for step in value.steps:
             yield f"{name}: {step.title}", "; ".join(step.evidence)
-    elif name.endswith(" bytes") and isinstance(value, int):
-        yield name.removesuffix(" bytes"), _size(value)
     else:
         yield name, _text(value)
+
+
+def _titled(names: Sequence[str]) -> str:
+    return ": ".join(names).replace("_", " ")
 
 
 def _stack(detected: DetectedStack) -> str:

@@ -58,7 +58,7 @@ def _where(found: Findings, names: Mapping[str, str]) -> str:
     base = found.plan.reference
     is_host = all(cell.stack == "host" for cell in found.plan.cells if cell.platform == base)
     where = "On this host " if is_host else f"Compared with {names[base]}, "
-    if not found.results.run.get("stop"):
+    if not found.results.run.stop:
         where = f"So far, {where[0].lower()}{where[1:]}"
     if found.untrusted:
         where = (

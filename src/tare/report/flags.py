@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tare.compare.causes import Cause, Look
+from tare.compare.contention import Unaccounted
 from tare.compare.flag import Flag, FlagKind
 from tare.compare.outliers import SHARES
+from tare.compare.reason import Reason
+from tare.model import Variant
 from tare.report.causes import LOOKS, cause_text
+from tare.report.reasons import UNACCOUNTED, reason_text
 from tare.stats.ratio import ratio
 
 SEEN = {
@@ -31,9 +35,9 @@ _STEADY = "pairs are of one block and in random order, so the cost does not foll
 _SWAPPED = "it is swapped between blocks, so this widens the interval and moves nothing."
 
 
-def flag_texts(flags: Iterable[Flag | str]) -> tuple[str, ...]:
-    """Word flags; those that are texts are as they were."""
-    return tuple(one if isinstance(one, str) else flag_text(one) for one in flags)
+def flag_texts(flags: Iterable[Flag]) -> tuple[str, ...]:
+    """Word flags."""
+    return tuple(map(flag_text, flags))
 
 
 def flag_text(flag: Flag) -> str:
@@ -69,6 +73,37 @@ def _no_ratio(values: int, *, zero: bool) -> str:
 def _run_again(trials: int) -> str:
     counted = "1 trial was" if trials == 1 else f"{trials} trials were"
     return f"{counted} run again; the last good one of a block counts."
+
+
+def _variant_unknown(variant: Variant, trials: int, why: Unaccounted) -> str:
+    return f"The {variant.value} variant of {trials} trials is not known: {UNACCOUNTED[why]}."
+
+
+def _no_cost(why: Reason | None) -> str:
+    return f"No cost is given: {reason_text(why)}."
+
+
+def _instances_differ(icc: float, p: float, instances: int, blocks: int, *, sure: bool) -> str:
+    differ = "differ" if sure else "may differ"
+    return (
+        f"Instances {differ} (ICC {icc:.2f}, p {p:.2g}): {instances} instances "
+        f"are the replicates, not {blocks} blocks."
+    )
+
+
+def _few_instances(instances: int) -> str:
+    each = "one instance" if instances == 1 else f"{instances} instances"
+    return (
+        f"Measured in {each} of each platform, too few to tell whether instances differ; if "
+        "they do, the interval is too narrow."
+    )
+
+
+def _single_instance(sides: Sequence[str]) -> str:
+    return (
+        f"One instance of each platform in {' and '.join(sides)}: if instances differ, what "
+        "looks like a change may be the luck of one."
+    )
 
 
 def _refuted(verdict: str, decided_at: int, look: int, *, early: bool) -> str:
@@ -271,7 +306,7 @@ _WORDS: Mapping[FlagKind, str | Callable[..., str]] = {
         "Left out {blocks} blocks in which the cell has no number of this metric."
     ),
     FlagKind.RUN_AGAIN: _run_again,
-    FlagKind.VARIANT_UNKNOWN: "The {variant} variant of {trials} trials is not known: {reason}.",
+    FlagKind.VARIANT_UNKNOWN: _variant_unknown,
     FlagKind.PARALLEL_DELAY: (
         "Foreign delay is the mean of up to {threads} threads at once, which assumes that they "
         "work independently."
@@ -281,10 +316,12 @@ _WORDS: Mapping[FlagKind, str | Callable[..., str]] = {
         "Decided early, by few pairs: the direction is sure, the size may be off by a factor; the "
         "interval says by how much."
     ),
-    FlagKind.NO_COST: "No cost is given: {why}.",
+    FlagKind.NO_COST: _no_cost,
     FlagKind.HOLDS_ONE_AGAIN: (
         "Decided at {decided_at} pairs; the interval of {look} pairs holds 1 again."
     ),
+    FlagKind.INSTANCES_DIFFER: _instances_differ,
+    FlagKind.FEW_INSTANCES: _few_instances,
     FlagKind.NOT_TRUSTED: _NOT_TRUSTED,
     FlagKind.BELOW_FLOOR: _below_floor,
     FlagKind.QUEUEING: (
@@ -312,4 +349,10 @@ _WORDS: Mapping[FlagKind, str | Callable[..., str]] = {
     FlagKind.NO_COMMON_NOISE: _no_common_noise,
     FlagKind.SIDE_NOT_TRUSTED: "In {side}: " + _NOT_TRUSTED,
     FlagKind.SIDE_FAILED: "In {side}: {failed} of {trials} trials failed.",
+    FlagKind.OTHER_STUDY: "The studies are called {before} (A) and {after} (B).",
+    FlagKind.HOST_NOT_STORED: "{side} says nothing of its host: what changed there is not known.",
+    FlagKind.USERLAND_NOT_STORED: (
+        "{side} does not say which userland it ran, so that the tools may be others."
+    ),
+    FlagKind.SINGLE_INSTANCE: _single_instance,
 }

@@ -27,6 +27,7 @@ from tare.report.host_use import OVERHEAD_PHASES
 from tare.report.ladders import COLUMNS, READING, taken_apart
 from tare.report.names import platform_text
 from tare.report.numbers import NONE
+from tare.report.reasons import reason_text
 from tare.report.starts import start_sentences
 from tare.report.summary import three_sentences
 from tare.report.templating import environment
@@ -110,7 +111,7 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
         found=found,
         question=_question(found.results.study),
         state=words.state(found),
-        stopped=bool(found.results.run.get("stop")),
+        stopped=bool(found.results.run.stop),
         sentences=[_unbroken(one) for one in (sentences[:-1] if found.untrusted else sentences)],
         rests_on=[_unbroken(one) for one in words.summary(found)[:-1]],
         control=_unbroken(words.control_text(found)),
@@ -121,7 +122,7 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
         chart=lambda name: _chart(drawings.get(name)),
         details=_details(found),
         charts_of_a_workload=_CHARTS_OF_A_WORKLOAD,
-        other_charts=_other_charts(drawings),
+        other_charts=_other_charts(drawings, drawn(found)),
         attributions=[
             _attribution(one, found)
             for one in found.comparisons.attributions
@@ -185,11 +186,15 @@ def _details(found: Findings) -> list[tuple[object, ...]]:
     ]
 
 
-def _other_charts(drawings: Mapping[str, Drawing]) -> list[str]:
+def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[Group]) -> list[str]:
     """Name the charts that have no place of their own in the template."""
-    kinds = "|".join(("points", "drift", *_CHARTS_OF_A_WORKLOAD))
-    placed = re.compile(rf"forest|heat|attribution|ladder|({kinds})-\d+")
-    return [name for name in drawings if not placed.fullmatch(name)]
+    kinds = ("points", "drift", *_CHARTS_OF_A_WORKLOAD)
+    numbers_of = range(1, len(groups) + 1)
+    placed = {
+        *("forest", "heat", "attribution", "ladder"),
+        *(f"{kind}-{number:02d}" for kind in kinds for number in numbers_of),
+    }
+    return [name for name in drawings if name not in placed]
 
 
 def _unbroken(sentence: str) -> str:
@@ -227,7 +232,7 @@ def _chart(drawing: Drawing | None) -> dict[str, Any] | None:
 
 def _attribution(one: Attribution, found: Findings) -> str:
     where = f"{found.group_names[one.stack.cell.id]} on {one.stack.cell.platform}"
-    return f"{where}: not drawn, because {one.reason}."
+    return f"{where}: not drawn, because {reason_text(one.reason)}."
 
 
 def _troubled(found: Findings) -> list[Trial]:

@@ -9,6 +9,7 @@ from typing import Any
 from tare.compare import Combined, Comparison, LadderCosts, SwitchCost
 from tare.report.findings import Findings
 from tare.report.numbers import NONE, share_text, size_text
+from tare.report.reasons import reason_text
 from tare.stats.sequential import Verdict
 
 Costs = Comparison | Combined
@@ -80,7 +81,8 @@ def cost_words(row: Costs) -> str:
     """Write a cost with its interval, or why there is none."""
     if row.cost is not None:
         return size_text(row.cost, row.low, row.high)
-    return row.reason or (row.why_no_cost if isinstance(row, Comparison) else "") or NONE
+    why = row.reason or (row.why_no_ratio if isinstance(row, Comparison) else None)
+    return reason_text(why) or NONE
 
 
 def effect_text(part: SwitchCost) -> str:
@@ -182,7 +184,7 @@ def _cost(row: Costs | None) -> dict[str, Any] | None:
         "high": row.high,
         "pairs": row.pairs,
         **verdict,
-        "reason": row.reason,
+        "reason": reason_text(row.reason),
     }
 
 

@@ -15,6 +15,7 @@ from tare.report import numbers, words
 from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.names import platform_text
+from tare.report.reasons import reason_text
 from tare.stats.sequential import Verdict
 
 _FEW = 3
@@ -86,7 +87,7 @@ def _most(row: Comparison, rows: Sequence[Comparison], found: Findings) -> str:
 def _number(row: Comparison, found: Findings) -> str:
     said = words.verdict_text(row, found.plan.repetition.margin)
     if row.cost is None:
-        return f"{said} (no cost: {row.why_no_cost})"
+        return f"{said} (no cost: {reason_text(row.why_no_ratio)})"
     size = numbers.size_text(row.cost, row.low, row.high)
     return size if row.verdict is Verdict.SLOWER else f"{said}, {size},"
 

@@ -16,6 +16,7 @@ from tare.report.finding import finding
 from tare.report.findings import Findings
 from tare.report.flags import flag_texts
 from tare.report.ladders import ladder_rows
+from tare.report.reasons import reason_text
 from tare.report.starts import start_rows
 from tare.report.words import summary
 
@@ -29,7 +30,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         "seed": plan.seed,
         "baseline": plan.reference,
         "margin": plan.repetition.margin,
-        "stop": run.get("stop"),
+        "stop": run.stop,
         "blocks": found.blocks,
         "trials": {status.value: found.statuses[status] for status in Status},
         "trusted": not found.untrusted,
@@ -47,7 +48,7 @@ def as_json(found: Findings) -> dict[str, Any]:
                 "product_interval": _plain(one.product_interval),
                 "interaction": _plain(one.interaction),
                 "interaction_interval": _plain(one.interaction_interval),
-                "reason": one.reason,
+                "reason": reason_text(one.reason),
             }
             for one in found.comparisons.attributions
         ],
@@ -61,15 +62,17 @@ def as_json(found: Findings) -> dict[str, Any]:
 
 def write_csv(found: Findings, path: Path) -> None:
     """Write a row for each cell and metric: factors, summary, cost and verdict, in base units."""
-    table = [
-        {**_factors(found, row.pop("cell")), **row, "flags": " ".join(row.get("flags", ()))}
-        for row in _rows(found)
-    ]
-    names = dict.fromkeys(name for row in table for name in row)
-    factors = [name for name in names if name.startswith(("setting.", "param."))]
-    columns = [*(name for name in names if name not in factors), *factors]
+    names: dict[str, None] = {}
+    factors: dict[str, None] = {}
+    table = []
+    for row in _rows(found):
+        cell = row.pop("cell")
+        own, given = _factors(found, cell) | row, _given(cell)
+        table.append({**own, "flags": " ".join(row.get("flags", ())), **given})
+        names |= dict.fromkeys((*own, "flags"))
+        factors |= dict.fromkeys(given)
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer = csv.DictWriter(file, [*names, *factors], restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
 
@@ -78,9 +81,8 @@ def rows(found: Findings) -> Iterator[dict[str, Any]]:
     """List all that is known of each cell and metric."""
     for row in _rows(found):
         cell = row.pop("cell")
-        factors = {name: value for name, value in _factors(found, cell).items() if "." not in name}
         named = {"settings": dict(cell.settings), "params": dict(cell.params)}
-        yield {**factors, **named, **row}
+        yield {**_factors(found, cell), **named, **row}
 
 
 def _rows(found: Findings) -> Iterator[dict[str, Any]]:
@@ -121,6 +123,12 @@ def _factors(found: Findings, cell: Cell) -> dict[str, Any]:
         "memory_bytes": cell.limits.memory_bytes,
         "disk_cache": cell.limits.disk_cache.value,
         **dict(cell.limits.unusual),
+    }
+
+
+def _given(cell: Cell) -> dict[str, Any]:
+    """Return the settings and parameters of a cell, each with a column of its own."""
+    return {
         **{f"setting.{name}": value for name, value in cell.settings},
         **{f"param.{name}": value for name, value in cell.params},
     }
@@ -173,7 +181,7 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
         "holm_p": row.holm_p,
         "verdict": row.verdict.value,
         "stop": row.stop.value,
-        "reason": row.reason,
+        "reason": reason_text(row.reason),
         "mde": row.mde,
         "noise_floor": row.noise_floor,
         "instances": row.instances,

@@ -8,7 +8,7 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 
 from tare.compare.by_name import by_name
-from tare.model import Trial, Unit
+from tare.model import Trial, Unit, resource_of
 from tare.report import numbers
 from tare.report.counter_words import UNITS, Quantity, counter_text, quantity_of
 from tare.stats.signed_rank import Array
@@ -18,7 +18,7 @@ _COUNTED = (
     *("page_faults", "major_faults", "context_switches"),
 )
 SHOWN = {
-    name: counter_text(name)
+    name: counter_text(resource_of(name))
     for name in (
         *("layer_cpu_user_s", "layer_cpu_system_s", "layer_memory_peak_bytes"),
         *(f"layer_{kind}" for kind in _COUNTED),
@@ -70,7 +70,7 @@ class Taken:
 def _scaled(name: str, column: Array) -> tuple[str, Array]:
     """Choose the unit of a column; round its numbers to few digits, whole ones to whole ones."""
     known = column[np.isfinite(column)]
-    quantity = quantity_of(name)
+    quantity = quantity_of(resource_of(name))
     scale = numbers.scale_for(
         UNITS.get(quantity, Unit.RATIO), [float(np.median(known))] if len(known) else []
     )

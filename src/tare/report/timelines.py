@@ -152,7 +152,7 @@ def gather(found: Findings) -> Timelines:
     """Add to the texts of all trials the one that stands for each cell."""
     if found.read_texts:
         told = found.read_texts()
-        if not found.results.run.get("stop"):
+        if not found.results.run.stop:
             told = _up_to_date(told, found.results.folder)
     else:
         told = tell(found.results.folder)

@@ -45,17 +45,35 @@ SHARED = ("kind", "status", "instance", "reason", "warnings", "cpus", "partner",
 PARTED = ";"
 
 _DIGITS = 6
-_NOISE = {
-    **COLUMNS,
-    "psi_cpu_full": "CPU pressure, all tasks",
-    "psi_memory_full": "memory pressure, all tasks",
-    "psi_io_full": "I/O pressure, all tasks",
-    "frequency_hz": "clock rate after the trial",
-    "disk_busy_share": "busiest disk of the host, busy",
-    "outside_cpu": "CPUs of the machine outside",
-    "outside_thread": "busiest thread outside",
+_Write = Callable[[Sequence[float]], Sequence[str]]
+
+
+def _plain(values: Sequence[float]) -> Sequence[str]:
+    return numbers.plains(values, 3)
+
+
+def _sizes(values: Sequence[float]) -> Sequence[str]:
+    return [numbers.scale_for(Unit.BYTE, [value]).full(value) for value in values]
+
+
+def _clock_rates(values: Sequence[float]) -> Sequence[str]:
+    return [f"{text} GHz" for text in numbers.plains([one / 1e9 for one in values], 3)]
+
+
+_NOISE: Mapping[str, tuple[str, _Write]] = {
+    **{name: (words, numbers.share_texts) for name, words in COLUMNS.items()},
+    "psi_cpu_full": ("CPU pressure, all tasks", numbers.share_texts),
+    "psi_memory_full": ("memory pressure, all tasks", numbers.share_texts),
+    "psi_io_full": ("I/O pressure, all tasks", numbers.share_texts),
+    "frequency_hz": ("clock rate after the trial", _clock_rates),
+    "disk_busy_share": ("busiest disk of the host, busy", numbers.share_texts),
+    "disk_read_bytes": ("disk read bytes", _sizes),
+    "disk_written_bytes": ("disk written bytes", _sizes),
+    "outside_cpu": ("CPUs of the machine outside", numbers.share_texts),
+    "outside_thread": ("busiest thread outside", numbers.share_texts),
 }
-_SHARES = (*COLUMNS, "psi_memory_full", "psi_io_full", "psi_cpu_full")
+"""What the names in ``Trial.noise`` are called, and how their numbers are written; whatever is not
+here is a count and goes by its own name."""
 _HOST = {
     "cpu_s": "CPU time of the work",
     "all_cpu_s": "CPU time of all that the platform ran",
@@ -70,7 +88,6 @@ _READ = (
     *("started_at", "duration_s", "samples", "host", "noise", "cpuset"),
 )
 _read = attrgetter(*_READ)
-_Write = Callable[[Sequence[float]], Sequence[str]]
 
 
 class Source:
@@ -190,11 +207,11 @@ class _Records:
         if len(shapes) > 1:
             rows = ([noise.get(name) for name in names] for noise in noises)
         for name, values in zip(names, zip(*rows, strict=True), strict=True):
-            said = _NOISE.get(name, name.replace("_", " "))
-            yield self._place(said), _numbers(values, partial(_readings, name))
+            said, write = _NOISE.get(name, (name.replace("_", " "), _plain))
+            yield self._place(said), _numbers(values, write)
         for name in COLUMNS:
             if name in self.found.noise and name not in names:
-                yield self._place(_NOISE[name]), ""
+                yield self._place(COLUMNS[name]), ""
 
     def _taken(self, cell: Cell) -> Iterator[tuple[int, str, object]]:
         """Write what the platform took of the host."""
@@ -267,17 +284,6 @@ def _unread(found: Findings) -> list[str]:
 
 def _seconds(values: Sequence[float]) -> list[str]:
     return [f"{text} s" for text in numbers.plains(values, 3)]
-
-
-def _readings(name: str, values: Sequence[float]) -> list[str]:
-    """Write numbers of the host's noise by what their name says they are."""
-    if name in _SHARES or name.endswith("_share") or name.startswith("outside_"):
-        return numbers.share_texts(values)
-    if name.endswith("_bytes"):
-        return [numbers.scale_for(Unit.BYTE, [value]).full(value) for value in values]
-    if name.endswith("_hz"):
-        return [f"{text} GHz" for text in numbers.plains([one / 1e9 for one in values], 3)]
-    return numbers.plains(values, 3)
 
 
 def _platform(row: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

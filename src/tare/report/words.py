@@ -9,6 +9,7 @@ from tare.model import Cell, Evidence, Kind, Status, Variant
 from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.report.numbers import duration_text, p_text, share_text, size_text
+from tare.report.reasons import reason_text
 from tare.stats.hierarchy import ENOUGH_GROUPS
 from tare.stats.sequential import LookKind, Stop, Verdict
 
@@ -37,8 +38,7 @@ def variant_text(row: Comparison) -> str:
 
 def state(found: Findings) -> str:
     """Say whether the study has ended, and why."""
-    stop = found.results.run.get("stop")
-    if isinstance(stop, str) and stop:
+    if stop := found.results.run.stop:
         return f"ended: {stop}"
     return "not ended: the study is running or was killed; what follows is what there is so far"
 
@@ -68,9 +68,11 @@ def stop_text(row: Comparison) -> str:
         case Stop.MAXIMUM:
             return "all planned blocks were run"
         case Stop.NOTHING:
-            return row.reason
+            return reason_text(row.reason)
         case Stop.NOT_YET:
-            return row.reason or "open: more blocks were wanted when the measuring ended"
+            return (
+                reason_text(row.reason) or "open: more blocks were wanted when the measuring ended"
+            )
 
 
 def _decided(row: Comparison) -> str:
@@ -206,12 +208,13 @@ def _clauses(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
     if missing:
         everywhere = len(missing) == len(rows)
         where = _list([found.group_names[row.cell.id] for row in missing[:MAX_WORKLOADS]])
-        yield f"not measured{'' if everywhere else f' on {where}'} ({missing[0].reason})"
+        why = reason_text(missing[0].reason)
+        yield f"not measured{'' if everywhere else f' on {where}'} ({why})"
 
 
 def _number(row: Comparison) -> str:
     if row.cost is None:
-        return f"(no cost: {row.why_no_cost})"
+        return f"(no cost: {reason_text(row.why_no_ratio)})"
     return f"({size_text(row.cost, row.low, row.high)})"
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from tare import preconditions
 from tare.errors import CommandFailed
 from tare.limits.readback import Inside
-from tare.model import Scalar
+from tare.model import Preconditions, Scalar
 from tare.stack import Stack
+from tare.store import stored_preconditions
 from tare.study import Study
 
 
@@ -23,7 +24,7 @@ class Conditions:
     """
 
     label: str = ""
-    reading: preconditions.Reading = field(default_factory=dict)
+    reading: Preconditions = field(default_factory=Preconditions)
     day_s: float | None = None
     skew: preconditions.Skew | None = None
     set_s: float | None = None
@@ -42,7 +43,8 @@ def read(stack: Stack, label: str, inside: Inside, tools: Sequence[str]) -> Cond
         given: dict[str, Scalar] = {"disk_cache": cache.value} if cache is not None else {}
         if inside.quota_cpus is not None:  # of a guest it is on its process, and unseen inside
             given["cpu_quota"] = inside.quota_cpus
-        told = {**told, "memory_given_bytes": inside.memory_bytes, **given}
+        values = {**told.values, "memory_given_bytes": inside.memory_bytes, **given}
+        told = replace(told, values=values)
     return Conditions(label, told, day_s)
 
 
@@ -67,7 +69,7 @@ def facts(study: Study, mine: Conditions, base: Conditions) -> dict[str, object]
     found += preconditions.mismatches(base.reading, mine.reading)
     every = {item.name: item.made.disk_bytes() > 0 for item in study.workloads if item.made.tools()}
     return {
-        "preconditions": dict(mine.reading),
+        "preconditions": stored_preconditions(mine.reading),
         "clock": (asdict(mine.skew) if mine.skew else {})
         | ({} if mine.set_s is None else {"set_s": mine.set_s}),
         "mismatches": [

@@ -39,15 +39,22 @@ def runs_userland(platform: Platform) -> bool:
     return takes_userland(platform) and not platform.made[-1].own_system()
 
 
+def label_of(index: int, reopened: int) -> str:
+    """Name an instance among its platform's: by its place, and how many had that before it."""
+    return f"{index}r{reopened}" if reopened else str(index)
+
+
 @dataclass
 class Member:
     """One warm instance; ``warmed`` are the cells that had their first trial in it.
 
-    ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is how long it last took to wake;
-    ``reader`` reads in the machine inside, where this has a kernel of its own.
+    ``index`` says which of its platform's instances it is, or takes the place of, ``reopened`` how
+    many had this place before it. ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is
+    how long it last took to wake; ``reader`` reads in the machine inside, where this has a kernel
+    of its own.
     """
 
-    label: str
+    index: int
     stack: Stack
     warmed: set[str] = field(default_factory=set)
     reopened: int = 0
@@ -57,6 +64,19 @@ class Member:
     reader: AnyReader | None = None
     kept: Kept = field(default_factory=dict)
     """The programs of roles that last as long as it does."""
+
+    @property
+    def label(self) -> str:
+        """Its name among its platform's instances."""
+        return label_of(self.index, self.reopened)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is asked for what holds for all of a platform, and takes no other's place.
+
+        Whichever opens first would make two runs of one plan differ.
+        """
+        return self.index == 0 and not self.reopened
 
 
 @dataclass

@@ -21,6 +21,7 @@ from tare.runner.fleet import (
     Key,
     Member,
     key,
+    label_of,
     running,
     runs_userland,
     takes_userland,
@@ -35,9 +36,6 @@ from tare.workload import Measured
 
 AT_ONCE = 2
 """Instances that are opened at the same time, for each CPU: half of an opening is waiting."""
-FIRST = "0"
-"""The label of the instance that is asked for what holds for all of a platform: whichever opens
-first would make two runs of one plan differ."""
 
 
 class Pool:
@@ -122,7 +120,7 @@ class Pool:
         ]
         self._open_some(jobs)
         for fleet in self.fleets.values():
-            fleet.members.sort(key=lambda member: int(member.label))
+            fleet.members.sort(key=lambda member: member.index)
         self._enter_alike()
 
     def _open_some(self, jobs: Iterable[tuple[Fleet, int]], *, again: bool = False) -> None:
@@ -152,13 +150,13 @@ class Pool:
             again=True,
         )
         for fleet in fleets:
-            fleet.members.sort(key=_number)
+            fleet.members.sort(key=lambda member: member.index)
 
     def _close_instances(self) -> None:
         """Close what is open of all platforms; their names are not given again."""
         for fleet in self.fleets.values():
             for member in fleet.members:
-                self._last[fleet.name, _number(member)] = member.reopened
+                self._last[fleet.name, member.index] = member.reopened
                 fleet.remove(member)
             fleet.members.clear()
 
@@ -182,7 +180,7 @@ class Pool:
         members = [(fleet, one) for fleet in self.fleets.values() for one in fleet.members]
         without = [(fleet, one) for fleet, one in members if one.stack.no_agent]
         for fleet, one in without:
-            if one.label == FIRST and one.stack.instances[-1].takes_agent:
+            if one.is_first and one.stack.instances[-1].takes_agent:
                 why = f"commands enter every machine anew, without an agent: {one.stack.no_agent}"
                 self.progress.says(f"{fleet.platform.name}: {why}")
                 fleet.warnings.append(why)
@@ -198,7 +196,7 @@ class Pool:
         place = fleet.members.index(member)
         fleet.remove(fleet.members.pop(place))
         failed = "an instance was lost and not replaced"
-        self._renew(fleet, place, _number(member), member.reopened + 1, failed)
+        self._renew(fleet, place, member.index, member.reopened + 1, failed)
 
     def _renew(self, fleet: Fleet, place: int, number: int, reopened: int, failed: str) -> None:
         """Open the next instance of a number; it enters its machine as all others do.
@@ -206,7 +204,7 @@ class Pool:
         ``failed`` begins the reason for which the fleet is closed where that fails.
         """
         try:
-            fresh = self._open(fleet, f"{number}r{reopened}")
+            fresh = self._open(fleet, number, reopened)
         except TareError as error:
             fleet.close(status_of(error), f"{failed}: {error}")
             return
@@ -215,7 +213,6 @@ class Pool:
             why = f"an instance was replaced by one without an agent: {fresh.stack.no_agent}"
             fleet.close(Status.FAILED, why)
             return
-        fresh.reopened = reopened
         fleet.members.insert(place, fresh)
 
     def _probe(self, fleet: Fleet) -> None:
@@ -263,26 +260,29 @@ class Pool:
             return
         self.progress.says(f"starting {fleet.platform.name}, instance {index + 1}")
         try:
-            member = self._open(fleet, str(index))
+            member = self._open(fleet, index)
         except TareError as error:
             fleet.close(status_of(error), str(error))
         else:
             fleet.admit(member)
 
-    def _open(self, fleet: Fleet, label: str) -> Member:
+    def _open(self, fleet: Fleet, index: int, reopened: int = 0) -> Member:
         """Start an instance, read its limits back and pause it; on failure nothing stays."""
         if self.headroom is not None:
             self.headroom.before(fleet.platform.name, fleet.limits)
         start = time.monotonic()
         layers = fleet.platform.made
-        number = fleet.number + int(label.partition("r")[0]) % fleet.parts
-        site = self.session.site(f"{fleet.name}-{label}", fleet.limits, self.deadline_s, number)
+        number = fleet.number + index % fleet.parts
+        name = f"{fleet.name}-{label_of(index, reopened)}"
+        site = self.session.site(name, fleet.limits, self.deadline_s, number)
         if not self.whole:  # the lifecycle that is measured is that of the layers' own clients
             layers, site = layers[:-1], replace(site, agents=None)
         stack = open_stack(self.session.host, layers, site)
         took_s = time.monotonic() - start
         reader = reader_of(layers, stack.instances) if self.whole else None
-        member = Member(label, stack, start_s=took_s, number=number, reader=reader)
+        member = Member(
+            index, stack, reopened=reopened, start_s=took_s, number=number, reader=reader
+        )
         try:
             if self.headroom is not None:
                 self.headroom.opened(fleet.platform.name, fleet.limits, stack.threads())
@@ -315,7 +315,7 @@ class Pool:
 
     def _read_conditions(self, fleet: Fleet, member: Member) -> None:
         """Read in a platform's first instance what must be alike for it to be compared fairly."""
-        if fleet.conditions is not None or fleet.inside is None or member.label != FIRST:
+        if fleet.conditions is not None or fleet.inside is None or not member.is_first:
             return
         found = conditions.read(member.stack, member.label, fleet.inside, self.tools)
         fleet.conditions = found
@@ -346,7 +346,7 @@ class Pool:
         layers = fleet.platform.made
         declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
         asked = all(one.seen_as for one in declared)
-        if fleet.detected is not None or member.label != FIRST or not asked:
+        if fleet.detected is not None or not member.is_first or not asked:
             return
         fleet.detected = ()
         try:
@@ -360,11 +360,6 @@ class Pool:
     def outside(self) -> Sequence[detection.Detected]:
         """What the host itself runs in."""
         return detection.detect(self.session.host)
-
-
-def _number(member: Member) -> int:
-    """Read which of its platform's instances one is, or takes the place of."""
-    return int(member.label.partition("r")[0])
 
 
 def _slowness(platform: Platform) -> tuple[bool, int]:

@@ -17,18 +17,12 @@ from tare.runner import conditions, cores
 from tare.runner.fleet import Fleet, takes_userland
 from tare.runner.pool import Pool
 from tare.runner.versions import other_versions
-from tare.store import read_facts, read_run
+from tare.store import read_facts
 from tare.study import Platform, Study
 from tare.workload import Workload
 
 SAME_HOST = ("kernel", "cpu_model", "cpus")
 """The facts that must not have changed for results to be continued."""
-
-
-def sessions(folder: Path) -> list[object]:
-    """List the sessions that worked on these results so far."""
-    known = read_run(folder).get("sessions", [])
-    return list(known) if isinstance(known, list) else []
 
 
 def lacking(folder: Path) -> Mapping[str, str]:

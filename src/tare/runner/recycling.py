@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from statistics import median
 
 from tare.compare.pairing import Group, group
 from tare.compare.replicates import blocks_per_instance, scatters
 from tare.compare.warmup import unsteady
-from tare.model import Cell, Kind, Plan, Status, Trial
+from tare.model import Cell, EndedSession, Kind, Plan, Status, Trial
 from tare.runner.fleet import Fleet, Member
 from tare.runner.pool import Pool
 
@@ -65,16 +66,17 @@ class Recycling:
             self.served = Counter({key: n for key, n in self.served.items() if key[0] != first})
         self.served.update((first, which) for which in groups)
 
-    def facts(self) -> dict[str, object]:
-        """State what was chosen, for run.json."""
+    def noted(self, session: EndedSession) -> EndedSession:
+        """Add what was chosen to what is stored of a session."""
         warmups = {cell.workload: self.warmups(cell) for cell in self.plan.cells}
         for cell in self.plan.cells:  # of several cells of a workload the one that needs most
             warmups[cell.workload] = max(warmups[cell.workload], self.warmups(cell))
-        return {
-            "blocks_per_instance": self.every,
-            "replaced_instances": self.replaced,
-            "warmups": warmups,
-        }
+        return replace(
+            session,
+            blocks_per_instance=self.every,
+            replaced_instances=self.replaced,
+            warmups=warmups,
+        )
 
     def _costs(self, trials: Sequence[Trial], wanted: set[str]) -> tuple[float, float]:
         """Give the seconds of one fresh instance of all platforms, and those of a block."""

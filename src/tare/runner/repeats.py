@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.model import Kind, Status, Trial
+from tare.model import Kind, Repeats, Status, Trial
 
 REPEATED_SHARE = 0.1
 """Largest part of the trials that is run again because the first was suspect.
@@ -13,17 +13,17 @@ On a host that is always loaded, running everything twice would only double the 
 """
 
 
-def repeats(trials: Sequence[Trial]) -> dict[str, float]:
+def repeats(trials: Sequence[Trial]) -> Repeats:
     """Count the trials that were suspect and those run again for it, with the limit of these."""
     measured = [trial for trial in trials if trial.kind is Kind.MEASURED]
-    return {
-        "suspect": sum(trial.status is Status.SUSPECT for trial in measured),
-        "run_again": sum(trial.repeat > 0 for trial in measured),
-        "largest_share": REPEATED_SHARE,
-    }
+    return Repeats(
+        suspect=sum(trial.status is Status.SUSPECT for trial in measured),
+        run_again=sum(trial.repeat > 0 for trial in measured),
+        largest_share=REPEATED_SHARE,
+    )
 
 
 def may_repeat(trials: Sequence[Trial]) -> bool:
     """Whether one more may be run again after all these."""
     measured = sum(trial.kind is Kind.MEASURED for trial in trials)
-    return repeats(trials)["run_again"] + 1 <= REPEATED_SHARE * measured
+    return repeats(trials).run_again + 1 <= REPEATED_SHARE * measured

@@ -16,7 +16,7 @@ from tare.compare.pairing import group
 from tare.errors import ResultsError
 from tare.facts import available_bytes
 from tare.home import home
-from tare.model import Design, Plan, Slot, Status
+from tare.model import Design, EndedSession, Plan, Run, Slot, Status
 from tare.runner import cores, record
 from tare.runner.allocation import Allocation, Round
 from tare.runner.fleet import Key, key
@@ -31,7 +31,7 @@ from tare.runner.session import Session
 from tare.runner.slots import Slots
 from tare.runner.turns import Turns
 from tare.stats import looks
-from tare.store import Writer, read_facts
+from tare.store import Writer, read_facts, read_run
 from tare.study import Platform, Study
 from tare.study.admission import at_once_of, needs
 
@@ -154,16 +154,16 @@ class _Runner:
         """Write down how the session ended, unless it was refused before it began."""
         if not self.begun:
             return
-        session = {
-            "id": self.session.id,
-            "started": self.started_at,
-            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-            "reason": self.stop,
-            "repeats": repeats(self.slots.trials),
-            **self.slots.recycling.facts(),
-            **self.turns.facts(),
-        }
-        self.writer.run({"sessions": [*record.sessions(self.folder), session], "stop": self.stop})
+        session = EndedSession(
+            id=self.session.id,
+            started=self.started_at,
+            ended=datetime.now(UTC).isoformat(timespec="seconds"),
+            reason=self.stop,
+            repeats=repeats(self.slots.trials),
+        )
+        session = self.turns.noted(self.slots.recycling.noted(session))
+        before = read_run(self.folder).sessions
+        self.writer.run(Run(sessions=(*before, session), stop=self.stop))
 
     def _blocks(self) -> str:
         """Run blocks until nothing is open or the budget is spent; return why it ended."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from tare.model import Plan, Slot, Status
+from tare.model import EndedSession, Plan, Slot, Status
 from tare.runner.fleet import Fleet
 from tare.runner.pool import Pool
 
@@ -27,11 +28,11 @@ class Turns:
         """Whether instances are opened by blocks."""
         return self.pool.headroom is not None and self.pool.headroom.is_by_blocks
 
-    def facts(self) -> dict[str, object]:
-        """State what was opened anew, for run.json; nothing where all was open at once."""
+    def noted(self, session: EndedSession) -> EndedSession:
+        """Add what was opened anew to what is stored of a session, unless all was open at once."""
         if not self.are_needed:
-            return {}
-        return {"blocks_per_instance": 1, "replaced_instances": self.opened}
+            return session
+        return replace(session, blocks_per_instance=1, replaced_instances=self.opened)
 
     def ordered(self, slots: Sequence[Slot]) -> list[Slot]:
         """Return a block's slots in the order in which ``over`` goes over them."""

@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from tare.compare.pairing import History, histories, pair
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.model import Plan, Trial, Variant
 from tare.selftest.design import ARMS, STAGES, baseline_of
 from tare.stats.description import spread
@@ -67,7 +68,7 @@ class Tested:
     pair_s: float
     resolvable: tuple[float | None, ...]
     recommended: bool = False
-    reason: str = ""
+    reason: Reason | None = None
 
 
 def evaluate(plan: Plan, trials: Iterable[Trial], stacks: int = 1) -> tuple[Tested, ...]:
@@ -115,16 +116,24 @@ def _tested(
         finite = values[np.isfinite(values)]
         if len(finite) >= FIRST_LOOK:
             noises.append(spread(finite))
-    most = max(arm.pairs for arm in results)
-    few = f"{most} pairs are too few" if most else f"the {variant.value} variant is not known here"
     return Tested(
         stack=base.stack,
         variant=variant,
         arms=tuple(results),
         pair_s=pair_s,
         resolvable=tuple(_resolvable(noises, span_s, pair_s) for span_s in SPANS_S),
-        reason="" if noises else found[base.id].unavailable or found[base.id].last_reason or few,
+        reason=None if noises else _why_no_noise(found[base.id], results, variant),
     )
+
+
+def _why_no_noise(base: History, arms: Sequence[Arm], variant: Variant) -> Reason:
+    if base.unavailable is not None:
+        return reason_of(ReasonKind.UNAVAILABLE, said=base.unavailable)
+    if base.last_reason:
+        return reason_of(ReasonKind.TRIAL_SAID, said=base.last_reason)
+    if most := max(arm.pairs for arm in arms):
+        return reason_of(ReasonKind.FEW_PAIRS, pairs=most)
+    return reason_of(ReasonKind.VARIANT_UNKNOWN_HERE, variant=variant)
 
 
 def _arm(truth: float, values: Array, family: int) -> Arm:

@@ -6,8 +6,16 @@ A results directory holds ``study.yaml`` (as run), ``plan.json`` (with the seed)
 it ran, why it stopped) and ``ledger.jsonl`` (what was made on which machine).
 """
 
-from tare.store.facts import facts_of
+from tare.store.facts import facts_of, stored_preconditions
 from tare.store.reader import Results, load, read_facts, read_run
 from tare.store.writer import Writer
 
-__all__ = ["Results", "Writer", "facts_of", "load", "read_facts", "read_run"]
+__all__ = [
+    "Results",
+    "Writer",
+    "facts_of",
+    "load",
+    "read_facts",
+    "read_run",
+    "stored_preconditions",
+]

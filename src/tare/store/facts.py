@@ -18,33 +18,42 @@ from tare.model import (
     FactSection,
     NamedValue,
     PlatformFacts,
+    Preconditions,
     Scalar,
     Scalars,
     StoredMismatch,
     UserlandFacts,
 )
+from tare.store.loosely import listed, mapping, number, scalars, text, texts
 
 _OWN_PLACE = ("platforms", "noise", "selftest")
 """Parts that are shown in a place of their own, and not in the list of all that was stored."""
 
 
+MITIGATION, FILE = "mitigation.", "sha256."
+"""What names begin with that are of a weakness, or of a file, among other readings."""
+CPU_FLAGS = "cpu_flags"
+
+
 def facts_of(stored: Mapping[str, object]) -> Facts:
     """Return the facts of what ``facts.json`` holds, in this format or an earlier one."""
-    platforms = _mapping(stored.get("platforms"))
-    userland = _mapping(stored.get("userland"))
+    platforms = mapping(stored.get("platforms"))
+    userland = mapping(stored.get("userland"))
+    host, mitigations = _apart(scalars(stored.get("host")), MITIGATION)
     return Facts(
-        host=_scalars(stored.get("host")),
-        platforms={name: _platform(_mapping(one)) for name, one in platforms.items()},
+        host=host,
+        mitigations=mitigations,
+        platforms={name: _platform(mapping(one)) for name, one in platforms.items()},
         userland=UserlandFacts(
-            id=_text(userland.get("id")),
-            versions=_scalars(userland.get("versions")),
-            kernel=_text(userland.get("kernel")),
+            id=text(userland.get("id")),
+            versions=scalars(userland.get("versions")),
+            kernel=text(userland.get("kernel")),
         ),
-        tare=_scalars(stored.get("tare")),
-        peer=_scalars(stored.get("peer")),
-        cpuset=_text(_mapping(stored.get("session")).get("cpuset")),
-        noise=_texts(stored.get("noise")),
-        selftest=_texts(_mapping(stored.get("selftest")).get("said")),
+        tare=scalars(stored.get("tare")),
+        peer=scalars(stored.get("peer")),
+        cpuset=text(mapping(stored.get("session")).get("cpuset")),
+        noise=texts(stored.get("noise")),
+        selftest=texts(mapping(stored.get("selftest")).get("said")),
         sections=tuple(
             FactSection(name, tuple(_named_values(part)))
             for name, part in stored.items()
@@ -54,29 +63,58 @@ def facts_of(stored: Mapping[str, object]) -> Facts:
 
 
 def _platform(stored: Mapping[str, object]) -> PlatformFacts:
-    inside, clock = _mapping(stored.get("inside")), _mapping(stored.get("clock"))
-    confinement = _mapping(inside.get("confinement"))
+    inside, clock = mapping(stored.get("inside")), mapping(stored.get("clock"))
+    confinement = mapping(inside.get("confinement"))
     return PlatformFacts(
-        settings=_scalars(stored.get("settings")),
-        probe=_scalars(stored.get("probe")),
+        settings=scalars(stored.get("settings")),
+        probe=scalars(stored.get("probe")),
         inside=tuple(_named_values(inside)),
         confinement={name: str(value) for name, value in confinement.items()},
         detected=DetectedStack(tuple(_steps(stored.get("detected")))),
-        preconditions=_scalars(stored.get("preconditions")),
-        clock=ClockSkew(_float(clock.get("low")), _float(clock.get("high"))),
+        preconditions=_preconditions(scalars(stored.get("preconditions"))),
+        clock=ClockSkew(number(clock.get("low")), number(clock.get("high"))),
         mismatches=tuple(
-            StoredMismatch(_text(one.get("said")), _texts(one.get("workloads")))
-            for one in map(_mapping, _list(stored.get("mismatches")))
+            StoredMismatch(text(one.get("said")), texts(one.get("workloads")))
+            for one in map(mapping, listed(stored.get("mismatches")))
             if one
         ),
         start_s=tuple(
             seconds
-            for seconds in map(_float, _list(stored.get("start_s")))
+            for seconds in map(number, listed(stored.get("start_s")))
             if seconds is not None and math.isfinite(seconds)
         ),
-        warnings=_texts(stored.get("warnings")),
-        unavailable=_text(stored.get("unavailable")),
+        warnings=texts(stored.get("warnings")),
+        unavailable=text(stored.get("unavailable")),
     )
+
+
+def stored_preconditions(one: Preconditions) -> dict[str, Scalar]:
+    """Return preconditions as they are stored: all readings by name, beside each other."""
+    flags = " ".join(sorted(one.cpu_flags))
+    return {
+        **one.values,
+        **({CPU_FLAGS: flags} if flags else {}),
+        **{f"{MITIGATION}{name}": text for name, text in one.mitigations.items()},
+        **{f"{FILE}{name}": digest for name, digest in one.files.items()},
+    }
+
+
+def _preconditions(stored: Scalars) -> Preconditions:
+    rest, files = _apart(stored, FILE)
+    values, mitigations = _apart(rest, MITIGATION)
+    return Preconditions(
+        values={name: value for name, value in values.items() if name != CPU_FLAGS},
+        files=files,
+        mitigations=mitigations,
+        cpu_flags=frozenset(str(values.get(CPU_FLAGS, "")).split()),
+    )
+
+
+def _apart(stored: Scalars, prefix: str) -> tuple[Scalars, Mapping[str, str]]:
+    """Keep readings whose names begin with a prefix apart from the others, by the rest of them."""
+    rest = {name: value for name, value in stored.items() if not name.startswith(prefix)}
+    begun = {name: value for name, value in stored.items() if name not in rest}
+    return rest, {name.removeprefix(prefix): str(value) for name, value in begun.items()}
 
 
 def _named_values(stored: object, names: tuple[str, ...] = ()) -> Iterator[NamedValue]:
@@ -93,39 +131,10 @@ def _named_values(stored: object, names: tuple[str, ...] = ()) -> Iterator[Named
 
 
 def _steps(stored: object) -> Iterator[DetectedStep]:
-    for one in map(_mapping, _list(stored)):
+    for one in map(mapping, listed(stored)):
         if isinstance(title := one.get("title"), str):
-            yield DetectedStep(title, _texts(one.get("evidence")))
+            yield DetectedStep(title, texts(one.get("evidence")))
 
 
 def _plain(stored: object) -> Scalar | None:
     return stored if stored is None or isinstance(stored, Scalar) else str(stored)
-
-
-def _scalars(stored: object) -> Scalars:
-    return {name: one for name, one in _mapping(stored).items() if isinstance(one, Scalar)}
-
-
-def _mapping(stored: object) -> Mapping[str, object]:
-    return stored if isinstance(stored, Mapping) else {}
-
-
-def _list(stored: object) -> list[object]:
-    return stored if isinstance(stored, list) else []
-
-
-def _texts(stored: object) -> tuple[str, ...]:
-    return tuple(one for one in _list(stored) if isinstance(one, str))
-
-
-def _text(stored: object) -> str:
-    return stored if isinstance(stored, str) else ""
-
-
-def _float(stored: object) -> float | None:
-    if not isinstance(stored, int | float) or isinstance(stored, bool):
-        return None
-    try:
-        return float(stored)
-    except OverflowError:
-        return None

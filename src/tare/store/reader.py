@@ -12,9 +12,10 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tare.errors import ResultsError
-from tare.model import Complaint, Facts, Plan, Trial
+from tare.model import Complaint, Facts, Plan, Run, Trial
 from tare.store import formats
 from tare.store.facts import facts_of
+from tare.store.run import run_of
 from tare.visible import visible
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ class Results:
     study: str
     plan: Plan
     facts: Facts
-    run: Mapping[str, object]
+    run: Run
     trials: tuple[Trial, ...]
 
 
@@ -155,9 +156,9 @@ def read_facts(folder: Path) -> Mapping[str, object]:
     return _json(folder / "facts.json", formats.FACTS)
 
 
-def read_run(folder: Path) -> Mapping[str, object]:
-    """Read when a study ran; empty where nothing is stored. Raises ResultsError."""
-    return _json(folder / "run.json", formats.RUN)
+def read_run(folder: Path) -> Run:
+    """Read when a study ran; ``NO_RUN`` where nothing is stored. Raises ResultsError."""
+    return run_of(_json(folder / "run.json", formats.RUN))
 
 
 def _json(path: Path, format_: int) -> Mapping[str, object]:

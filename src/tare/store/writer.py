@@ -10,7 +10,7 @@ from pathlib import Path
 from tare import durable
 from tare.errors import ResultsError
 from tare.machine import Completed
-from tare.model import Complaint, HostCost, Part, Plan, Trial
+from tare.model import Complaint, HostCost, Part, Plan, Run, Trial
 from tare.store import formats
 from tare.store.raw_output import RawOutput
 
@@ -49,9 +49,9 @@ class Writer:
         """Write down what ran where, as far as it is known by now."""
         self.whole("facts.json", json.dumps({"format": formats.FACTS, **facts}, indent=1))
 
-    def run(self, run: Mapping[str, object]) -> None:
+    def run(self, run: Run) -> None:
         """Write down when the study ran and why it stopped."""
-        self.whole("run.json", json.dumps({"format": formats.RUN, **run}, indent=1))
+        self.whole("run.json", json.dumps({"format": formats.RUN, **asdict(run)}, indent=1))
 
     def trial(self, trial: Trial, *completed: Completed | None) -> None:
         """Append a trial and its raw output, or raise ResultsError and leave the file as it was.

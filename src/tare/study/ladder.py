@@ -10,7 +10,7 @@ from tare.layer import Switch
 from tare.model import Ladder, LadderSwitch, Scalar
 from tare.study.declaration import Platform
 from tare.study.item import Item, one_of, refuse_unknown
-from tare.study.platforms import NAME, Catalogue, expected_name, layer_names
+from tare.study.platforms import NAME, Catalogue, expected_name, layer_names, name_of
 from tare.study.variant import key_of, params_of, variants
 
 KEY = "ladder"
@@ -69,7 +69,7 @@ def _read(item: Item, layers: Catalogue) -> Iterator[Expanded]:
             f"the layer {inner} has no switches, so there is nothing to take apart; "
             f"expected a stack that ends with {one_of(able, inner)}"
         )
-    called = _called(entries.get("name"), stack.removeprefix("host/"))
+    called = _called(entries.get("name"), name_of(stack))
     given = {name: entries.get(name) or item.without(name) for name in dict.fromkeys(names)}
     made = {name: variants(layers.kind(name), of, factors=False) for name, of in given.items()}
     # What is wrong in one of these parts has been noted; all of them are looked at.

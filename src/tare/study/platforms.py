@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
 
+from tare.model import path_of
 from tare.study.declaration import CABLE, Platform
 from tare.study.item import Item, one_of, refuse_unknown
 from tare.study.variant import MAX_VARIANTS, Variant, params_of, variants
@@ -111,7 +112,7 @@ def _instances(entries: Mapping[str, Item]) -> int | None:
 
 def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
     """Name the layers of a stack, or note what is wrong with it and name none."""
-    first, *rest = stack.split("/")
+    first, *rest = path_of(stack)
     if first == "lab":  # on the host
         first, rest = "host", [first, *rest]
     if first != "host":
@@ -122,6 +123,12 @@ def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
     for name in unknown:
         item.wrong(f"no layer is called {name!r}; expected {one_of(layers.names(), name)}")
     return [] if unknown else rest or [first]
+
+
+def name_of(stack: str) -> str:
+    """Name a stack by its layers, without the host that it stands on."""
+    first, *rest = path_of(stack)
+    return "/".join(rest if first == "host" and rest else (first, *rest))
 
 
 def _suffix(chosen: dict[str, Variant[Any]]) -> str:

@@ -21,8 +21,16 @@ from tare.errors import (
     WorkloadFault,
 )
 from tare.machine import Completed
-from tare.model import DiskCache, FileAccess, Measurement, Status, tool_duration_s
-from tare.monitors.series import LAYER, MACHINE, PER_WORK, Series
+from tare.model import (
+    DiskCache,
+    FileAccess,
+    Measurement,
+    Source,
+    Status,
+    resource_of,
+    tool_duration_s,
+)
+from tare.monitors.series import PER_WORK, Series
 from tare.monitors.timeline import Timeline
 from tare.stack import Stack
 from tare.trial.cast import NOT_IN_USERLAND, PEER_LOST, Command
@@ -85,11 +93,11 @@ class Outcome(Measurement):
         grows with the work; the rest is in the readings alone. Trials stay in memory, and share
         the names.
         """
-        own = (LAYER, MACHINE, "monitor_")
+        own = (Source.LAYER, Source.MACHINE, Source.MONITOR)
         resources = {
             intern(name): value
             for name, value in (self.timeline.metrics if self.timeline else {}).items()
-            if name.startswith(own) or name in PER_WORK
+            if resource_of(name).source in own or name in PER_WORK
         }
         readings = self.timeline.series if self.timeline else ()
         series: SeriesOfParts = {(self.cell, self.instance): (*readings, *self.courses)}

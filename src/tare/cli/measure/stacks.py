@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from tare import layer
 from tare.errors import ConfigError
+from tare.model import path_of
 
 STARTS = ("host", "lab")
 """What a stack of a study begins with; any other first word is a layer on the host."""
@@ -24,7 +25,7 @@ class Stack:
     @property
     def layers(self) -> list[str]:
         """The layers from the outside in."""
-        first, *rest = self.path.split("/")
+        first, *rest = path_of(self.path)
         return ([first, *rest] if first == "lab" else rest) or [first]
 
     def element(self) -> str | dict[str, object]:
@@ -48,7 +49,7 @@ class Stack:
 def read_stack(option: str, given: str) -> Stack:
     """Read ``docker``, ``qemu-tcg/docker`` or ``docker:network=none``, or raise ConfigError."""
     path, _, settings = given.partition(":")
-    starts = path.split("/")[0] in STARTS
+    starts = path_of(path)[0] in STARTS
     stack = Stack(given, path if starts else f"host/{path}")
     for setting in filter(None, settings.split(",")):
         key, separator, value = setting.partition("=")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.model import INJECTED, Scalar
@@ -58,13 +58,22 @@ def _families(groups: Sequence[Group]) -> Iterator[Family]:
 
 def _factors(group: Group) -> dict[str, float]:
     """Give the numbers that a group has: its parameters and its limits."""
-    params = {
+    params = _params(group)
+    return _limits(group, params) | params
+
+
+def _params(group: Group) -> dict[str, float]:
+    return {
         name: float(value)
         for name, value in group.params
         if isinstance(value, int | float) and not isinstance(value, bool) and name != INJECTED
     }
+
+
+def _limits(group: Group, params: Collection[str]) -> dict[str, float]:
+    """Return the limits that are numbers, with names that no parameter has."""
     limits = {"cpus": float(group.limits.cpus), "memory_bytes": float(group.limits.memory_bytes)}
-    return {f"limit {name}" if name in params else name: v for name, v in limits.items()} | params
+    return {f"limit {name}" if name in params else name: v for name, v in limits.items()}
 
 
 def _together(factors: Sequence[Mapping[str, float]], one: str, other: str) -> bool:
@@ -76,13 +85,8 @@ def _rest(group: Group, without: set[str]) -> object:
     """Give all that must be alike for two groups to lie on one line."""
     named: dict[str, Scalar] = dict(group.params)
     params = tuple((name, value) for name, value in named.items() if name not in without)
-    factors = _factors(group)
-    limits = tuple(
-        factors[name]
-        for name in factors
-        if name.removeprefix("limit ") in ("cpus", "memory_bytes") and name not in named
-        if name not in without
-    )
+    levels = _limits(group, _params(group))
+    limits = tuple(level for name, level in levels.items() if name not in without)
     return params, limits, group.limits.disk_cache, group.limits.unusual
 
 

@@ -13,6 +13,7 @@ from tare.report.figures.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, 
 from tare.report.findings import Findings, Group
 from tare.report.names import platform_text
 from tare.report.numbers import MINUS, TIMES, cost_text, costs_text
+from tare.report.reasons import reason_text
 from tare.stats.sequential import Verdict
 
 MAX_COLUMNS = 16
@@ -76,7 +77,7 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
         word = gap(found, row)
         has_verdict = row.verdict is not Verdict.NOT_MEASURED
         mark = f"{MARKS[row.verdict]}{flawed}" if has_verdict else ""
-        why = f"{where}: {row.reason or row.why_no_cost or word}"
+        why = f"{where}: {reason_text(row.reason or row.why_no_ratio) or word}"
         is_told = has_verdict and bool(flawed)
         return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, is_told)
     colour, strength = shade(row.cost, end)

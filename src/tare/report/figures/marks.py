@@ -66,7 +66,7 @@ def gap(found: Findings, row: Comparison) -> str:
     """Say in a word why a comparison has no cost; empty if it has one."""
     if row.cost is not None:
         return ""
-    if row.verdict is not Verdict.NOT_MEASURED and row.why_no_cost:
+    if row.verdict is not Verdict.NOT_MEASURED and row.why_no_ratio:
         return NO_RATIO
     if own := own_gap(found, row.cell):
         return own

@@ -26,6 +26,7 @@ from tare.report.figures.marks import (
 from tare.report.findings import Findings, Group
 from tare.report.names import platform_text
 from tare.report.numbers import cost_text, p_text
+from tare.report.reasons import reason_text
 from tare.stats.sequential import Verdict
 
 FEWEST = 3
@@ -87,7 +88,7 @@ def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Bo
         nothing = NO_RATIO if is_told else NOT_KNOWN
         word = own_gap(found, cell) or own_gap(found, other) or nothing
         mark = _mark(row) if is_told else ""
-        why = f"{who}: {row.reason or row.why_no_cost or word}"
+        why = f"{who}: {reason_text(row.reason or row.why_no_ratio) or word}"
         flawed = is_told and is_flawed(row)
         return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, flawed)
     said = f"{who}: {cost_text(row.cost)}, {row.verdict.value}, Holm's p {p_text(row.holm_p)}"
