@@ -1,6 +1,7 @@
 """How docker and dockerd are called."""
 
 import json
+import os
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -409,3 +410,49 @@ def test_a_daemon_with_another_driver_than_it_was_given_is_not_believed():
     docker_storage.check_taken(Fake(info=(0, b"vfs\n")), client, "vfs")
     with pytest.raises(LayerError, match="was to store by vfs, and stores by overlayfs"):
         docker_storage.check_taken(Fake(info=(0, b"overlayfs\n")), client, "vfs")
+
+
+# dmsetup and losetup that keep what there is in a file each, and note what they removed.
+TOOLS = {
+    "dmsetup": """case $1 in
+ls) while read -r one; do echo "$one (253:0)"; done < devices ;;
+remove) grep -vxF -- "$3" devices > rest; mv rest devices; echo "device $3" >> removed ;;
+esac""",
+    "losetup": """case $1 in
+-j) echo "/dev/loop-${2##*/}: 0 $2" ;;
+-d) echo "loop $2" >> removed ;;
+esac""",
+}
+
+
+def test_a_thin_pool_goes_with_all_that_is_on_it_and_below_it(tmp_path):
+    root, tools = tmp_path / "root", tmp_path / "bin"
+    (root / "devicemapper/devicemapper").mkdir(parents=True)
+    tools.mkdir()
+    for name in ("data", "metadata"):
+        (root / "devicemapper/devicemapper" / name).touch()
+    for name, script in TOOLS.items():
+        (tools / name).write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n")
+        (tools / name).chmod(0o755)
+    at = (root / "devicemapper").stat()
+    own = f"docker-{os.major(at.st_dev)}:{os.minor(at.st_dev)}-{at.st_ino}"
+    devices = [f"{own}-pool", f"{own}-base", f"{own}9-pool", "vg-root"]
+    (tmp_path / "devices").write_text("".join(f"{one}\n" for one in devices))
+
+    path = f"PATH={tools}:{os.environ['PATH']}"
+    done = Host().run(["env", path, "sh", "-c", docker_storage.REMOVE_POOL, str(root)])
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "devices").read_text().split() == [f"{own}9-pool", "vg-root"]
+    assert (tmp_path / "removed").read_text().splitlines() == [
+        f"device {own}-base",
+        f"device {own}-pool",
+        "loop /dev/loop-data",
+        "loop /dev/loop-metadata",
+    ]
+
+
+def test_without_a_thin_pool_there_is_nothing_to_remove(tmp_path):
+    done = Host().run(["sh", "-c", docker_storage.REMOVE_POOL, str(tmp_path / "root")])
+
+    assert done.returncode == 0

@@ -26,6 +26,13 @@ IN_KERNEL = {
     ),
 }
 """How to see whether the kernel can do it, and the module that brings it."""
+NEEDS = {
+    "btrfs": "set TARE_HOME to a folder on btrfs, or another storage_driver",
+    "zfs": "set TARE_HOME to a folder on zfs, or another storage_driver",
+    # Without udev nobody tells libdevmapper that a device is there, and dockerd refuses that.
+    "devicemapper": "a machine on which udev runs, or another storage_driver",
+}
+"""What else than the kernel a driver needs."""
 REFUSED = re.compile(r"error initializing graphdriver: (.*)|storage[- ]driver.*(?:removed|support)")
 
 # Its devices outlive the daemon: thin ones first, then their pool, then the loops below that. The
@@ -87,9 +94,9 @@ def refuse_refused(machine: Machine, log: str, asked: StorageDriver) -> None:
     if told:
         said = re.search(rf'level=error msg="(.*?)" storage-driver={asked}$', log, re.MULTILINE)
         why = (told[-1][1] or told[-1][0]) + (f" ({said[1]})" if said else "")
-        where = f"a data root on {asked}" if asked in ("btrfs", "zfs") else "another storage_driver"
         raise Unavailable(
-            f"dockerd on {machine.name} does not take the storage driver {asked}: {why}", where
+            f"dockerd on {machine.name} does not take the storage driver {asked}: {why}",
+            NEEDS.get(asked, "another storage_driver"),
         )
 
 
