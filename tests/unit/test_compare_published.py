@@ -175,7 +175,7 @@ def test_a_study_without_a_host_is_compared_with_its_own_baseline():
     assert pair.printed.interval is not None
     assert pair.differs == (
         "threads 1, there 4",
-        "time_s 1, there 30",
+        "time 1, there 30",
         "cpu_limit cpuset, there quota",
     )
     assert "follow from its spreads" in part.caveats[-1]
@@ -541,7 +541,7 @@ def test_what_is_undecided_or_not_as_in_the_study_is_told(tmp_path, capsys):
 
     assert "Against docker." in said
     assert "Undecided here: sysbench_cpu: events on qemu-tcg." in said
-    differs = "threads 1, there 4; time_s 1, there 30; cpu_limit cpuset, there quota"
+    differs = "threads 1, there 4; time 1, there 30; cpu_limit cpuset, there quota"
     assert f"{differs}: sysbench_cpu: events." in said
     assert "5; mean, min, max" not in said
 

@@ -49,7 +49,7 @@ class MeasuredRow:
 
     def with_word(self, words: frozenset[str]) -> Cell | None:
         """Return the cell whose stack has one of some layers, as studies call them."""
-        stacks = ((cell, set(made_of(cell.stack).split("/"))) for cell in self.cells)
+        stacks = ((cell, set(made_of(cell.path).split("/"))) for cell in self.cells)
         return next((cell for cell, layers in stacks if layers & words), None)
 
 

@@ -72,7 +72,7 @@ def setting_of(name: str) -> str:
     return setting(_LIMITS.sub("", name))
 
 
-def made_of(path: Iterable[str]) -> str:
+def made_of(path: tuple[str, ...]) -> str:
     """Return what a stack is made of in the words of studies; empty if they have no word for it."""
     layers = [_WORDS.get(one, one) for one in path if one not in PLACES]
     known = all(technology(layer) == layer for layer in layers)

@@ -174,5 +174,5 @@ def cpus_busy(row: Row, measure: Measure, *, mode: str, seconds: float) -> Wante
 
 def _shares_the_kernel(cell: Cell) -> bool:
     """Whether a cell's work runs on the kernel of the host."""
-    layers = depth(made_of(cell.stack))
+    layers = depth(made_of(cell.path))
     return layers is not None and layers <= 1

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tare.model import Cell, Scalar
+from tare.model import Cell, Scalar, Unit, path_of
+from tare.parameter import unit_of, word_of
 from tare.published.counterparts import Measure, made_of
 from tare.published.setup import Experiment, Parameter, Setup, SetupPlatform
 
@@ -98,7 +99,7 @@ def _parameters(
 
 def _platform_of(cell: Cell, platforms: Sequence[SetupPlatform]) -> SetupPlatform | None:
     named = [one for one in platforms if one.name.casefold() == cell.platform.casefold()]
-    alike = [one for one in platforms if made_of(one.stack) == made_of(cell.stack) != ""]
+    alike = [one for one in platforms if made_of(path_of(one.stack)) == made_of(cell.path) != ""]
     return next(iter([*named, *alike]), None)
 
 
@@ -114,9 +115,7 @@ def _difference(
     topic: Topic, name: str, ours: Scalar, theirs: Sequence[Scalar], section: str | None
 ) -> SetupDifference:
     said = " or ".join(level_text(name, value) for value in theirs)
-    return SetupDifference(
-        topic, name.removesuffix("_bytes"), level_text(name, ours), said, section
-    )
+    return SetupDifference(topic, word_of(name), level_text(name, ours), said, section)
 
 
 def level_text(name: str, value: Scalar) -> str:
@@ -125,7 +124,7 @@ def level_text(name: str, value: Scalar) -> str:
         return "default"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if name.endswith("_bytes"):
+    if unit_of(name) is Unit.BYTE:
         for unit, size in IEC:
             if value and value % size == 0 and value < MOST_IN_A_UNIT * size:
                 return f"{value // size:,} {unit}"

@@ -304,7 +304,7 @@ def _colours(
     owners = {one.series: one.series if declared.along else one.cell.platform for one in results}
     keys: dict[str, str] = {}
     for one in results:
-        owner, technology = owners[one.series], made_of(one.cell.stack)
+        owner, technology = owners[one.series], made_of(one.cell.path)
         if owner not in keys:
             is_free = technology in studied and technology not in keys.values()
             keys[owner] = technology if is_free else owner
