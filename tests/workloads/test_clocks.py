@@ -153,6 +153,13 @@ def test_a_tenth_of_a_second_whose_rate_is_of_another_time_is_refused(rate):
         samples(SYSBENCH, SHORT.format(rate=rate))
 
 
+def test_a_run_of_fewer_digits_than_a_verdict_needs_is_refused():
+    text = SHORT.replace("0.1001s", "0.0049s")
+
+    with pytest.raises(OutputNotUnderstood, match=r"0\.005 s or more, which takes more"):
+        samples(SYSBENCH, text.format(rate=68 / 0.0049))
+
+
 def test_the_rate_of_memory_is_that_of_the_whole_time_too():
     text = (HERE / "sysbench_memory/write.stdout").read_text()
     workload = load("sysbench_memory", threads=2, time_s=3)

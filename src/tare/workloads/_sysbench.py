@@ -20,6 +20,8 @@ LATENCY_P95 = Metric("latency_p95", Unit.SECOND, Better.LOWER)
 LATENCY_MAX = Metric("latency_max", Unit.SECOND, Better.LOWER)
 EVERY_SECOND = "--report-interval=1"
 LEAST_S = 2.0
+SHORTEST_S = 0.005
+"""sysbench prints its time to 0.1 ms, of which half is 1 % of this."""
 TOTAL_EVENTS = r"total number of events:\s+(\d+)$"
 TOTAL_TIME = r"total time:\s+([\d.]+)s$"
 
@@ -95,8 +97,9 @@ def per_second(metric: Metric, text: str, each: float = 1.0) -> Iterator[Sample]
     The rate that sysbench prints rests on a later reading of its clock, and only confirms.
     """
     events, duration_s = number(TOTAL_EVENTS, text), number(TOTAL_TIME, text)
-    if not events or not duration_s:
-        raise OutputNotUnderstood("events and the time that they took", text)
+    if not events or duration_s < SHORTEST_S:
+        wanted = f"events for {SHORTEST_S} s or more, which takes more of them"
+        raise OutputNotUnderstood(wanted, text)
     yield Sample(metric, events * each / duration_s)
 
 
