@@ -269,6 +269,22 @@ def test_a_host_of_one_experiment_is_compared_with_that_alone():
     }
 
 
+@pytest.mark.parametrize(
+    ("settings", "preconditions", "said"),
+    [
+        ((("docker.storage_driver", "btrfs"),), {"filesystem": "overlay"}, "btrfs"),
+        ((), {"filesystem": "overlay"}, "filesystem overlay"),
+        ((), {}, "not recorded"),
+    ],
+)
+def test_the_storage_of_containers_is_what_was_asked_or_seen(settings, preconditions, said):
+    cell = make_cell("docker", stack="host/docker", workload="fio", settings=settings)
+    facts = {"platforms": {"docker": {"preconditions": preconditions}}}
+    found = around("hpe2016", Measure("fio", "throughput"), cell, facts=facts)
+
+    assert found[Topic.SOFTWARE, "Docker's storage"] == said
+
+
 def test_what_was_not_stored_is_not_made_up():
     cell = make_cell("docker", stack="host/docker", workload="fio")
     said = around("huang2019", Measure("fio", "throughput"), cell, facts={})

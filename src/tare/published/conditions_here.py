@@ -133,7 +133,7 @@ def _software(condition: Condition, facts: Facts, of: MeasuredRow) -> str | None
         place = container if "container" in what else guest
         return None if place is None else _version(facts, what.split()[0])
     if "storage" in what:
-        return None if container is None else _setting(container, "docker.storage")
+        return None if container is None else _storage(facts, container)
     if what.startswith("Docker"):
         return None if container is None else _probed(facts, container, "docker.version")
     if what == "Xen":
@@ -161,8 +161,11 @@ def _version(facts: Facts, package: str) -> str:
     return next((f"{name} {versions[name]}" for name in names if name in versions), "")
 
 
-def _setting(cell: Cell, name: str) -> str:
-    return f"{dict(cell.settings).get(name, '')}"
+def _storage(facts: Facts, cell: Cell) -> str:
+    """Return the storage driver that was asked for, or else the file system seen inside."""
+    asked = dict(cell.settings).get("docker.storage_driver")
+    seen = facts.platform(cell.platform).preconditions.get("filesystem")
+    return f"{asked}" if asked else f"filesystem {seen}" if seen else ""
 
 
 def _probed(facts: Facts, cell: Cell, name: str) -> str:
