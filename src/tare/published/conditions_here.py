@@ -164,7 +164,7 @@ def _version(facts: Facts, package: str) -> str:
 def _storage(facts: Facts, cell: Cell) -> str:
     """Return the storage driver that was asked for, or else the file system seen inside."""
     asked = dict(cell.settings).get("docker.storage_driver")
-    seen = facts.platform(cell.platform).preconditions.get("filesystem")
+    seen = facts.platform(cell.platform).preconditions.values.get("filesystem")
     return f"{asked}" if asked else f"filesystem {seen}" if seen else ""
 
 
