@@ -1,4 +1,4 @@
-"""What the name of a parameter, a setting or a limit says of its values.
+"""What the name of a parameter, a setting, a limit or a fact says of its values.
 
 Layers and workloads declare them as fields whose names end in the unit, and a plan stores the names
 with the values. Here alone a unit is read out of a name.

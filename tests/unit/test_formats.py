@@ -11,7 +11,7 @@ import pytest
 from tare import cli
 from tare.errors import ResultsError
 from tare.live.glancing import Glancing
-from tare.model import Contrast, ContrastKind, Ladder, LadderSwitch, Replicates
+from tare.model import NO_RUN, Contrast, ContrastKind, Ladder, LadderSwitch, Replicates
 from tare.store import Writer, formats, load, raw_output, read_facts
 from tare.store.reader import plan_of
 from unit.makers import again, make_cell, make_plan, make_trial
@@ -25,7 +25,7 @@ def folder(tmp_path):
     writer = Writer(tmp_path / "results")
     writer.start("name: made\n", PLAN)
     writer.facts({"host": {}})
-    writer.run({"sessions": []})
+    writer.run(NO_RUN)
     writer.trial(make_trial(HOST), None)
     writer.close()
     return tmp_path / "results"
@@ -35,7 +35,7 @@ def test_what_is_written_says_its_format_and_is_read_again(folder):
     found = load(folder)
 
     assert (found.plan, found.trials) == (PLAN, (make_trial(HOST),))
-    assert (read_facts(folder), found.run) == ({"host": {}}, {"sessions": []})
+    assert (read_facts(folder), found.run) == ({"host": {}}, NO_RUN)
     for name, format_ in (
         ("plan.json", formats.PLAN),
         ("trials.jsonl", formats.TRIALS),

@@ -25,8 +25,8 @@ number.
 trials: by wall time, by that less foreign delay, and by CPU time; the plan says which decides.
 
 Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
-``flag`` (what is to be known beside a number, by kind; ``tare.report.flags`` words it),
-``suspects`` (why a trial is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost
+``flag`` and ``reason`` (what is to be known beside a number, and why there is none, by kind;
+``tare.report.flags`` and ``tare.report.reasons`` word them), ``suspects`` (why a trial is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost
 and a verdict), ``rows`` (the comparisons of a plan before they are measured), ``control`` (what the
 A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
 their layers), ``conditions`` (in what a platform was unlike the baseline), ``ladder`` (a platform's
