@@ -357,7 +357,7 @@ def test_a_table_has_mean_range_and_deviation_by_platform_and_limits(primes):
     assert "In the study, but not here: qemu-tcg 1cpu/1024MiB; " in said
     assert "docker 2cpu/2048MiB" in said
     assert "Here, but not in the study: kvm, 1 CPU, 1 GiB." in said
-    assert "time_s 2, there 30" in said
+    assert "Not here as there: time 2, there 30" in said
 
 
 def test_the_numbers_are_written_as_csv_and_markdown(primes, tmp_path, capsys):
