@@ -219,8 +219,8 @@ def test_a_guests_quota_is_no_mismatch_with_a_containers():
     seen = conditions.read(container, "0", Inside(1, 2**30, quota_cpus=1.0), ())
     free = conditions.read(guest, "0", Inside(1, 2**30), ())
 
-    assert held.reading["cpu_quota"] == seen.reading["cpu_quota"] == 1.0
-    assert "cpu_quota" not in free.reading
+    assert held.reading.values["cpu_quota"] == seen.reading.values["cpu_quota"] == 1.0
+    assert "cpu_quota" not in free.reading.values
 
 
 # --- a study

@@ -9,6 +9,7 @@ import pytest
 from tare import cli
 from tare.cli.other_numbers import grouped
 from tare.model import Better, CpuLimit, Metric, Unit
+from tare.parameter import word_of
 from tare.published import load, setup_of
 from tare.published.beside import beside
 from tare.published.by_study import huang2019, laine2017
@@ -99,7 +100,7 @@ def test_what_laine2017_tested_is_compared_with_its_parameters(workload, params)
                      limits=replace(LIMITS, cpus=4))  # fmt: skip
 
     assert set(found("laine2017", measure, cell)) >= {
-        name.removesuffix("_bytes") for name in params if name not in measure.needed
+        word_of(name) for name in params if name not in measure.needed
     }
 
 
