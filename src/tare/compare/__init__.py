@@ -27,12 +27,12 @@ trials: by wall time, by that less foreign delay, and by CPU time; the plan says
 Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
 ``flag`` and ``reason`` (what is to be known beside a number, and why there is none, by kind;
 ``tare.report.flags`` and ``tare.report.reasons`` word them), ``suspects`` (why a trial is one),
-``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict),
-``rows`` (the comparisons of a plan before they are measured), ``control`` (what the
-A/A control, the other variants and the family of comparisons add), ``attribution`` (stacks beside
-their layers), ``conditions`` (in what a platform was unlike the baseline), ``ladder`` (a platform's
-switches beside each other), ``causes`` and ``plausibility`` (what is better than it can be, and
-why), ``summary`` (a cell on its own), ``allocation`` (what each comparison of a running study still
+``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``rows`` (the
+comparisons of a plan before they are measured), ``control`` (what the A/A control, the other
+variants and the family of comparisons add), ``attribution`` (stacks beside their layers),
+``conditions`` (in what a platform was unlike the baseline), ``ladder`` (a platform's switches
+beside each other), ``causes`` and ``plausibility`` (what is better than it can be, and why),
+``summary`` (a cell on its own), ``allocation`` (what each comparison of a running study still
 needs), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older studies, beside
 it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and ``explanation``
 (which ``counters`` moved with a degradation).
