@@ -7,7 +7,7 @@ import pytest
 from tare.compare.allocation import Standing
 from tare.model import NO_RUN, Status
 from tare.report import describe
-from tare.report.finding import finding
+from tare.report.finding import USEFUL_BOUND, finding
 from tare.report.names import plain_names
 from tare.report.speed import speed_text, standing_text
 from tare.stats.sequential import Verdict
@@ -45,6 +45,18 @@ def test_what_is_undecided_is_claimed_of_nothing_but_its_bound():
     assert sentence.endswith(" % slower).")
     assert sentence.count("slower") == 1
     assert "faster" not in sentence
+
+
+def test_an_interval_that_bounds_nothing_is_not_printed_as_a_bound():
+    """Three pairs that lie far apart had a container cost up to 47 thousand million times."""
+    study = Study(["host", DOCKER], blocks=3).add("cpu", noisy({}, noise=3.0))
+    row = next(one for one in study.found().headline if not one.is_control)
+    assert row.high > USEFUL_BOUND
+
+    assert finding(study.found()) == (
+        "On this host whether a Docker container costs anything is undecided (too few pairs yet to "
+        "bound it)."
+    )
 
 
 def test_without_an_interval_there_is_no_bound():

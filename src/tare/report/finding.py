@@ -14,6 +14,8 @@ from tare.report.numbers import share_text
 from tare.report.speed import TIMES_FROM, size_range, speed_text
 from tare.stats.sequential import Verdict
 
+USEFUL_BOUND = 100.0
+"""A cost above which the end of an interval says how few pairs there are, and not what is paid."""
 FEW = 3
 """So many platforms are named in one clause; of more their number is given."""
 WORKLOADS = 3
@@ -142,11 +144,13 @@ def _speed(rows: Sequence[Comparison]) -> str:
 
 
 def _bound(rows: Sequence[Comparison]) -> str:
-    """Return the most that undecided rows can cost, if all have an interval."""
+    """Return the most that undecided rows can cost, if all have an interval that bounds it."""
     highs = [row.high for row in rows]
     known = [high for high in highs if high is not None and math.isfinite(high)]
     if len(known) < len(highs):
         return ""
+    if max(known) > USEFUL_BOUND:
+        return " (too few pairs yet to bound it)"
     return f" (at most {speed_text(max(1.0, *known))})"
 
 
