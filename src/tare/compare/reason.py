@@ -81,6 +81,9 @@ class ReasonKind(StrEnum):
     NO_COST_HERE = "no_cost_here"
     NOT_IN_DUET = "not_in_duet"
     NO_METRIC_OF = "no_metric_of"
+    NO_PLATFORM = "no_platform"
+    """``platform`` is what a study calls the one that no result is of."""
+    NO_BASELINE_PLATFORM = "no_baseline_platform"
     SEVERAL = "several"
 
 

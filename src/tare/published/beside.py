@@ -18,6 +18,7 @@ from tare.model import Cell, Design, Facts, Plan, Status, Trial, Variant
 from tare.published.counterparts import (
     Measure,
     has_limits,
+    no_platform,
     platforms_for,
     setting_of,
     wanted_text,
@@ -166,8 +167,8 @@ def beside(study: str, ours: Ours) -> Beside:
         wanted = number_of(printed.row)
         if wanted is not None:
             numbers = quantities_of(printed.row, wanted, ours.cells, ours.histories, ours.facts)
-            reason = numbers if isinstance(numbers, str) else NO_COST
-            quantities += [] if isinstance(numbers, str) else numbers
+            reason = numbers if isinstance(numbers, str | Reason) else NO_COST
+            quantities += [] if isinstance(numbers, str | Reason) else numbers
             missing.append(Missing(row=printed.row, reason=reason, measurable=True))
             continue
         measures = module.measures(printed.row)
@@ -248,12 +249,13 @@ def pairs_of(
     return _pairs(printed, limited, base, ours)
 
 
-def _why_no_platforms(printed: Printed, mine: Sequence[str], base: Sequence[str]) -> str:
+def _why_no_platforms(printed: Printed, mine: Sequence[str], base: Sequence[str]) -> str | Reason:
     name, baseline = printed.row.platform, printed.baseline
     if not mine:
-        return f"no platform in these results is {words_of(name) or name}"
+        return no_platform(name)
     if not base:
-        return f"no platform in these results is its baseline, {words_of(baseline) or baseline}"
+        kind = ReasonKind.NO_BASELINE_PLATFORM
+        return reason_of(kind, platform=words_of(baseline) or baseline)
     if set(mine) & set(base):
         return f"{name} and {baseline} are the same platform here"
     return ""

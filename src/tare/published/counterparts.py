@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tare.compare.reason import Reason, ReasonKind, reason_of
 from tare.model import Cell, Limits, Scalar
 from tare.published.platforms import setting, technology
 
@@ -77,6 +78,11 @@ def made_of(path: tuple[str, ...]) -> str:
     layers = [_WORDS.get(one, one) for one in path if one not in PLACES]
     known = all(technology(layer) == layer for layer in layers)
     return "/".join(layers or ["native"]) if known else ""
+
+
+def no_platform(name: str) -> Reason:
+    """Return the reason that no result is of a study's platform of this name."""
+    return reason_of(ReasonKind.NO_PLATFORM, platform=words_of(name) or name)
 
 
 def has_limits(name: str, limits: Limits) -> bool:

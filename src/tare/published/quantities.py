@@ -12,14 +12,15 @@ from statistics import median
 
 from tare.compare.columns import has_numbers
 from tare.compare.pairing import History
+from tare.compare.reason import Reason
 from tare.model import NO_FACTS, Cell, Facts, Scalar, Trial
 from tare.published.counterparts import (
     Measure,
     has_limits,
     made_of,
+    no_platform,
     platforms_for,
     wanted_text,
-    words_of,
 )
 from tare.published.platforms import depth
 from tare.published.rows import Row
@@ -90,7 +91,7 @@ def quantities_of(
     cells: Sequence[Cell],
     histories: dict[str, History],
     facts: Facts = NO_FACTS,
-) -> list[Quantity] | str:
+) -> list[Quantity] | str | Reason:
     """Return ours of each cell that measures a row, or why there is none."""
     measure = wanted.measure
     fitting = [cell for cell in cells if measure.fits(cell)]
@@ -104,7 +105,7 @@ def quantities_of(
     platforms = platforms_for(row.platform, fitting)
     mine = [cell for cell in fitting if cell.platform in platforms]
     if not mine:
-        return f"no platform in these results is {words_of(row.platform) or row.platform}"
+        return no_platform(row.platform)
     mine = [cell for cell in mine if has_limits(row.platform, cell.limits)]
     if not mine:
         return f"nothing in these results has the limits of {row.platform}"

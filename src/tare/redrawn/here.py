@@ -14,9 +14,9 @@ from statistics import median
 from tare.compare import Comparison
 from tare.compare.columns import has_numbers
 from tare.compare.pairing import histories
+from tare.compare.reason import Reason, ReasonKind
 from tare.model import Cell, Metric, Unit
 from tare.published.beside import NOT_HERE, Ours, Pair, beside, by_likeness
-from tare.published.counterparts import words_of
 from tare.published.printed import POINTS
 from tare.published.quantities import Quantity
 from tare.published.rows import Row
@@ -52,7 +52,7 @@ class Here:
         self.study, self.ours = study, ours
         self.caveats = part.caveats
         self._histories = histories(ours.plan, ours.trials)
-        self._missing = {one.row: why_text(one.reason) for one in part.missing}
+        self._missing = {one.row: one.reason for one in part.missing}
         self._numbers: dict[Row, list[Quantity]] = {}
         for number in part.quantities:
             self._numbers.setdefault(number.row, []).append(number)
@@ -114,13 +114,15 @@ class Here:
         if row.unit == POINTS:
             return BETWEEN_STUDIES
         if row in self._missing:
-            return self._missing[row]
-        others = {one: why for one, why in self._missing.items() if one.subject == row.subject}
-        reasons = "; ".join(sorted(set(others.values())))
-        if NOT_HERE in others.values() or not reasons:
+            return why_text(self._missing[row])
+        others = [why for one, why in self._missing.items() if one.subject == row.subject]
+        reasons = "; ".join(sorted(set(map(why_text, others))))
+        if NOT_HERE in others or not reasons:
             return NOT_HERE
         # What is said of another platform is not said of this one.
-        elsewhere = any(words_of(one.platform) in why for one, why in others.items())
+        elsewhere = any(
+            isinstance(why, Reason) and why.kind is ReasonKind.NO_PLATFORM for why in others
+        )
         return f"no pair: {reasons}" if elsewhere else reasons
 
     def _median(self, cell: Cell, metric: Metric, unit: str) -> Side:

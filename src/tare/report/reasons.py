@@ -247,5 +247,7 @@ _WORDS: Mapping[ReasonKind, str | Callable[..., str]] = {
         "not comparable: in a duet each platform stands beside {reference} alone"
     ),
     ReasonKind.NO_METRIC_OF: "{workload} gave no {metric} here",
+    ReasonKind.NO_PLATFORM: "no platform in these results is {platform}",
+    ReasonKind.NO_BASELINE_PLATFORM: "no platform in these results is its baseline, {platform}",
     ReasonKind.SEVERAL: _several,
 }
