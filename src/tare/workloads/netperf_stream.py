@@ -61,6 +61,8 @@ class Workload(Netperf):
         duration_s, sent_bytes, received_bytes = (found[key] for key in KEYS[:3])
         # 1000 bits a second.
         sent, received = (found[key] * 125 for key in KEYS[3:])
+        if sent_bytes and not received_bytes:  # of datagrams all may be lost
+            raise OutputNotUnderstood("bytes that arrived at the other end", output.stdout)
         ends = ((sent_bytes, sent), (received_bytes, received))
         if not all(agree(total, rate, duration_s) for total, rate in ends):
             raise OutputNotUnderstood("bytes that agree with rate and time", output.stdout)
