@@ -87,6 +87,20 @@ def test_what_a_killed_build_left_is_not_taken(shelf, ledger):
     assert cache.find(shelf, RECIPE) is None
 
 
+def test_a_folder_of_its_name_without_a_manifest_is_not_taken_for_it(shelf, ledger, tmp_path):
+    """A copy for another machine once lay there, and every build ended with what it lacked."""
+    elsewhere = cache.build(tmp_path / "elsewhere", {"a": 1}, ledger, 0, make)
+    stray = shelf / elsewhere.name
+    stray.mkdir(parents=True)
+    (stray / "tree.tar").write_text("of a delivery that was cut short")
+
+    built = cache.build(shelf, {"a": 1}, ledger, 0, make)
+
+    assert built == stray
+    assert json.loads((built / cache.MANIFEST).read_text())
+    assert not (built / "tree.tar").exists()
+
+
 def test_two_recipes_of_one_content_share_it(shelf, ledger):
     first = cache.build(shelf, RECIPE, ledger, 0, make)
 
@@ -526,3 +540,14 @@ def test_a_delivery_cut_short_is_not_taken_and_begins_anew(tmp_path):
     assert not there.exists()
     tree.deliver(here, Remote(), str(there))
     assert there.read_bytes() == here.read_bytes()
+
+
+def test_a_machine_that_sees_the_files_of_this_host_gets_no_copy(tmp_path, monkeypatch):
+    """With TARE_HOME elsewhere a copy went to the folder of everybody else's."""
+    monkeypatch.setenv("TARE_HOME", str(tmp_path / "home"))
+    own = tmp_path / "home/userland/0123456789ab"
+    own.mkdir(parents=True)
+
+    assert tree._place(Remote(), "userland", own.name) == Path("/var/lib/tare/userland") / own.name
+    (own / cache.MANIFEST).write_text("{}")
+    assert tree._place(Remote(), "userland", own.name) == own

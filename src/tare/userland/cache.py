@@ -16,7 +16,7 @@ from tare import durable
 from tare.errors import Unavailable
 from tare.ledger import Ledger, Scope
 from tare.limits import cgroup
-from tare.machine import Host, Inner, Machine
+from tare.machine import Host, Inner, Machine, check
 
 MANIFEST = "manifest.json"
 
@@ -77,7 +77,9 @@ def build(
             done = shelf / content_id(manifest)
             (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
             os.sync()
-            if not done.exists():
+            if not (done / MANIFEST).exists():
+                # What has its name and no manifest was not built here: a copy that was cut short.
+                check(Host(), ["sh", "-c", REMOVE_FOLDER, str(done)])
                 folder.rename(done)
             durable.replace(shelf / f"{content_id(recipe)}.built", done.name)
         finally:

@@ -107,6 +107,8 @@ class Userland:
         there = tree_path(self.id)
         with self._unpacking:  # instances of a platform that are opened at once want the same one
             if machine.run(["test", "-d", there]).returncode != 0:
+                if _place(machine, "userland", self.id) == self.folder:
+                    return str(self.folder / "tree")
                 # What was cut short before may be there still.
                 unpack = (
                     'rm -rf "$1.new" && mkdir -p "$1.new" && tar -xf "$0" -C "$1.new" && '
@@ -211,10 +213,14 @@ class _NotHad(Unavailable):
 
 
 def _place(machine: Machine, shelf: str, name: str) -> Path:
-    """Say where a machine has, or is to get, what has a name on a shelf of the cache here."""
-    shared = Path(SHARED) / shelf / name
-    seen = machine.run(["test", "-e", str(shared / cache.MANIFEST)]).returncode == 0
-    return shared if seen else Path(ON_OTHER_MACHINES) / shelf / name
+    """Return where a machine has, or is to get, what has a name on a shelf of the cache here.
+
+    One that sees this host's own files, or a folder that is shared with it, gets no copy.
+    """
+    for seen in (home() / shelf / name, Path(SHARED) / shelf / name):
+        if machine.run(["test", "-e", str(seen / cache.MANIFEST)]).returncode == 0:
+            return seen
+    return Path(ON_OTHER_MACHINES) / shelf / name
 
 
 def deliver(here: Path, machine: Machine, there: str, *, chunk_bytes: int = CHUNK_BYTES) -> None:
