@@ -182,6 +182,42 @@ def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished
     assert one.glance() is seen
 
 
+def test_a_session_that_was_killed_before_its_first_trial_has_not_ended(finished, root):
+    folder = root / "one"
+    begun(finished, folder, trials=5)
+    with closing(Writer(folder)) as writer:
+        writer.run(finished.run)
+    one = Glancing(folder, "one", root)
+    assert one.glance().state is State.ENDED
+    said = SessionProgress(session="fedcba")
+    ProgressFile(folder).write(said)
+    os.utime(folder / "progress.json", (1.0, 1.0))
+
+    assert Glancing(folder, "one", root).glance().state is State.KILLED
+    ProgressFile(folder).write(replace(said, phase=Phase.ENDED))
+    assert one.glance().state is State.ENDED
+
+
+def test_a_session_that_ends_between_two_readings_is_not_killed(finished, root, monkeypatch):
+    folder = root / "one"
+    begun(finished, folder, trials=len(finished.trials))
+    with session(folder):
+        one = Glancing(folder, "one", root)
+        assert one.glance().state is State.RUNNING
+        look = one._pulse.look
+
+        def ends():
+            """Leave what a session leaves, in its order, while the study is looked at."""
+            with closing(Writer(folder)) as writer:
+                writer.run(finished.run)
+            with session(folder):
+                pass
+            return look()
+
+        monkeypatch.setattr(one._pulse, "look", ends)
+        assert one.glance().state is State.ENDED
+
+
 def test_a_session_without_a_heartbeat_is_dead(finished, root):
     folder, now = root / "one", [100.0]
     begun(finished, folder, trials=5)

@@ -151,8 +151,13 @@ class Pulse:
             except (OSError, ResultsError):
                 self._said = None
         lives = self._clock() - self._beat_at < SILENT_S
+        return self._said if lives and self.unended else None
+
+    @property
+    def unended(self) -> str:
+        """The session that did not say that it has ended, living or dead; empty: none."""
         said = self._said
-        return said if lives and said is not None and said.phase is not Phase.ENDED else None
+        return said.session if said is not None and said.phase is not Phase.ENDED else ""
 
 
 class Glancing:
@@ -176,8 +181,9 @@ class Glancing:
             return self._refresh()
 
     def _refresh(self) -> Glance:
-        stamps = tuple(stamp(path, self.root) for path in self._paths)
+        # First the session: what it leaves at its end is there before it says that it has ended.
         progress = self._pulse.look()
+        stamps = tuple(stamp(path, self.root) for path in self._paths)
         if self._glance and (stamps, progress) == (self._stamps, self._progress):
             return self._glance
         if self._stamps[:1] != stamps[:1]:  # another study under the same name
@@ -281,6 +287,8 @@ class Glancing:
         if self._stamps[FILES.index("facts.json")] is None:
             return State.NOT_BEGUN
         known = [one.id for one in self._run.sessions]
+        if self._pulse.unended and self._pulse.unended not in known:
+            return State.KILLED  # perhaps before its first trial
         if self._session in known or (known and not self._session):
             return State.ENDED
         return State.KILLED
