@@ -27,6 +27,7 @@ from tare.runner.session import Session
 from tare.simulation.tools import answer
 from tare.stats.sequential import Rule, Verdict
 from tare.store import load
+from tare.store.reader import read_plan
 from tare.study import estimate, make_plan, read_study
 from tare.study.duet import ASSUMES, Pairing
 from tare.trial import measure
@@ -745,6 +746,55 @@ def test_a_duet_that_was_ended_anywhere_is_completed_with_whole_pairs(lab, two_c
         for (block, cell, partner), trial in last.items():
             other = last[block, partner, cell]
             assert trial.instance.partition("-")[0] == other.instance.partition("-")[0], at
+
+
+def test_a_duet_of_the_second_format_that_was_killed_within_a_pair_is_completed(lab, two_cpus):
+    study, plan, folder = lab.begin(declared(lab, {"base": {"sim": {}}, "dear": {"sim": {}}}))
+    with pytest.raises(Killed):
+        runner.run(study, plan, folder, Ending(24))
+    lines = as_second_format(folder, plan)
+    assert json.loads(lines[-1])["partner"]
+    (folder / "trials.jsonl").write_text("".join(lines[:-1]))
+    half = load(folder).trials[-1]
+
+    assert runner.run(study, read_plan(folder / "plan.json"), folder, runner.Silent())
+
+    results = load(folder)
+    assert results.plan.slots == plan.slots
+    last = {(t.block, t.cell, t.partner): t for t in results.trials if t.kind is Kind.MEASURED}
+    assert last.keys() == {
+        (half.block, half.cell, half.partner) for pair in places(plan) for half in pair
+    }
+    again = last[half.block, half.cell, half.partner]
+    assert again.session == last[half.block, half.partner, half.cell].session != half.session
+    assert rows(results.plan, results.trials)["dear"].pairs == 8
+
+
+def as_second_format(folder, plan):
+    """Write a duet's plan as it was in the second format; gives the lines of its trials in that."""
+    known = json.loads((folder / "plan.json").read_text())
+    slots = [
+        {**slot, "slot": slot["slot"] + number, "cell": half["cell"],
+         "partner": slot["placements"][1 - number]["cell"],
+         "placements": [{**half, "cell": "", "part": ""}]}
+        for slot in known["slots"] for number, half in enumerate(slot["placements"])
+    ]  # fmt: skip
+    for one in slots:
+        del one["placements"][0]["cell"]
+    (folder / "plan.json").write_text(json.dumps({**known, "format": 2, "slots": slots}))
+    assert len(slots) == 2 * len(plan.slots)
+    lines = []
+    for line in (folder / "trials.jsonl").read_text().splitlines():
+        whole = json.loads(line) | {"format": 2}
+        parts = whole.pop("parts")
+        for number, part in enumerate(parts):
+            own = {name: part[name] for name in part.keys() & whole.keys()}
+            slot = whole["slot"] + number
+            own |= {"cell": part["cell"], "slot": slot, "partner": parts[1 - number]["cell"]}
+            lines.append(json.dumps({**whole, **own}, separators=(",", ":")) + "\n")
+        if not parts:
+            lines.append(json.dumps(whole, separators=(",", ":")) + "\n")
+    return lines
 
 
 def test_a_host_with_too_few_cpus_says_so_for_every_cell(lab):
