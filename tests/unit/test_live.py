@@ -30,6 +30,7 @@ from tare.live.drawings import narrowed, strip, timeline
 from tare.live.glancing import Glancing, State, Tail
 from tare.live.narrowing import Look, Narrowing
 from tare.live.server import POLL_S, REST_S, changes
+from tare.live.telling import Told
 from tare.live.views import OneStudy, Studies
 from tare.live.watching import MAX_FAILURES, Watching
 from tare.model import EndedSession, Kind, Phase, Run, SessionProgress, Status
@@ -253,6 +254,18 @@ def test_progress_that_is_not_understood_is_none(finished, root, damage):
     (root / "one/progress.json").write_bytes(damage)
 
     assert Glancing(root / "one", "one", root).glance().state is State.KILLED
+
+
+def test_a_page_does_not_repeat_what_was_said_before_while_all_is_removed(finished, root):
+    folder = root / "one"
+    begun(finished, folder, trials=5)
+    said = SessionProgress(session="abc123", phase=Phase.OPENING, text="starting host, instance 2")
+    ProgressFile(folder).write(said)
+    assert Told(Watching(folder, "one", root).seen()).now == "Now: starting host, instance 2."
+
+    ProgressFile(folder).write(replace(said, phase=Phase.REMOVING))
+
+    assert Told(Watching(folder, "one", root).seen()).now == "Now: what was started is removed."
 
 
 def test_the_page_says_what_the_session_says(finished, root):
