@@ -194,6 +194,7 @@ def test_a_session_that_was_killed_before_its_first_trial_has_not_ended(finished
     ProgressFile(folder).write(said)
     os.utime(folder / "progress.json", (1.0, 1.0))
 
+    assert one.glance().state is State.KILLED
     assert Glancing(folder, "one", root).glance().state is State.KILLED
     ProgressFile(folder).write(replace(said, phase=Phase.ENDED))
     assert one.glance().state is State.ENDED

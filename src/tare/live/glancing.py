@@ -172,6 +172,7 @@ class Glancing:
         self._lock = threading.Lock()
         self._stamps: tuple[Stamp, ...] = ()
         self._progress: SessionProgress | None = None
+        self._said: tuple[object, ...] = ()
         self._glance: Glance | None = None
         self._forget()
 
@@ -184,11 +185,12 @@ class Glancing:
         # First the session: what it leaves at its end is there before it says that it has ended.
         progress = self._pulse.look()
         stamps = tuple(stamp(path, self.root) for path in self._paths)
-        if self._glance and (stamps, progress) == (self._stamps, self._progress):
+        said = (stamps, progress, self._pulse.unended)
+        if self._glance and said == self._said:
             return self._glance
         if self._stamps[:1] != stamps[:1]:  # another study under the same name
             self._forget()
-        self._stamps, self._progress = stamps, progress
+        self._stamps, self._progress, self._said = stamps, progress, said
         try:
             self._read()
             problem = ""
