@@ -138,6 +138,18 @@ def test_there_is_a_peer_for_each_number_of_cpus_and_each_memory_and_it_stays():
         assert [one.is_of("the peer host/kvm", limits) for one in peers].count(True) == 1
 
 
+def test_limits_that_pin_nothing_have_a_peer_of_their_own():
+    limits = [{"cpus": 1, "memory": "1GiB"}, {"cpus": 1, "memory": "1GiB", "cpu_limit": "quota"}]
+    text = "name: s\nplatforms: [host]\npeer: host/kvm\nworkloads: [web_ab]\n"
+    study = read_study(f"{text}limits: {json.dumps(limits)}\n", "s.yaml")
+    found = needs(study, make_plan(study, 1))
+
+    peers = [one for one in found if one.stays]
+    assert [one.kept_bytes for one in peers] == [GIB, GIB]
+    for under in study.limits:
+        assert [one.is_of("the peer host/kvm", under) for one in peers].count(True) == 1
+
+
 def test_a_role_that_stays_up_between_trials_keeps_the_memory_of_its_container(monkeypatch):
     kept = Role(name="db", command=["serve", "{db.port}"], lifetime=Lifetime.INSTANCE)
     work = workload.load("sysbench_cpu")

@@ -17,6 +17,7 @@ from tare.agent import AgentMachine, Agents, NoAgent, release, wire
 from tare.agent.client import GONE, Client, LostAgent
 from tare.agent.placement import can_connect
 from tare.agent.streams import Entry, Relay, Socket
+from tare.errors import LayerError
 from tare.machine import Cancelled, Host, Inner, await_true
 from tare.model import Status
 from tare.trial.measure import Outcome
@@ -303,6 +304,23 @@ def test_what_is_held_for_a_meeting_that_broke_is_ended(machine, tmp_path):
     assert await_true(lambda: not children_of(machine), timeout_s=PATIENCE_S)
     assert not trace.exists()
     assert machine.client._commands == {}
+
+
+def test_a_part_whose_layer_fails_before_its_release_leaves_the_others_theirs(open_agent, tmp_path):
+    class Refused(Part):
+        def go(self, execute):
+            raise LayerError("it cannot be watched")
+
+    machine, trace = open_agent(), tmp_path / "trace"
+    bad, good = Refused(machine, ["touch", str(trace)]), Part(open_agent(), ["true"])
+
+    lost, fine = together([bad, good], print, 0.001)
+
+    assert (lost.status, lost.reason) == (Status.FAILED, "it cannot be watched")
+    assert (lost.late_s, lost.completed) == (None, None)
+    assert (fine.status, fine.late_s, fine.completed.returncode) == (Status.OK, 0.0, 0)
+    assert await_true(lambda: not children_of(machine), timeout_s=PATIENCE_S)
+    assert not trace.exists()
 
 
 def children_of(machine):

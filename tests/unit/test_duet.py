@@ -1,5 +1,6 @@
 """The duet design: its plan, the CPUs it needs, how halves meet, and whole studies with it."""
 
+import json
 import math
 import os
 from collections import Counter, defaultdict
@@ -13,7 +14,8 @@ import pytest
 import yaml
 
 from tare import runner
-from tare.cli import main
+from tare.cli import main, progress
+from tare.cli.progress import Tally
 from tare.compare import compare, decided
 from tare.errors import ConfigError, LayerError, Unavailable
 from tare.machine import Completed
@@ -25,8 +27,10 @@ from tare.runner.session import Session
 from tare.simulation.tools import answer
 from tare.stats.sequential import Rule, Verdict
 from tare.store import load
+from tare.store.reader import read_plan
 from tare.study import estimate, make_plan, read_study
 from tare.study.duet import ASSUMES, Pairing
+from tare.trial import measure
 
 BLOCKS = 40
 
@@ -610,6 +614,82 @@ def test_a_half_that_cannot_be_woken_leaves_the_other_measured_alone(lab, script
     assert lab.leftovers() == []
 
 
+def test_a_half_whose_layer_raises_in_its_trial_leaves_the_other_its_own(lab, scripted, pair_of):
+    runs = Counter()
+
+    def plot(instance, verb, argv):
+        if verb != "run" or argv[-1:] != ("run",):
+            return
+        runs[instance.path] += 1
+        # The first of an instance is its warm-up.
+        if (instance.path, runs[instance.path]) == (next(iter(runs)), 2):
+            raise LayerError("its engine went away")
+
+    scripted.plot = plot
+    results = lab.run(pair_of())
+
+    (failed,) = [t for t in of(results, "scripted") if t.status is Status.FAILED]
+    assert failed.reason == "its engine went away"
+    beside = [t for t in of(results, "base") if t.partner == failed.cell]
+    assert [t.status for t in beside] == [Status.OK] * 8
+    (alone,) = [t for t in beside if t.block == failed.block]
+    assert "measured alone: the other half of its pair was lost" in alone.warnings
+    assert rows(results.plan, results.trials)["scripted"].failed == 1
+
+
+def test_a_half_that_is_lost_before_its_command_leaves_the_other_its_trial(
+    lab, pair_of, monkeypatch
+):
+    made, lost = Counter(), []
+
+    def begin(run, seat, *others):
+        made[seat.instance, seat.part] += 1
+        if seat.part == "subject" and made[seat.instance, seat.part] == 2 and not lost:
+            lost.append(seat)
+            raise LayerError("its engine went away")
+        return init(run, seat, *others)
+
+    init = measure.Run.__init__
+    monkeypatch.setattr(measure.Run, "__init__", begin)
+    results = lab.run(pair_of())
+
+    (failed,) = [t for t in results.trials if t.status is Status.FAILED]
+    assert failed.reason == "its engine went away"
+    (other,) = [
+        t for t in results.trials if (t.block, t.partner) == (failed.block, failed.cell)
+        and t.kind is Kind.MEASURED
+    ]  # fmt: skip
+    assert other.status is Status.OK
+    assert "measured alone: the other half of its pair was lost" in other.warnings
+
+
+def test_what_warm_ups_took_one_after_another_is_of_the_budget(lab, two_cpus):
+    text = declared(lab, {"base": {"sim": {}}, "dear": {"sim": {}}}, budget="50s")
+    study, plan, folder = lab.begin(text)
+    with pytest.raises(Killed):
+        runner.run(study, plan, folder, Ending(2))
+    path = folder / "trials.jsonl"
+    stored = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [one["kind"] for one in stored] == ["warmup", "warmup"]
+    lines = [json.dumps({**one, "phases_s": {"command": 30.0}}) for one in stored]
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+    assert runner.run(study, plan, folder, runner.Silent()).startswith("the budget of 50 s was")
+
+
+def test_the_time_left_is_by_the_trials_of_both_halves(lab, monkeypatch):
+    plan = planned(blocks=10)
+    tally = Tally(lab.folder)
+    now = iter([100.0, 130.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    tally.begins(plan, 0)
+    tally.block(0, 0, 1)
+    for trial in trials_of(plan)[: len(plan.slots)]:  # of half the slots, both halves
+        tally.ended(plan.cells_by_id[trial.cell], trial)
+
+    assert tally.left() == "at most 30 s left"
+
+
 def test_a_platform_that_does_not_open_ends_only_its_pairs(lab, scripted, pair_of):
     scripted.plot = lambda instance, verb, argv: _refuse() if verb == "probe" else None
     results = lab.run(pair_of())
@@ -666,6 +746,55 @@ def test_a_duet_that_was_ended_anywhere_is_completed_with_whole_pairs(lab, two_c
         for (block, cell, partner), trial in last.items():
             other = last[block, partner, cell]
             assert trial.instance.partition("-")[0] == other.instance.partition("-")[0], at
+
+
+def test_a_duet_of_the_second_format_that_was_killed_within_a_pair_is_completed(lab, two_cpus):
+    study, plan, folder = lab.begin(declared(lab, {"base": {"sim": {}}, "dear": {"sim": {}}}))
+    with pytest.raises(Killed):
+        runner.run(study, plan, folder, Ending(24))
+    lines = as_second_format(folder, plan)
+    assert json.loads(lines[-1])["partner"]
+    (folder / "trials.jsonl").write_text("".join(lines[:-1]))
+    half = load(folder).trials[-1]
+
+    assert runner.run(study, read_plan(folder / "plan.json"), folder, runner.Silent())
+
+    results = load(folder)
+    assert results.plan.slots == plan.slots
+    last = {(t.block, t.cell, t.partner): t for t in results.trials if t.kind is Kind.MEASURED}
+    assert last.keys() == {
+        (half.block, half.cell, half.partner) for pair in places(plan) for half in pair
+    }
+    again = last[half.block, half.cell, half.partner]
+    assert again.session == last[half.block, half.partner, half.cell].session != half.session
+    assert rows(results.plan, results.trials)["dear"].pairs == 8
+
+
+def as_second_format(folder, plan):
+    """Write a duet's plan as it was in the second format; gives the lines of its trials in that."""
+    known = json.loads((folder / "plan.json").read_text())
+    slots = [
+        {**slot, "slot": slot["slot"] + number, "cell": half["cell"],
+         "partner": slot["placements"][1 - number]["cell"],
+         "placements": [{**half, "cell": "", "part": ""}]}
+        for slot in known["slots"] for number, half in enumerate(slot["placements"])
+    ]  # fmt: skip
+    for one in slots:
+        del one["placements"][0]["cell"]
+    (folder / "plan.json").write_text(json.dumps({**known, "format": 2, "slots": slots}))
+    assert len(slots) == 2 * len(plan.slots)
+    lines = []
+    for line in (folder / "trials.jsonl").read_text().splitlines():
+        whole = json.loads(line) | {"format": 2}
+        parts = whole.pop("parts")
+        for number, part in enumerate(parts):
+            own = {name: part[name] for name in part.keys() & whole.keys()}
+            slot = whole["slot"] + number
+            own |= {"cell": part["cell"], "slot": slot, "partner": parts[1 - number]["cell"]}
+            lines.append(json.dumps({**whole, **own}, separators=(",", ":")) + "\n")
+        if not parts:
+            lines.append(json.dumps(whole, separators=(",", ":")) + "\n")
+    return lines
 
 
 def test_a_host_with_too_few_cpus_says_so_for_every_cell(lab):

@@ -72,3 +72,27 @@ def test_a_folder_that_cannot_be_written_ends_nothing(tmp_path):
     with Heartbeat(runner.Silent(), tmp_path / "gone", "abc123") as beating:
         beating.says("preparing host")
     assert not (tmp_path / "gone").exists()
+
+
+def test_what_several_threads_say_at_once_is_written_one_after_another(tmp_path, monkeypatch):
+    inside, most, wrote = [], [], threading.Event()
+
+    def write(progress):
+        inside.append(progress)
+        most.append(len(inside))
+        wrote.wait(0.01)
+        inside.remove(progress)
+
+    with Heartbeat(runner.Silent(), tmp_path, "abc123") as beating:
+        monkeypatch.setattr(beating._file, "write", write)
+        threads = [
+            threading.Thread(target=beating.says, args=(f"starting host, instance {number}",))
+            for number in range(8)
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+
+    assert len(most) == 8 + 1  # and the end
+    assert set(most) == {1}

@@ -30,6 +30,7 @@ from tare.live.drawings import narrowed, strip, timeline
 from tare.live.glancing import Glancing, State, Tail
 from tare.live.narrowing import Look, Narrowing
 from tare.live.server import POLL_S, REST_S, changes
+from tare.live.telling import Told
 from tare.live.views import OneStudy, Studies
 from tare.live.watching import MAX_FAILURES, Watching
 from tare.model import EndedSession, Kind, Phase, Run, SessionProgress, Status
@@ -182,6 +183,43 @@ def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished
     assert one.glance() is seen
 
 
+def test_a_session_that_was_killed_before_its_first_trial_has_not_ended(finished, root):
+    folder = root / "one"
+    begun(finished, folder, trials=5)
+    with closing(Writer(folder)) as writer:
+        writer.run(finished.run)
+    one = Glancing(folder, "one", root)
+    assert one.glance().state is State.ENDED
+    said = SessionProgress(session="fedcba")
+    ProgressFile(folder).write(said)
+    os.utime(folder / "progress.json", (1.0, 1.0))
+
+    assert one.glance().state is State.KILLED
+    assert Glancing(folder, "one", root).glance().state is State.KILLED
+    ProgressFile(folder).write(replace(said, phase=Phase.ENDED))
+    assert one.glance().state is State.ENDED
+
+
+def test_a_session_that_ends_between_two_readings_is_not_killed(finished, root, monkeypatch):
+    folder = root / "one"
+    begun(finished, folder, trials=len(finished.trials))
+    with session(folder):
+        one = Glancing(folder, "one", root)
+        assert one.glance().state is State.RUNNING
+        look = one._pulse.look
+
+        def ends():
+            """Leave what a session leaves, in its order, while the study is looked at."""
+            with closing(Writer(folder)) as writer:
+                writer.run(finished.run)
+            with session(folder):
+                pass
+            return look()
+
+        monkeypatch.setattr(one._pulse, "look", ends)
+        assert one.glance().state is State.ENDED
+
+
 def test_a_session_without_a_heartbeat_is_dead(finished, root):
     folder, now = root / "one", [100.0]
     begun(finished, folder, trials=5)
@@ -217,6 +255,18 @@ def test_progress_that_is_not_understood_is_none(finished, root, damage):
     (root / "one/progress.json").write_bytes(damage)
 
     assert Glancing(root / "one", "one", root).glance().state is State.KILLED
+
+
+def test_a_page_does_not_repeat_what_was_said_before_while_all_is_removed(finished, root):
+    folder = root / "one"
+    begun(finished, folder, trials=5)
+    said = SessionProgress(session="abc123", phase=Phase.OPENING, text="starting host, instance 2")
+    ProgressFile(folder).write(said)
+    assert Told(Watching(folder, "one", root).seen()).now == "Now: starting host, instance 2."
+
+    ProgressFile(folder).write(replace(said, phase=Phase.REMOVING))
+
+    assert Told(Watching(folder, "one", root).seen()).now == "Now: what was started is removed."
 
 
 def test_the_page_says_what_the_session_says(finished, root):

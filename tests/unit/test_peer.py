@@ -187,3 +187,16 @@ def test_one_part_that_takes_all_cpus_is_said_too(tmp_path):
     )
     assert [one.cpus for one in crowded(study, 1)] == [1]
     assert list(crowded(read(""), 1)) == []
+
+
+@pytest.mark.usefixtures("ring")
+def test_limits_that_pin_nothing_leave_the_peer_no_cpu_either():
+    text = with_ring("{alone: true}")
+    study = read("", text.replace("cpus: 1", "cpus: 1, cpu_limit: [cpuset, quota]"))
+
+    (found,) = crowded(study, 4)
+    assert found.says() == (
+        "limits that pin nothing take all 4 CPUs of this host and leave none to the peer, so each "
+        "trial of ring will be suspect; remedy: `cpu_limit: cpuset`, or a `peer` on another "
+        "computer"
+    )

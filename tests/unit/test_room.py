@@ -33,6 +33,15 @@ def test_files_are_summed_over_all_instances_of_all_limits_and_the_control():
     assert (found.largest, found.largest_bytes) == ("fio (size 1.0 GiB, jobs 4)", 4 * GIB)
 
 
+def test_a_duet_has_its_files_on_both_sets_of_cpus():
+    duet = "{instances: 3, design: duet, shared_devices: true}"
+    both = STUDY.replace("{instances: 3}", duet)
+
+    assert need(both).instances == 2 * 3 * 3 * 2
+    assert need(both).total_bytes == need(both).instances * 4.5 * GIB
+    assert need(both, by_blocks=True).instances == 2 * 3
+
+
 def test_by_blocks_one_instance_of_each_platform_is_open_at_a_time():
     found = need(by_blocks=True)
 

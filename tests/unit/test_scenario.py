@@ -3,8 +3,10 @@
 import json
 import math
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -18,10 +20,11 @@ from tare.model import Contrast, ContrastKind, Kind, Status
 from tare.store import load
 from tare.study import make_plan, read_study
 from tare.trial.measure import Outcome
-from tare.trial.together import together
+from tare.trial.together import _Start, together
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-scenario.md"
 MOST_LINES = 80
+WAIT_S = 10.0
 PARTS = ("first", "second", "third")
 
 
@@ -174,6 +177,40 @@ class Timed:
 
     def outcome(self, others_s):
         return Outcome(instance=self.name, status=Status.OK)
+
+
+def test_a_part_that_waits_for_one_that_never_begins_is_let_go():
+    first = _Start()
+    second, raised = _Start(first), []
+
+    def wait():
+        try:
+            second.execute(Timed("second"), Barrier(1))
+        except BrokenBarrierError as error:
+            raised.append(error)
+
+    waiting = Thread(target=wait, daemon=True)
+    waiting.start()
+    first.drop()
+    waiting.join(WAIT_S)
+
+    assert not waiting.is_alive()
+    assert raised
+    assert second.at_s is None
+
+
+def test_an_interrupt_before_all_parts_are_there_leaves_none_waiting(monkeypatch):
+    submit, cancelled = ThreadPoolExecutor.submit, []
+
+    def interrupted(self, one, run, start):
+        if run.name == "1":
+            raise KeyboardInterrupt
+        return submit(self, one, run, start)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        together([Timed("0"), Timed("1")], lambda: cancelled.append(True))
+    assert cancelled
 
 
 def test_two_parts_that_die_together_are_both_replaced_once(lab, crowd, scripted):

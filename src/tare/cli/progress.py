@@ -47,7 +47,7 @@ class Tally:
         self.names: dict[str, str] = {}
         self.margin = 0.0
         self.decides = True
-        self.blocks = self.slots = self.trials = self.before = self.measured = 0
+        self.blocks = self.planned = self.trials = self.before = self.measured = 0
         self.bad: list[str] = []
         self.began_s = time.monotonic()
         self.budget_s: float | None = None
@@ -56,7 +56,9 @@ class Tally:
 
     def begins(self, plan: Plan, trials_done: int) -> None:
         """See Progress.begins."""
-        self.blocks, self.slots = plan.repetition.max_blocks, len(plan.slots)
+        self.blocks = plan.repetition.max_blocks
+        # As they are counted when they end: a slot of several cells has a trial of each.
+        self.planned = sum(len(slot.cells) for slot in plan.slots)
         # A self-test estimates what is known; nothing in it is to be decided.
         kinds = {contrast.kind for contrast in plan.contrasts}
         self.decides = ContrastKind.INJECTED not in kinds
@@ -108,7 +110,9 @@ class Tally:
         spent = time.monotonic() - self.measuring_s
         bounds = []
         if self.measured:
-            bounds.append(spent / self.measured * max(0, self.slots - self.measured - self.before))
+            bounds.append(
+                spent / self.measured * max(0, self.planned - self.measured - self.before)
+            )
         if self.budget_s is not None:
             bounds.append(max(0.0, self.budget_s - spent))
         return f"at most {min(bounds):.0f} s left" if bounds else ""

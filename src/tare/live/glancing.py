@@ -151,8 +151,13 @@ class Pulse:
             except (OSError, ResultsError):
                 self._said = None
         lives = self._clock() - self._beat_at < SILENT_S
+        return self._said if lives and self.unended else None
+
+    @property
+    def unended(self) -> str:
+        """The session that did not say that it has ended, living or dead; empty: none."""
         said = self._said
-        return said if lives and said is not None and said.phase is not Phase.ENDED else None
+        return said.session if said is not None and said.phase is not Phase.ENDED else ""
 
 
 class Glancing:
@@ -167,6 +172,7 @@ class Glancing:
         self._lock = threading.Lock()
         self._stamps: tuple[Stamp, ...] = ()
         self._progress: SessionProgress | None = None
+        self._said: tuple[object, ...] = ()
         self._glance: Glance | None = None
         self._forget()
 
@@ -176,13 +182,15 @@ class Glancing:
             return self._refresh()
 
     def _refresh(self) -> Glance:
-        stamps = tuple(stamp(path, self.root) for path in self._paths)
+        # First the session: what it leaves at its end is there before it says that it has ended.
         progress = self._pulse.look()
-        if self._glance and (stamps, progress) == (self._stamps, self._progress):
+        stamps = tuple(stamp(path, self.root) for path in self._paths)
+        said = (stamps, progress, self._pulse.unended)
+        if self._glance and said == self._said:
             return self._glance
         if self._stamps[:1] != stamps[:1]:  # another study under the same name
             self._forget()
-        self._stamps, self._progress = stamps, progress
+        self._stamps, self._progress, self._said = stamps, progress, said
         try:
             self._read()
             problem = ""
@@ -281,6 +289,8 @@ class Glancing:
         if self._stamps[FILES.index("facts.json")] is None:
             return State.NOT_BEGUN
         known = [one.id for one in self._run.sessions]
+        if self._pulse.unended and self._pulse.unended not in known:
+            return State.KILLED  # perhaps before its first trial
         if self._session in known or (known and not self._session):
             return State.ENDED
         return State.KILLED

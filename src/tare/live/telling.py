@@ -14,7 +14,7 @@ from tare.live.markup import file_url
 from tare.live.narrowing import Course, Look
 from tare.live.resources import resources
 from tare.live.watching import Seen
-from tare.model import NO_FACTS, NO_RUN, Plan, Status, Trial
+from tare.model import NO_FACTS, NO_RUN, Phase, Plan, Status, Trial
 from tare.report.findings import Findings
 from tare.report.names import platform_text
 from tare.report.numbers import cost_text, percents_text
@@ -84,6 +84,8 @@ class Told:
     def now(self) -> str:
         """Return what runs now and what comes next, or what was run last."""
         doing = self.glance.progress
+        if doing is not None and doing.phase is Phase.REMOVING:
+            return "Now: what was started is removed."
         if doing is not None and doing.cells:
             following = self._all_named(doing.following)
             then = f" Next: {following}." if following else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from types import TracebackType
+from typing import Any
 
 from tare.compare.allocation import Standing
 from tare.model import Cell, Phase, Plan, SessionProgress, Trial
@@ -15,11 +16,15 @@ from tare.store.progress import HEARTBEAT_S, ProgressFile
 
 
 class Heartbeat:
-    """Passes every event on, and keeps ``progress.json`` up to date; see Progress."""
+    """Passes every event on, and keeps ``progress.json`` up to date; see Progress.
+
+    Platforms are opened by several threads at once, and each says what it does.
+    """
 
     def __init__(self, progress: Progress, folder: Path, session: str) -> None:
         self._progress, self._file = progress, ProgressFile(folder)
         self._now = SessionProgress(session=session)
+        self._writing = Lock()
         self._ended = Event()
         self._thread = Thread(target=self._beat, name="heartbeat", daemon=True)
 
@@ -36,7 +41,7 @@ class Heartbeat:
     ) -> None:
         self._ended.set()
         self._thread.join()
-        self._file.write(replace(self._now, phase=Phase.ENDED, cells=(), following=()))
+        self._write(phase=Phase.ENDED, cells=(), following=())
 
     def begins(self, plan: Plan, trials_done: int) -> None:
         """See Progress.begins."""
@@ -44,12 +49,12 @@ class Heartbeat:
 
     def says(self, text: str) -> None:
         """See Progress.says."""
-        self._write(replace(self._now, text=text, cells=()))
+        self._write(text=text, cells=())
         self._progress.says(text)
 
     def removes(self) -> None:
         """See Progress.removes."""
-        self._write(replace(self._now, phase=Phase.REMOVING, cells=(), following=()))
+        self._write(phase=Phase.REMOVING, cells=(), following=())
         self._progress.removes()
 
     def block(self, number: int, decided: int, of: int) -> None:
@@ -66,17 +71,19 @@ class Heartbeat:
     def trial(self, cells: Sequence[Cell], following: Sequence[Cell]) -> None:
         """See Progress.trial."""
         ids, next_ids = (tuple(one.id for one in some) for some in (cells, following))
-        self._write(replace(self._now, cells=ids, following=next_ids))
+        self._write(cells=ids, following=next_ids)
         self._progress.trial(cells, following)
 
     def ended(self, cell: Cell, trial: Trial) -> None:
         """See Progress.ended."""
         self._progress.ended(cell, trial)
 
-    def _write(self, progress: SessionProgress) -> None:
-        if progress != self._now:
-            self._now = progress
-            self._file.write(progress)
+    def _write(self, **changes: Any) -> None:  # noqa: ANN401
+        with self._writing:
+            progress = replace(self._now, **changes)
+            if progress != self._now:
+                self._now = progress
+                self._file.write(progress)
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT_S):

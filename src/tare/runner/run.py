@@ -172,8 +172,11 @@ class _Runner:
             slots.setdefault(slot.block, []).append(slot)
         rule = self.plan.repetition
         begin = time.monotonic()
-        at_once = 2 if rule.design is Design.DUET else 1
-        spent = sum(sum(trial.phases_s.values()) for trial in self.slots.trials) / at_once
+        # What was measured at one moment took its time once; warm-ups are mostly alone.
+        spent = sum(
+            sum(trial.phases_s.values()) / (2 if trial.partner else 1)
+            for trial in self.slots.trials
+        )
         at_looks = set(looks(rule.max_blocks))
         goes_on = bool(self.slots.trials)
         allocation = Allocation(self.plan, self.slots.trials)

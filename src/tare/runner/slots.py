@@ -323,13 +323,14 @@ class Slots:
             next(measured) if one.error is None else self._missed(one, one.error) for one in runs
         ]
         if len(runs) > 1:
-            warnings = warnings if len(ready) == len(runs) else (*warnings, ALONE)
+            is_whole = all(outcome.completed is not None for outcome in outcomes)
+            warnings = warnings if is_whole else (*warnings, ALONE)
             outcomes = [
                 replace(
                     outcome,
                     name=one.placements[0].part,
                     cell=one.cell.id,
-                    warnings=(*warnings, *outcome.warnings) if one.error is None else (),
+                    warnings=() if outcome.completed is None else (*warnings, *outcome.warnings),
                 )
                 for one, outcome in zip(runs, outcomes, strict=True)
             ]

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tare import scenario
-from tare.errors import LayerError, LayerTimedOut, Unavailable
+from tare.errors import LayerError, LayerTimedOut, TareError, Unavailable
 from tare.machine import Machine
 from tare.role import COMMAND
 from tare.scenario import Turn
@@ -47,21 +47,24 @@ class Scenario(scenario.Scenario[Workload]):
             return measure(first, turn.made, command, turn.deadline_s)
 
     def measure_together(self, turns: Sequence[Turn[Workload]], gap_s: float) -> Sequence[Outcome]:
-        """See Scenario.measure_together: each cell's command in its instance."""
-        from tare.trial.measure import Run
+        """See Scenario.measure_together: each cell's command in its instance.
+
+        One that is lost before its command begins leaves the others their trial.
+        """
+        from tare.trial.measure import Outcome, Run, lost
         from tare.trial.together import together
 
+        missed, runs = dict[int, Outcome](), list[Run]()
         with ExitStack() as up:
-            runs = [
-                Run(
-                    turn.seats[0],
-                    turn.made,
-                    up.enter_context(cast(turn, turn.seats).up()),
-                    turn.deadline_s,
-                )
-                for turn in turns
-            ]
-            return together(runs, turns[0].host.cancel, gap_s)
+            for number, turn in enumerate(turns):
+                seat = turn.seats[0]
+                try:
+                    command = up.enter_context(cast(turn, turn.seats).up())
+                    runs.append(Run(seat, turn.made, command, turn.deadline_s))
+                except TareError as error:
+                    missed[number] = lost(seat, error)
+            measured = iter(together(runs, turns[0].host.cancel, gap_s) if runs else ())
+            return [missed.get(number) or next(measured) for number in range(len(turns))]
 
 
 def prepare(turn: Turn[Workload], seats: Sequence[Seat]) -> None:

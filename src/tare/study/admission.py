@@ -80,7 +80,7 @@ class Need:
 
         Limits that give a peer the same CPUs and memory have the same one.
         """
-        mine, theirs = ((one.cpus, one.memory_bytes) for one in (self.limits, limits))
+        mine, theirs = _of_peer(self.limits), _of_peer(limits)
         is_alike = mine == theirs if self.stays else self.limits == limits
         return is_alike and self.platform == platform
 
@@ -183,7 +183,7 @@ def _peers(study: Study) -> Iterator[Need]:
     chosen = scenario.load(study.scenario)
     parts = {len(chosen.parts(made)) for made in users}
     keeps = any(made.outlasts_trials(at_peer=True) for made in users)
-    alike = {(limits.cpus, limits.memory_bytes): limits for limits in reversed(study.limits)}
+    alike = {_of_peer(limits): limits for limits in reversed(study.limits)}
     for limits in alike.values() if users else ():
         held, shared = _held(study.peer.made, limits)
         kept = limits.memory_bytes if keeps else IDLE_BYTES
@@ -195,6 +195,11 @@ def _peers(study: Study) -> Iterator[Need]:
             shared=shared,
             stays=True,
         )
+
+
+def _of_peer(limits: Limits) -> tuple[int, int, bool]:
+    """Return what of limits a peer is made by: where nothing is pinned it has other CPUs."""
+    return limits.cpus, limits.memory_bytes, limits.is_pinned
 
 
 def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:

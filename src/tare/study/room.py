@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tare.model import Limits, Plan, Unit
 from tare.parameter import unit_of, word_of
-from tare.study.admission import text
+from tare.study.admission import at_once_of, text
 from tare.study.declaration import FixedWorkload, Study
 
 ELSEWHERE = frozenset({"ssh", "vsphere"})
@@ -43,7 +43,10 @@ class DiskNeed:
 
 
 def disk_need(study: Study, plan: Plan, *, by_blocks: bool = False) -> DiskNeed:
-    """Sum the files of all instances that are open at once, or by blocks of one a platform."""
+    """Sum the files of all instances that are open at once, or by blocks of one a platform.
+
+    A duet has them twice, on each of its sets of CPUs.
+    """
     made = {(one.name, one.params): one for one in study.workloads}
     there = {one.name for one in study.platforms if ELSEWHERE & set(one.stack.split("/"))}
     by_limits: dict[Limits, int] = {}
@@ -55,6 +58,7 @@ def disk_need(study: Study, plan: Plan, *, by_blocks: bool = False) -> DiskNeed:
         one = made[cell.workload, cell.params]
         each_bytes = one.made.disk_bytes()
         count = 1 if by_blocks else plan.repetition.instances_of(cell.platform)
+        count *= at_once_of(plan)
         by_limits[cell.limits] = by_limits.get(cell.limits, 0) + count * each_bytes
         instances[cell.platform, cell.replica, cell.limits] = count
         if each_bytes > largest[0]:

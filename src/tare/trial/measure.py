@@ -108,6 +108,17 @@ class Outcome(Measurement):
         return replace(self, resources=resources, parts=tuple(parts)), series
 
 
+def lost(seat: Seat, error: TareError) -> Outcome:
+    """Return what becomes of a part that an error kept from being measured."""
+    return Outcome(
+        instance=seat.instance,
+        status=status_of(error),
+        reason=str(error),
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        name=seat.part,
+    )
+
+
 def suspected(outcome: Outcome) -> Outcome:
     """Return an ok outcome as suspect if there are complaints, with these as its reason."""
     if outcome.status is not Status.OK or not outcome.complaints:

@@ -17,9 +17,10 @@ from threading import Barrier, BrokenBarrierError, Event
 from tare.agent import AgentMachine, release
 from tare.agent import Command as Armed
 from tare.agent.client import GONE
+from tare.errors import TareError
 from tare.machine import Completed
 from tare.model import Complaint, ComplaintKind, Status
-from tare.trial.measure import GOOD, Outcome, Run
+from tare.trial.measure import GOOD, Outcome, Run, lost
 
 OFFSET_TRIES = 3
 WORST_FIRST = (Status.FAILED, Status.DNR, Status.UNAVAILABLE, Status.SUSPECT, Status.OK)
@@ -30,12 +31,17 @@ class _Start:
     """How one part is started: armed before, or anew; ``at_s`` is when, by the host's clock.
 
     ``lost`` says why it cannot be. It begins ``gap_s`` later than the one that it is ``after``, or
-    with all others where it is after none.
+    with all others where it is after none; ``begun`` is set when its own time is past, whether it
+    was started or not, and ``dropped`` says that nobody may be started after it any more. ``error``
+    is what it raised.
     """
 
     after: _Start | None = None
     gap_s: float = 0.0
     begun: Event = field(default_factory=Event)
+    dropped: bool = False
+    has_met: bool = False
+    error: TareError | None = None
     armed: Armed | None = None
     lost: str = ""
     at_s: float | None = None
@@ -58,9 +64,11 @@ class _Start:
     def execute(self, run: Run, meeting: Barrier) -> Completed:
         """Wait for all others, and then for the command's end."""
         command = run.command
-        meeting.wait()
+        self.meet(meeting)
         if self.after is not None:
             self.after.begun.wait()
+            if self.after.dropped:
+                raise BrokenBarrierError
             time.sleep(self.gap_s)
             if self.armed is not None:
                 release([self.armed])
@@ -75,8 +83,25 @@ class _Start:
         self.at_s = None if done.usage is None else done.usage.start_ns / 1e9 - self.offset_s
         return done
 
+    def meet(self, meeting: Barrier) -> None:
+        """Wait for all others."""
+        meeting.wait()
+        self.has_met = True
+
+    def fail(self, error: TareError) -> None:
+        """Note what it raised; the others go on without it."""
+        self._end_held()
+        self.armed, self.at_s, self.error = None, None, error
+        self.begun.set()
+
     def drop(self) -> None:
-        """End the command if it is still held: nobody will release it."""
+        """End the command if it is still held, and do not let any begin that waits for it."""
+        self._end_held()
+        if not self.begun.is_set():
+            self.dropped = True
+            self.begun.set()
+
+    def _end_held(self) -> None:
         if self.armed is not None and not self.armed.has_ended:
             self.armed.kill()
             self.armed.abandon()
@@ -91,7 +116,8 @@ def together(
     caller's, and not the scheduler's. One that fails, or cannot be started, fails alone; what
     becomes of the others is for the scenario to judge. CPU time that a part takes on CPUs which it
     shares with others is the trial's own. ``cancel`` ends all commands at an interrupt of this
-    thread. What a part raises is raised when those that had begun have ended.
+    thread. A TareError that a part raises is what becomes of it; what else one raises is raised
+    when those that had begun have ended.
     """
     starts: list[_Start] = []
     for _ in runs:
@@ -104,16 +130,21 @@ def together(
 
     def one(run: Run, start: _Start) -> None:
         try:
-            start.arm(run)
-            run.go(lambda: start.execute(run, meeting))
+            try:
+                start.arm(run)
+                run.go(lambda: start.execute(run, meeting))
+            except TareError as error:
+                start.fail(error)
+                if not start.has_met:
+                    start.meet(meeting)
         except BaseException:
             meeting.abort()  # or the others would wait for it for ever
             start.drop()
             raise
 
     with ThreadPoolExecutor(max_workers=len(runs)) as threads:
-        asked = [threads.submit(one, *both) for both in zip(runs, starts, strict=True)]
         try:
+            asked = [threads.submit(one, *both) for both in zip(runs, starts, strict=True)]
             failures = [error for future in asked if (error := future.exception()) is not None]
         except BaseException:  # an interrupt of the waiting thread: nobody may go on
             meeting.abort()
@@ -125,7 +156,9 @@ def together(
     known = [start.at_s for start in starts if start.at_s is not None]
     first_s = min(known, default=0.0)
     return tuple(
-        replace(
+        lost(run.seat, start.error)
+        if start.error is not None
+        else replace(
             run.outcome(_others_s(run, runs)),
             late_s=None if start.at_s is None else start.at_s - first_s,
         )
