@@ -16,6 +16,7 @@ from tare.published.originals import UNDRAWN, Form, originals
 from tare.published.printed import PARTS
 from tare.published.significance import significance
 from tare.redrawn import figures, undrawn
+from tare.redrawn.bars import brief
 from tare.redrawn.here import Here
 from tare.redrawn.panels import domains, panels, ticks
 from tare.report import theme
@@ -355,6 +356,15 @@ def test_an_empty_column_says_once_why():
     assert said.count("no workload of Tare measures it") == 1
     assert "Nothing of ours beside: no workload of Tare measures it (4); " in found.caption
     assert "here: made" in said
+
+
+def test_a_reason_is_never_cut_in_the_middle():
+    assert brief("unavailable: no /dev/kvm", 400) == "unavailable: no /dev/kvm"
+    assert brief("unavailable: no /dev/kvm", 90) == "unavailable"
+    assert brief("fio (pattern read) is not in these results", 90) == "no number"
+    found = figure("huang2019", "performance", make_ours(WRITES, COSTS))
+    assert not [text for text in words(found.draw(PHONE)) if "…" in text]
+    assert "linpack or hpl is not in these results" in found.caption
 
 
 def test_another_unit_is_no_number(monkeypatch):

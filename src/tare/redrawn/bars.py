@@ -17,6 +17,7 @@ from tare.report import theme
 from tare.report.figures.figure import BESIDE, NARROW, Figure, Spec, label_width, shortened
 from tare.report.numbers import MINUS
 
+NO_NUMBER = "no number"
 _BAR, _STEP, _PAD, _LINE = 13, 16, 6, 15
 _GAP = 26
 _WIDE_CHARACTER = 6.5
@@ -107,6 +108,16 @@ class _Column:
     @property
     def length(self) -> float:
         return max(20.0, self.right - self.left - self.before - self.behind)
+
+
+def brief(words: str, room: float) -> str:
+    """Write a reason in the room that there is: all of it, its kind, or that there is no number.
+
+    The caption has the whole of it.
+    """
+    kind, colon, _ = words.partition(":")
+    texts = (words, *([kind] if colon else []))
+    return next((text for text in texts if len(text) * CHARACTER <= room), NO_NUMBER)
 
 
 class _Layout:
@@ -201,7 +212,7 @@ class _Layout:
     def _side(self, side: Side, column: _Column, y: float, colour: str) -> None:
         zero = column.x(0.0)
         if side.value is None:
-            words = shortened(side.words, column.right - zero - 4, CHARACTER)
+            words = brief(side.words, column.right - zero - 4)
             self.canvas.text(zero + 4, y, words, _ALARM if side.is_dnr else _QUIET)
             return
         canvas, end = self.canvas, column.x(side.value)
