@@ -20,6 +20,7 @@ def test_names_wrap_at_their_parts_and_short_words_never():
     assert wrapped("native(CoreOS)/docker", 10) == "native\n(CoreOS)/\ndocker"
     assert wrapped("sysbench cpu --cpu-max-prime=100", 18) == "sysbench cpu\n--cpu-max-prime=\n100"
     assert wrapped("1,000 events/s", 8) == "1,000\nevents/s"
+    assert wrapped("tcp: latency_p90", 14) == "tcp:\nlatency_p90"
     assert wrapped("a\nb", 8) == "a\nb"
 
 

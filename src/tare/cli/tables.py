@@ -88,7 +88,7 @@ def wrapped(text: str, width: int) -> str:
     from rich.cells import cell_len, chop_cells
 
     lines = [""]
-    for part in _parts(text):
+    for part in _parts(text, width):
         if "\n" in part:
             lines.append("")
         elif cell_len(lines[-1]) + cell_len(part.rstrip()) <= width:
@@ -99,9 +99,11 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(line.rstrip() for line in lines if line)
 
 
-def _parts(text: str) -> Iterator[str]:
+def _parts(text: str, width: int = 0) -> Iterator[str]:
+    """Split a text into what stands on one line: words, and parts of those longer than a line."""
     for word in _WORD.findall(text):
-        yield from [word] if len(word) <= WHOLE_WORD or word.isspace() else _PART.findall(word)
+        is_whole = word.isspace() or len(word) <= max(WHOLE_WORD, width)
+        yield from [word] if is_whole else _PART.findall(word)
 
 
 def _column(field: Field, cells: Sequence[str]) -> _Column:
