@@ -74,7 +74,11 @@ def _caption(
             "Where several of our cells are equally like the study's, each has a bar, in the "
             "plan's order."
         )
-    if any(theirs != mine for theirs, mine in domains(found).values()):
+    reach = domains(found)
+    ends = ((side, reach[panel.unit][1]) for panel in found for side in panel.sides[1])
+    if any(goes_on(side, domain, low) for side, domain in ends for low in (True, False)):
+        yield "An arrow: the interval goes on; tare compare prints its ends."
+    if any(theirs != mine for theirs, mine in reach.values()):
         yield "Where the sides differ too much to be seen on one scale, each has its own."
     yield from here.notes(drawn, ours)
 
@@ -118,6 +122,13 @@ def brief(words: str, room: float) -> str:
     kind, colon, _ = words.partition(":")
     texts = (words, *([kind] if colon else []))
     return next((text for text in texts if len(text) * CHARACTER <= room), NO_NUMBER)
+
+
+def goes_on(side: Side, domain: Domain, at_its_low_end: bool) -> bool:
+    """Return whether the interval of a side reaches beyond what is drawn."""
+    if side.low is None or side.high is None:
+        return False
+    return side.low < domain[0] if at_its_low_end else side.high > domain[1]
 
 
 class _Layout:
@@ -222,8 +233,11 @@ class _Layout:
         if side.low is not None and side.high is not None:
             low, high = column.x(side.low), column.x(side.high)
             canvas.line((low, high), (y, y), theme.INK, 1.4)
-            for at in (low, high):
-                canvas.line((at, at), (y - 3.5, y + 3.5), theme.INK, 1.4)
+            for at, outwards in ((low, -4.0), (high, 4.0)):
+                # A straight end, or an arrow where the interval goes on.
+                back = -outwards if goes_on(side, column.domain, at == low) else 0.0
+                canvas.line((at + back, at), (y - 3.5, y), theme.INK, 1.4)
+                canvas.line((at, at + back), (y, y + 3.5), theme.INK, 1.4)
         for place, run in enumerate(side.runs):
             offset = (place % 3 - 1) * 3.5
             canvas.point(column.x(run.value), y + offset, run.said, hollow=run.left_out)
