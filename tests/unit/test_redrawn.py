@@ -382,6 +382,17 @@ def test_an_interval_that_goes_on_ends_in_an_arrow():
     assert ends(Side(value=50.0, low=20.0, high=9_000.0)) == [False, True]
 
 
+def test_a_long_reason_takes_few_lines_of_an_empty_panel():
+    why = "no cost: the last reason: " + "no array in the output, which begins: 0 " * 10
+    panel = Panel("STREAM", "%", (Bar("copy", "blue", Side(value=2.0), (Side(words=why),)),))
+    for width in (WIDE, PHONE):
+        (*_, last) = [
+            text for text in words(draw_panels(width, ["a", "b"], [panel])) if "…" in text
+        ]
+        assert last.endswith(" …")
+        assert sum(len(text) for text in words(draw_panels(width, ["a", "b"], [panel]))) < 200
+
+
 def test_a_reason_is_never_cut_in_the_middle():
     assert brief("unavailable: no /dev/kvm", 400) == "unavailable: no /dev/kvm"
     assert brief("unavailable: no /dev/kvm", 90) == "unavailable"

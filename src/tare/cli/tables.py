@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +69,7 @@ def print_table(console: Console, fields: Sequence[Field], rows: Iterable[Sequen
     widths = _widths(columns, console.width)
     for column, width in zip(columns, widths, strict=True):
         name = wrapped(column.field.name, width)
-        side = "right" if column.field.number else "left"
+        side: Literal["left", "right"] = "right" if column.field.number else "left"
         table.add_column(name, justify=side, width=width, overflow="fold")
     for row in zip(*(column.cells for column in columns), strict=True):
         cells = zip(columns, row, widths, strict=True)

@@ -18,6 +18,8 @@ from tare.report.figures.figure import BESIDE, NARROW, Figure, Spec, label_width
 from tare.report.numbers import MINUS
 
 NO_NUMBER = "no number"
+LONGEST_REASON = 100
+"""A reason of more characters is cut in a panel; the caption has the whole of it."""
 _BAR, _STEP, _PAD, _LINE = 13, 16, 6, 15
 _GAP = 26
 _WIDE_CHARACTER = 6.5
@@ -279,4 +281,5 @@ def _why_empty(sides: Sequence[Side]) -> str:
     """Say why there is no number in any of the sides; empty if there is one."""
     if any(side.value is not None for side in sides):
         return ""
-    return "; ".join(dict.fromkeys(side.words for side in sides))
+    reasons = (textwrap.shorten(side.words, LONGEST_REASON, placeholder=" …") for side in sides)
+    return "; ".join(dict.fromkeys(reasons))
