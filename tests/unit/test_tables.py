@@ -4,6 +4,7 @@ import re
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from tare import cli
 from tare.cli.tables import Field, print_table, wrapped
@@ -62,6 +63,13 @@ def test_what_all_rows_share_becomes_a_note_where_there_is_no_room(capsys):
         "against in all rows:",
         "the same platform",
     ]
+
+
+def test_what_has_a_colour_stays_in_its_row(capsys):
+    fields = [Field("what"), Field("verdict"), Field("cost", number=True, weight=1)]
+    rows = [(what, Text("undecided", "yellow"), "1.5") for what in ("copy", "add")]
+
+    assert printed(capsys, 18, fields, rows)[:2] == ["what  verdict", "copy  undecided"]
 
 
 def test_a_column_without_a_text_is_not_printed(capsys):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 MAX_HEADING = 25
 """Longer headings, those of a study's own tables, are wrapped where there is no room."""
@@ -43,17 +44,21 @@ class _Column:
 
     field: Field
     cells: tuple[str, ...]
+    styles: tuple[str, ...]
     least: int
     most: int
 
     @property
     def constant(self) -> bool:
-        """Whether all rows have one text here, which a note can say."""
-        return not self.field.number and len(self.cells) > 1 and len(set(self.cells)) == 1
+        """Whether all rows have one text here, which a note can say; a colour stays in its row."""
+        is_plain = not self.field.number and not any(self.styles)
+        return is_plain and len(self.cells) > 1 and len(set(self.cells)) == 1
 
 
-def print_table(console: Console, fields: Sequence[Field], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows within the width of the console.
+def print_table(
+    console: Console, fields: Sequence[Field], rows: Iterable[Sequence[str | Text]]
+) -> None:
+    """Print rows within the width of the console; a cell may have a style.
 
     Names wrap at their parts, numbers never. Where lines would be wrapped, texts that all rows
     share become a note; where that is not enough, columns are left out by their weight, and a line
@@ -71,9 +76,16 @@ def print_table(console: Console, fields: Sequence[Field], rows: Iterable[Sequen
         name = wrapped(column.field.name, width)
         side: Literal["left", "right"] = "right" if column.field.number else "left"
         table.add_column(name, justify=side, width=width, overflow="fold")
-    for row in zip(*(column.cells for column in columns), strict=True):
-        cells = zip(columns, row, widths, strict=True)
-        table.add_row(*(Text(text if c.field.number else wrapped(text, n)) for c, text, n in cells))
+    for at in range(len(listed)):
+        table.add_row(
+            *(
+                Text(
+                    column.cells[at] if column.field.number else wrapped(column.cells[at], width),
+                    column.styles[at],
+                )
+                for column, width in zip(columns, widths, strict=True)
+            )
+        )
     console.print(table)
     for column in shared:
         console.print(Text(f"{column.field.name} in all rows: {column.cells[0]}", "italic"))
@@ -106,16 +118,18 @@ def _parts(text: str, width: int = 0) -> Iterator[str]:
         yield from [word] if is_whole else _PART.findall(word)
 
 
-def _column(field: Field, cells: Sequence[str]) -> _Column:
+def _column(field: Field, column: Sequence[str | Text]) -> _Column:
     from rich.cells import cell_len
 
+    cells = tuple(map(str, column))
+    styles = tuple("" if isinstance(cell, str) else str(cell.style) for cell in column)
     widest = max(map(cell_len, cells), default=0)
     parts = [cell_len(part.strip()) for text in cells for part in _parts(text)]
     word = max(map(cell_len, field.name.split()), default=1)
     least = widest if field.number else min(max(parts, default=1), MAX_PART)
     heading = math.ceil(cell_len(field.name) / 2) if field.number else cell_len(field.name)
     least, most = max(least, word), max(widest, word, heading)
-    return _Column(field, tuple(cells), min(least, most), most)
+    return _Column(field, cells, styles, min(least, most), most)
 
 
 def _make_room(columns: list[_Column], room: int) -> tuple[list[_Column], list[_Column]]:
