@@ -16,7 +16,7 @@ from tare.published.originals import UNDRAWN, Form, originals
 from tare.published.printed import PARTS
 from tare.published.significance import significance
 from tare.redrawn import figures, undrawn
-from tare.redrawn.bars import brief, draw_panels, goes_on
+from tare.redrawn.bars import draw_panels, goes_on
 from tare.redrawn.here import Here
 from tare.redrawn.panels import Bar, Panel, domains, panels, ticks
 from tare.redrawn.side import Side
@@ -394,9 +394,15 @@ def test_a_long_reason_takes_few_lines_of_an_empty_panel():
 
 
 def test_a_reason_is_never_cut_in_the_middle():
-    assert brief("unavailable: no /dev/kvm", 400) == "unavailable: no /dev/kvm"
-    assert brief("unavailable: no /dev/kvm", 90) == "unavailable"
-    assert brief("fio (pattern read) is not in these results", 90) == "no number"
+    ours = make_ours(WRITES, COSTS, unavailable=["kvm"])
+    sides = [
+        side
+        for panel in drawn_panels("huang2019", "performance", ours)
+        for side in panel.sides[1]
+        if side.words.startswith("unavailable")
+    ]
+    assert {side.brief for side in sides} == {"unavailable"}
+    assert "no number" in words(figure("huang2019", "performance", ours).draw(PHONE))
     found = figure("huang2019", "performance", make_ours(WRITES, COSTS))
     assert not [text for text in words(found.draw(PHONE)) if "…" in text]
     assert "linpack or hpl is not in these results" in found.caption

@@ -17,7 +17,6 @@ from tare.report import theme
 from tare.report.figures.figure import BESIDE, NARROW, Figure, Spec, label_width, shortened
 from tare.report.numbers import MINUS
 
-NO_NUMBER = "no number"
 LONGEST_REASON = 100
 """A reason of more characters is cut in a panel; the caption has the whole of it."""
 _BAR, _STEP, _PAD, _LINE = 13, 16, 6, 15
@@ -114,16 +113,6 @@ class _Column:
     @property
     def length(self) -> float:
         return max(20.0, self.right - self.left - self.before - self.behind)
-
-
-def brief(words: str, room: float) -> str:
-    """Write a reason in the room that there is: all of it, its kind, or that there is no number.
-
-    The caption has the whole of it.
-    """
-    kind, colon, _ = words.partition(":")
-    texts = (words, *([kind] if colon else []))
-    return next((text for text in texts if len(text) * CHARACTER <= room), NO_NUMBER)
 
 
 def goes_on(side: Side, domain: Domain, at_its_low_end: bool) -> bool:
@@ -225,7 +214,8 @@ class _Layout:
     def _side(self, side: Side, column: _Column, y: float, colour: str) -> None:
         zero = column.x(0.0)
         if side.value is None:
-            words = brief(side.words, column.right - zero - 4)
+            has_room = len(side.words) * CHARACTER <= column.right - zero - 4
+            words = side.words if has_room else side.brief
             self.canvas.text(zero + 4, y, words, _ALARM if side.is_dnr else _QUIET)
             return
         canvas, end = self.canvas, column.x(side.value)

@@ -33,6 +33,8 @@ class Side:
     high: float | None = None
     runs: tuple[Run, ...] = ()
     words: str = ""
+    brief: str = "no number"
+    """What stands there where there is no room for the words, which the caption has."""
     is_dnr: bool = False
     said: str = ""
 
