@@ -461,7 +461,8 @@ def test_a_narrow_terminal_has_the_verdicts_whole(folders, capsys, monkeypatch):
     assert tare("compare", *folders) == 0
     (line,) = [one for one in capsys.readouterr().out.splitlines() if " dear " in one]
 
-    assert line.split()[-6:] == ["+20.0", "%", "[+14.1,", "+26.2]", "%", "worse"]
+    numbers = ["+20.0", "%", "[+14.1,", "+26.2]", "%", "<", "0.001"]
+    assert line.split()[-8:] == [*numbers, "worse"]
     assert "\N{HORIZONTAL ELLIPSIS}" not in line
 
 

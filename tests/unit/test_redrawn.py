@@ -16,8 +16,10 @@ from tare.published.originals import UNDRAWN, Form, originals
 from tare.published.printed import PARTS
 from tare.published.significance import significance
 from tare.redrawn import figures, undrawn
+from tare.redrawn.bars import draw_panels, goes_on
 from tare.redrawn.here import Here
-from tare.redrawn.panels import domains, panels, ticks
+from tare.redrawn.panels import Bar, Panel, domains, panels, ticks
+from tare.redrawn.side import Side
 from tare.report import theme
 from tare.report.numbers import TIMES
 from tare.report.render import PHONE, WIDE
@@ -355,6 +357,55 @@ def test_an_empty_column_says_once_why():
     assert said.count("no workload of Tare measures it") == 1
     assert "Nothing of ours beside: no workload of Tare measures it (4); " in found.caption
     assert "here: made" in said
+
+
+def test_a_long_interval_leaves_room_for_the_bars():
+    short = Side(value=50.0, low=20.0, high=80.0)
+
+    def reach(ours):
+        bar = Bar("read", "blue", Side(value=40.0), (ours,))
+        return domains([Panel("fio", "%", (bar,))])["%"]
+
+    assert reach(short) == ((0, 80), (0, 80))
+    assert reach(replace(short, low=-10_000.0)) == ((-100, 80), (-100, 80))
+    assert reach(replace(short, high=9_000.0)) == ((0, 100), (0, 100))
+
+
+def test_an_interval_that_goes_on_ends_in_an_arrow():
+    def ends(ours):
+        panel = Panel("fio", "%", (Bar("read", "blue", Side(value=40.0), (ours,)),))
+        assert draw_panels(WIDE, ["there", "here"], [panel])
+        return [goes_on(ours, domains([panel])["%"][1], at_low) for at_low in (True, False)]
+
+    assert ends(Side(value=50.0, low=20.0, high=80.0)) == [False, False]
+    assert ends(Side(value=50.0, low=-10_000.0, high=80.0)) == [True, False]
+    assert ends(Side(value=50.0, low=20.0, high=9_000.0)) == [False, True]
+
+
+def test_a_long_reason_takes_few_lines_of_an_empty_panel():
+    why = "no cost: the last reason: " + "no array in the output, which begins: 0 " * 10
+    panel = Panel("STREAM", "%", (Bar("copy", "blue", Side(value=2.0), (Side(words=why),)),))
+    for width in (WIDE, PHONE):
+        (*_, last) = [
+            text for text in words(draw_panels(width, ["a", "b"], [panel])) if "…" in text
+        ]
+        assert last.endswith(" …")
+        assert sum(len(text) for text in words(draw_panels(width, ["a", "b"], [panel]))) < 200
+
+
+def test_a_reason_is_never_cut_in_the_middle():
+    ours = make_ours(WRITES, COSTS, unavailable=["kvm"])
+    sides = [
+        side
+        for panel in drawn_panels("huang2019", "performance", ours)
+        for side in panel.sides[1]
+        if side.words.startswith("unavailable")
+    ]
+    assert {side.brief for side in sides} == {"unavailable"}
+    assert "no number" in words(figure("huang2019", "performance", ours).draw(PHONE))
+    found = figure("huang2019", "performance", make_ours(WRITES, COSTS))
+    assert not [text for text in words(found.draw(PHONE)) if "…" in text]
+    assert "linpack or hpl is not in these results" in found.caption
 
 
 def test_another_unit_is_no_number(monkeypatch):

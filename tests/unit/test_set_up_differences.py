@@ -11,7 +11,7 @@ from tare.cli.other_numbers import grouped
 from tare.model import Better, CpuLimit, Metric, Unit
 from tare.parameter import word_of
 from tare.published import load, setup_of
-from tare.published.beside import beside
+from tare.published.beside import beside, by_likeness
 from tare.published.by_study import huang2019, laine2017
 from tare.published.conditions_here import host_text, system_text
 from tare.published.counterparts import Measure
@@ -30,7 +30,7 @@ from tare.store import facts_of
 from tare.study import load_study, make_plan
 from unit import makers
 from unit.makers import LIMITS, make_cell, store
-from unit.test_compare_published import FACTS, METRICS, WRITES, make_ours
+from unit.test_compare_published import FACTS, METRICS, STACKS, WRITES, make_ours
 from unit.test_published_numbers import bridge, measured
 
 RATE = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
@@ -61,6 +61,38 @@ def found(study, measure, cell, baseline=None):
 
 
 # Parameters, limits and settings
+
+
+def test_docker_of_huang2019_is_the_platform_with_its_storage_driver_where_that_ran():
+    ways = {"docker devicemapper": "devicemapper", "docker default": None}
+    settings = {
+        name: (
+            ("docker.network", "bridge"),
+            *([("docker.storage_driver", driver)] if driver else []),
+        )
+        for name, driver in ways.items()
+    }
+    stacks = {**STACKS, **dict.fromkeys(ways, "host/docker")}
+    costs = {"native": 1, "docker devicemapper": 1.1, "docker default": 1.2}
+
+    def beside_docker(unavailable=()):
+        ours = make_ours(WRITES, costs, stacks=stacks, unavailable=unavailable)
+        cells = [
+            replace(cell, settings=settings.get(cell.platform, ())) for cell in ours.plan.cells
+        ]
+        ours.plan = replace(ours.plan, cells=tuple(cells))
+        pairs = [
+            pair
+            for pair in beside("huang2019", ours).pairs
+            if pair.printed.row.platform == "docker" and pair.printed.row.table == "Table 4.1"
+        ]
+        return by_likeness(pairs)[0]
+
+    (pair,) = beside_docker()
+    assert pair.ours.cell.platform == "docker devicemapper"
+    (pair,) = beside_docker(unavailable=["docker devicemapper"])
+    assert pair.ours.cell.platform == "docker default"
+    assert "docker.storage_driver default, there devicemapper" in pair.differs
 
 
 def test_each_parameter_that_the_study_gives_is_compared():
@@ -181,7 +213,7 @@ def test_levels_are_written_in_their_units(name, value, text):
 DEVIATIONS = {
     "cole2022": set(),
     "hpe2016-pure": {"size"},
-    "huang2019-performance": {"kvm.disk_size", "xen.disk_size", "array"},
+    "huang2019-performance": {"docker.storage_driver", "kvm.disk_size", "xen.disk_size", "array"},
     "laine2017": {"memory"},
     "laine2017-cpus": {"cpu_limit"},
 }

@@ -196,6 +196,7 @@ ALTERED = [
     ("sockperf/udp", r"Total (?=\d+ observations)"),
     ("sockperf/udp-server-stopped", r"Total (?=\d+ observations)"),
     ("sockperf/udp", r"Valid Duration\] RunTime="),
+    ("web_ab/no-page", r"Non-2xx responses: +"),
     ("web_ab/apache", r"HTML transferred: +"),
     ("web_ab/apache", r"Requests per second: +"),
     ("web_rate/frozen", r'"sent": '),

@@ -14,10 +14,10 @@ from tare.cli.other_numbers import (
     show_tests,
     tests_as_json,
 )
-from tare.cli.tables import drawn, plain, print_lines
+from tare.cli.tables import Field, plain, print_lines, print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
 
     from tare.compare import Comparison
     from tare.published.beside import Beside, Missing, Pair
@@ -139,14 +139,14 @@ def show(
         console.print(Text(source(part.study), "italic"))
         pairs, others = by_likeness(part.pairs)
         if pairs:
-            console.print(_table(part.study, pairs, names))
+            _show_pairs(console, part.study, pairs, names)
             for note in _notes(pairs, names):
                 console.print(Text(note))
             told = [pair for pair in pairs if pair.printed.of_rate is not None]
             if told:
                 console.print()
                 console.print(Text("As the study counts: of a rate what is lost", "bold"))
-                console.print(_in_its_words(part.study, told, names))
+                _show_in_its_words(console, part.study, told, names)
                 console.print("Its differences from other studies stand as it prints them.")
         else:
             console.print("No cost of these results stands beside a row of it.")
@@ -160,12 +160,17 @@ def show(
     print_lines(console, "HERE, BUT NOT PUBLISHED", _rest_lines(rest, names))
 
 
-def _table(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
-    from rich.text import Text
-
+def _show_pairs(
+    console: Console, study: str, pairs: Sequence[Pair], names: Mapping[str, str]
+) -> None:
     from tare.report.numbers import percent_text, percents_text
 
-    table = drawn(("what", "platform"), ("ours", "95 %", study, "difference\npoints"))
+    fields = (
+        *(Field("what"), Field("platform"), Field("ours", number=True)),
+        *(Field("95 %", number=True), Field(study, number=True)),
+        Field("difference points", number=True, weight=1),
+    )
+    lines = []
     several = len(_baselines(pairs)) > 1
     for pair in pairs:
         row = pair.ours
@@ -176,8 +181,8 @@ def _table(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table
             percents_text(row.low, row.high, row.cost),
             *(percent_text(pair.printed.cost), _points(pair.difference_points)),
         )
-        table.add_row(*map(Text, texts))
-    return table
+        lines.append(texts)
+    print_table(console, fields, lines)
 
 
 def _baseline(row: Comparison) -> str:
@@ -214,12 +219,17 @@ def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[st
         yield f"{row_name}: {what} on {', '.join(platforms)} ({differs})"
 
 
-def _in_its_words(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
-    """Draw the table that the study itself has: its differences from others beside ours from it."""
-    from rich.text import Text
-
+def _show_in_its_words(
+    console: Console, study: str, pairs: Sequence[Pair], names: Mapping[str, str]
+) -> None:
+    """Print the table that the study itself has, with its differences from other studies."""
     titles = list(dict.fromkeys(title for pair in pairs for title in pair.printed_differences))
-    table = drawn(("what", "platform"), ("ours, %", f"{study}, %", "difference\npoints", *titles))
+    fields = (
+        *(Field("what"), Field("platform"), Field("ours, %", number=True)),
+        *(Field(f"{study}, %", number=True), Field("difference points", number=True, weight=2)),
+        *(Field(title, number=True, weight=1) for title in titles),
+    )
+    lines = []
     for pair in pairs:
         cost, printed = pair.ours.cost, pair.printed
         if cost is None or printed.row.value is None:
@@ -231,8 +241,8 @@ def _in_its_words(study: str, pairs: Sequence[Pair], names: Mapping[str, str]) -
             *(_points(mine), _points(printed.row.value), _points(mine - printed.row.value)),
             *map(_points, differences),
         )
-        table.add_row(*map(Text, texts))
-    return table
+        lines.append(texts)
+    print_table(console, fields, lines)
 
 
 def _what(row: Comparison, names: Mapping[str, str]) -> str:
@@ -249,21 +259,22 @@ def _points(value: float | None) -> str:
 
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
-    """Say what has no counterpart: a line for each reason; of a table nobody measures, one."""
+    """Say what has no counterpart: a line for each table and reason."""
     from tare.report.reasons import why_text
 
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:
-        reason = why_text(one.reason) if one.measurable else ""
-        grouped.setdefault((one.row.table, one.row.experiment, reason), []).append(one)
-    for (table, experiment, _), some in grouped.items():
+        key = one.row.table, one.row.experiment, why_text(one.reason)
+        grouped.setdefault(key, []).append(one)
+    for (table, experiment, reason), some in grouped.items():
         titles = list(dict.fromkeys(one.row.title for one in some))
+        workloads = list(dict.fromkeys(one.row.workload for one in some if one.row.workload))
         platforms = list(dict.fromkeys(one.row.platform for one in some if one.row.platform))
         where = f" on {', '.join(platforms)}" if 0 < len(platforms) <= MAX_TITLES else ""
+        rows = f"{len(some)} row{'s' if len(some) > 1 else ''}"
+        of = f" of {', '.join(workloads)}" if 0 < len(workloads) <= MAX_TITLES else ""
         few = some[0].measurable and len(titles) <= MAX_TITLES
-        named = "; ".join(titles) if few else f"{len(some)} rows"
-        reasons = "; ".join(dict.fromkeys(why_text(one.reason) for one in some))
-        yield f"{table}, {experiment}: {named}{where}: {reasons}"
+        yield f"{table}, {experiment}: {'; '.join(titles) if few else rows + of}{where}: {reason}"
 
 
 def _rest_lines(rest: Sequence[Comparison], names: Mapping[str, str]) -> Iterator[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import drawn, plain
+from tare.cli.tables import Field, plain, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import Console
-    from rich.table import Table
 
     from tare.compare import Comparison
     from tare.published.beside import Pair
@@ -99,12 +98,16 @@ def show_numbers(console: Console, numbers: Sequence[Quantity], names: Mapping[s
         return
     console.print()
     console.print(Text(NUMBERS, "bold"))
-    table = drawn(("what", "platform", "of"), ("ours", "published", "unit"))
+    fields = (
+        *map(Field, ("what", "platform", "of")),
+        *(Field(name, number=True) for name in ("ours", "published", "unit")),
+    )
+    lines = []
     for one in numbers:
         values = (f"{value:,.4g}" for value in (one.ours, one.printed))
         texts = (f"{one.row.workload}: {one.row.metric}", one.cell.platform, one.words)
-        table.add_row(*map(Text, (*texts, *values, one.unit)))
-    console.print(table)
+        lines.append((*texts, *values, one.unit))
+    print_table(console, fields, lines)
     for line in grouped((names[one.cell.id], one.differs) for one in numbers):
         console.print(Text(line))
 
@@ -118,18 +121,21 @@ def show_tests(console: Console, tests: Sequence[Tested], names: Mapping[str, st
         return
     console.print()
     console.print(Text(TESTS, "bold"))
-    console.print(_tests(known))
+    _show_p_values(console, known)
     pairs = [pair for one in known for pair in one.pairs]
     for line in grouped((_name(pair, names), pair.differs) for pair in pairs):
         console.print(Text(line))
 
 
-def _tests(tests: Sequence[Tested]) -> Table:
-    from rich.text import Text
-
+def _show_p_values(console: Console, tests: Sequence[Tested]) -> None:
     from tare.report.numbers import p_text, percent_text, percents_text
 
-    table = drawn(("what", "platforms"), ("p", "Holm", "ours", "95 %", "verdict"))
+    numbers = {"p": 1, "Holm": None, "ours": None, "95 %": 2, "verdict": None}
+    fields = (
+        *(Field("what"), Field("platforms")),
+        *(Field(name, number=True, weight=weight) for name, weight in numbers.items()),
+    )
+    lines = []
     for one in tests:
         for pair in one.pairs:
             row = pair.ours
@@ -141,8 +147,8 @@ def _tests(tests: Sequence[Tested]) -> Table:
                 percents_text(row.low, row.high, row.cost),
                 row.verdict.value,
             )
-            table.add_row(*map(Text, texts))
-    return table
+            lines.append(texts)
+    print_table(console, fields, lines)
 
 
 def _name(pair: Pair, names: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import drawn, plain
+from tare.cli.tables import Field, plain, print_table
 
 if TYPE_CHECKING:
     from tare.redrawn.own import OwnFigure
@@ -50,8 +50,6 @@ def show(figures: Sequence[OwnFigure]) -> None:
         console.print(Text(figure.title, "bold"))
         for table in own_tables(figure):
             console.print(Text(table.title))
-            lines = drawn(table.columns[: table.texts], table.columns[table.texts :])
-            for row in table.rows:
-                lines.add_row(*map(Text, row))
-            console.print(lines)
+            fields = [Field(name, at >= table.texts) for at, name in enumerate(table.columns)]
+            print_table(console, fields, table.rows)
         console.print(Text(" ".join(table_notes(figure)), "italic"))

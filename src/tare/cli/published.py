@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.table import Table as Drawn
+    from rich.console import Console
 
     from tare.published import Analysis, Form, Table
     from tare.published.beside import Ours
@@ -117,7 +117,7 @@ def show(analysis: Analysis) -> None:
     for table in analysis.tables:
         console.print()
         console.print(Text(table.title, "bold"))
-        console.print(_drawn(table))
+        _show_table(console, table)
         for note in table.notes:
             console.print(Text(note, "italic"))
     sort = None
@@ -130,21 +130,16 @@ def show(analysis: Analysis) -> None:
         console.print(Text(f"{finding.where}: {finding.says}"))
 
 
-def _drawn(table: Table) -> Drawn:
-    from rich.table import Table as Drawn
-    from rich.text import Text
+def _show_table(console: Console, table: Table) -> None:
+    from tare.cli.tables import Field, print_table
 
-    drawn = Drawn(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    shown = [place for place, column in enumerate(table.columns) if not column.detail]
-    for column in (table.columns[place] for place in shown):
-        if column.form.value == "text":
-            drawn.add_column(column.name, overflow="fold")
-        else:
-            wrapped = column.name.replace(" ", "\n", 1)
-            drawn.add_column(wrapped, justify="right", no_wrap=True)
-    for row in table.rows:
-        drawn.add_row(*(Text(_written(table.columns[at].form, row[at])) for at in shown))
-    return drawn
+    columns = table.columns
+    fields = [Field(one.name, one.form.value != "text", one.weight) for one in columns]
+    texts = [
+        [_written(column.form, value) for column, value in zip(columns, row, strict=True)]
+        for row in table.rows
+    ]
+    print_table(console, fields, texts)
 
 
 def _written(form: Form, value: Any) -> str:  # noqa: ANN401 - whatever its form says

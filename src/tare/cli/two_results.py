@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import drawn, plain, print_lines
+from tare.cli.tables import Field, plain, print_lines, print_table
 from tare.errors import ConfigError, ResultsError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
 
     from tare.compare.between import Between, CellChange, Change
     from tare.model import Cell
@@ -122,7 +122,6 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     from tare.report.between import ends_text, what_text
     from tare.report.flags import flag_texts
     from tare.report.names import platform_text
-    from tare.report.terminal import WIDE
 
     console = Console()
     console.print(Text(title, "bold"))
@@ -138,7 +137,7 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     ]
     print_lines(console, "WHAT CHANGED AROUND IT", what_changed or ["nothing that was stored"])
     console.print()
-    console.print(_between_table(found, names, wide=console.width >= WIDE))
+    _show_changes(console, found, names)
     told: dict[str, list[str]] = {}
     for row in found.rows:
         for why in (*_whys(row), *flag_texts(row.flags)):
@@ -150,33 +149,43 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     print_lines(console, "TO BE READ WITH IT", [*flag_texts(found.notes), *lines])
 
 
-def _between_table(found: Between, names: Mapping[str, str], *, wide: bool) -> Table:
-    """Draw the changes; where there is no room, without the values and one of the intervals."""
+def _show_changes(console: Console, found: Between, names: Mapping[str, str]) -> None:
+    """Print the changes; where there is no room, without the values and one of the intervals."""
     from rich.text import Text
 
     from tare.report.names import platform_text
     from tare.report.numbers import p_text, scale_for
 
-    table = drawn(("what", "platform"), ("A", "B") if wide else ())
-    titles = ("change", "95 %", "cost", "95 % of it", "p (Holm)")
-    for title in titles if wide else ("change", "cost", "95 % of it"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    numbers = {
+        "A": 1,
+        "B": 1,
+        "change": None,
+        "95 %": 2,
+        "cost": None,
+        "95 % of it": 4,
+        "p (Holm)": 3,
+    }
+    fields = (
+        *map(Field, ("what", "platform")),
+        *(Field(name, number=True, weight=weight) for name, weight in numbers.items()),
+        Field("verdict"),
+    )
+    lines = []
     for row in found.rows:
         if row.refused:
             continue
         scale = scale_for(row.metric.unit, (row.before, row.after))
         deciding = row.change if row.cost is None else row.cost
-        own = _change_texts(row.change)
         cost = ("baseline", "") if row.cost is None else _change_texts(row.cost)
-        numbers: tuple[str, ...] = (own[0], *cost)
-        if wide:
-            values = (scale.full(row.before), scale.full(row.after))
-            numbers = (*values, *own, *cost, p_text(deciding.holm_p))
-        texts = (f"{names[row.cell.id]}: {row.metric.name}", platform_text(row.cell), *numbers)
-        verdict = Text(row.word.value, _WORDS.get(row.word.value, ""))
-        table.add_row(*map(Text, texts), verdict)
-    return table
+        lines.append(
+            (
+                *(f"{names[row.cell.id]}: {row.metric.name}", platform_text(row.cell)),
+                *(scale.full(row.before), scale.full(row.after)),
+                *(*_change_texts(row.change), *cost, p_text(deciding.holm_p)),
+                Text(row.word.value, _WORDS.get(row.word.value, "")),
+            )
+        )
+    print_table(console, fields, lines)
 
 
 def _change_texts(change: Change) -> tuple[str, str]:

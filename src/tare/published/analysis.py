@@ -36,8 +36,8 @@ class Column:
 
     name: str
     form: Form = Form.TEXT
-    detail: bool = False
-    """Whether it is left out where there is little room."""
+    weight: int | None = None
+    """Where there is no room for all, the smallest is left out first; None is always kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,10 @@ def as_printed(rows: Sequence[Row]) -> tuple[Table, ...]:
     for row in rows:
         grouped.setdefault(f"{row.table}: {row.experiment}", []).append(row)
     names = ("what", "platform", "baseline", "statistic")
-    columns = (*map(Column, names), Column("value", Form.NUMBER), Column("unit"), Column("note"))
+    columns = (
+        *(Column(name, weight=2 if name == "baseline" else None) for name in names),
+        *(Column("value", Form.NUMBER), Column("unit"), Column("note", weight=1)),
+    )
     return tuple(
         Table(
             title,

@@ -15,6 +15,8 @@ from tare.published.counterparts import Measure, made_of
 from tare.published.setup import Experiment, Parameter, Setup, SetupPlatform
 
 NOT_RECORDED = "not recorded"
+DEFAULT = ""
+"""What stands for a setting that a layer stores only where it was asked for."""
 MOST_IN_A_UNIT = 10_000
 """More than so many of a unit are no rounder than bytes."""
 IEC = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
@@ -72,7 +74,7 @@ def differences_of(
         ours = getattr(cell.limits, limit.name, None)
         if asked and ours is not None and ours not in asked:
             yield _difference(Topic.LIMIT, limit.name, ours, asked, limit.section)
-    platforms = {one.name: one.platforms for one in setup.presets}.get(experiment.preset or "", ())
+    platforms = _platforms_of(setup, experiment)
     for each in (cell, *([baseline] if baseline else [])):
         yield from _settings(each, _platform_of(each, platforms))
 
@@ -97,6 +99,15 @@ def _parameters(
             yield _difference(Topic.PARAMETER, name, ours, levels, section)
 
 
+def _platforms_of(setup: Setup, experiment: Experiment) -> list[SetupPlatform]:
+    """Return the platforms of an experiment's preset, without those that only the preset has."""
+    for preset in setup.presets:
+        if preset.name == experiment.preset:
+            deviating = {one.what for one in preset.deviations}
+            return [one for one in preset.platforms if one.name not in deviating]
+    return []
+
+
 def _platform_of(cell: Cell, platforms: Sequence[SetupPlatform]) -> SetupPlatform | None:
     named = [one for one in platforms if one.name.casefold() == cell.platform.casefold()]
     alike = [one for one in platforms if made_of(path_of(one.stack)) == made_of(cell.path) != ""]
@@ -105,9 +116,12 @@ def _platform_of(cell: Cell, platforms: Sequence[SetupPlatform]) -> SetupPlatfor
 
 def _settings(cell: Cell, platform: SetupPlatform | None) -> Iterator[SetupDifference]:
     settings = dict(cell.settings)
+    recorded = {name.partition(".")[0] for name in settings}
     for one in platform.settings if platform else ():
-        ours = settings.get(one.name)
-        if one.values and ours is not None and ours not in one.values:
+        if one.name.partition(".")[0] not in recorded:
+            continue
+        ours = settings.get(one.name, DEFAULT)
+        if one.values and ours not in one.values:
             yield _difference(Topic.PLATFORM, one.name, ours, one.values, one.section)
 
 
@@ -120,7 +134,7 @@ def _difference(
 
 def level_text(name: str, value: Scalar) -> str:
     """Write a level of a parameter; what counts bytes in the largest unit that it is whole in."""
-    if value == "":
+    if value == DEFAULT:
         return "default"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)

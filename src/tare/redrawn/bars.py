@@ -17,6 +17,8 @@ from tare.report import theme
 from tare.report.figures.figure import BESIDE, NARROW, Figure, Spec, label_width, shortened
 from tare.report.numbers import MINUS
 
+LONGEST_REASON = 100
+"""A reason of more characters is cut in a panel; the caption has the whole of it."""
 _BAR, _STEP, _PAD, _LINE = 13, 16, 6, 15
 _GAP = 26
 _WIDE_CHARACTER = 6.5
@@ -73,7 +75,11 @@ def _caption(
             "Where several of our cells are equally like the study's, each has a bar, in the "
             "plan's order."
         )
-    if any(theirs != mine for theirs, mine in domains(found).values()):
+    reach = domains(found)
+    ends = ((side, reach[panel.unit][1]) for panel in found for side in panel.sides[1])
+    if any(goes_on(side, domain, low) for side, domain in ends for low in (True, False)):
+        yield "An arrow: the interval goes on; tare compare prints its ends."
+    if any(theirs != mine for theirs, mine in reach.values()):
         yield "Where the sides differ too much to be seen on one scale, each has its own."
     yield from here.notes(drawn, ours)
 
@@ -107,6 +113,13 @@ class _Column:
     @property
     def length(self) -> float:
         return max(20.0, self.right - self.left - self.before - self.behind)
+
+
+def goes_on(side: Side, domain: Domain, at_its_low_end: bool) -> bool:
+    """Return whether the interval of a side reaches beyond what is drawn."""
+    if side.low is None or side.high is None:
+        return False
+    return side.low < domain[0] if at_its_low_end else side.high > domain[1]
 
 
 class _Layout:
@@ -201,7 +214,8 @@ class _Layout:
     def _side(self, side: Side, column: _Column, y: float, colour: str) -> None:
         zero = column.x(0.0)
         if side.value is None:
-            words = shortened(side.words, column.right - zero - 4, CHARACTER)
+            has_room = len(side.words) * CHARACTER <= column.right - zero - 4
+            words = side.words if has_room else side.brief
             self.canvas.text(zero + 4, y, words, _ALARM if side.is_dnr else _QUIET)
             return
         canvas, end = self.canvas, column.x(side.value)
@@ -211,8 +225,11 @@ class _Layout:
         if side.low is not None and side.high is not None:
             low, high = column.x(side.low), column.x(side.high)
             canvas.line((low, high), (y, y), theme.INK, 1.4)
-            for at in (low, high):
-                canvas.line((at, at), (y - 3.5, y + 3.5), theme.INK, 1.4)
+            for at, outwards in ((low, -4.0), (high, 4.0)):
+                # A straight end, or an arrow where the interval goes on.
+                back = -outwards if goes_on(side, column.domain, at == low) else 0.0
+                canvas.line((at + back, at), (y - 3.5, y), theme.INK, 1.4)
+                canvas.line((at, at + back), (y, y + 3.5), theme.INK, 1.4)
         for place, run in enumerate(side.runs):
             offset = (place % 3 - 1) * 3.5
             canvas.point(column.x(run.value), y + offset, run.said, hollow=run.left_out)
@@ -254,4 +271,5 @@ def _why_empty(sides: Sequence[Side]) -> str:
     """Say why there is no number in any of the sides; empty if there is one."""
     if any(side.value is not None for side in sides):
         return ""
-    return "; ".join(dict.fromkeys(side.words for side in sides))
+    reasons = (textwrap.shorten(side.words, LONGEST_REASON, placeholder=" …") for side in sides)
+    return "; ".join(dict.fromkeys(reasons))

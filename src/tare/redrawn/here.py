@@ -44,6 +44,16 @@ MAX_REASONS = 4
 """So many reasons for empty places are told below a figure; ``tare compare`` tells all."""
 
 
+def _is_unavailable(reason: str | Reason) -> bool:
+    """Return whether a platform that is unavailable here is all that a number is missing for."""
+    if isinstance(reason, str):
+        return False
+    several = reason.values.get("reasons", ())
+    return bool(reason.values.get("unavailable")) or (
+        bool(several) and all(map(_is_unavailable, several))
+    )
+
+
 class Here:
     """Our results, to be asked for what stands beside a printed row."""
 
@@ -53,6 +63,7 @@ class Here:
         self.caveats = part.caveats
         self._histories = histories(ours.plan, ours.trials)
         self._missing = {one.row: one.reason for one in part.missing}
+        self._unavailable = {one.row for one in part.missing if _is_unavailable(one.reason)}
         self._numbers: dict[Row, list[Quantity]] = {}
         for number in part.quantities:
             self._numbers.setdefault(number.row, []).append(number)
@@ -88,7 +99,10 @@ class Here:
                 if one.baseline is not None:
                     cells[one.baseline.id] = (one.baseline, one.metric)
         if not cells:
-            return (Side(words=self._why_not(row)),)
+            words = self._why_not(row)
+            if row in self._unavailable:
+                return (Side(words=words, brief="unavailable"),)
+            return (Side(words=words),)
         return tuple(self._median(cell, metric, row.unit) for cell, metric in cells.values())
 
     def is_relative(self, rows: Iterable[Row]) -> bool:

@@ -20,6 +20,8 @@ from tare.report import theme
 
 MAX_APART = 20
 """Sides whose largest numbers differ more often than so are each drawn on a scale of its own."""
+LONGEST = 2
+"""An interval is drawn as far from zero as so many times the largest value; an arrow says so."""
 
 Domain = tuple[float, float]
 
@@ -83,21 +85,28 @@ def technology_colours(rows: Iterable[Row]) -> Mapping[str, str]:
 
 
 def domains(panels: Iterable[Panel]) -> Mapping[str, tuple[Domain, Domain]]:
-    """Give what the axes of each unit reach over, on the study's side and on ours."""
-    numbers: dict[str, tuple[list[float], list[float]]] = {}
+    """Return what the axes of each unit reach over, on the study's side and on ours."""
+    units: dict[str, tuple[list[Side], list[Side]]] = {}
     for panel in panels:
-        both = numbers.setdefault(panel.unit, ([], []))
+        both = units.setdefault(panel.unit, ([], []))
         for found, sides in zip(both, panel.sides, strict=True):
-            found += [number for side in sides for number in side.numbers]
-    return {unit: _domains(*both) for unit, both in numbers.items()}
+            found += sides
+    return {unit: _domains(*both) for unit, both in units.items()}
 
 
-def _domains(printed: Sequence[float], ours: Sequence[float]) -> tuple[Domain, Domain]:
-    theirs, mine = _domain(printed), _domain(ours)
-    sizes = [max(map(abs, numbers), default=0.0) for numbers in (printed, ours)]
+def _domains(printed: Sequence[Side], ours: Sequence[Side]) -> tuple[Domain, Domain]:
+    theirs, mine = (max((side.size for side in sides), default=0.0) for sides in (printed, ours))
+    if theirs and mine and max(theirs, mine) <= MAX_APART * min(theirs, mine):
+        theirs = mine = max(theirs, mine)
+    first, second = (
+        [number for side in sides for number in side.within(LONGEST * (size or math.inf))]
+        for sides, size in ((printed, theirs), (ours, mine))
+    )
+    sizes = [max(map(abs, numbers), default=0.0) for numbers in (first, second)]
     if not all(sizes) or max(sizes) <= MAX_APART * min(sizes):
-        theirs = mine = _domain([*printed, *ours])
-    return theirs, mine
+        both = _domain([*first, *second])
+        return both, both
+    return _domain(first), _domain(second)
 
 
 def _domain(numbers: Sequence[float]) -> Domain:

@@ -33,6 +33,8 @@ class Side:
     high: float | None = None
     runs: tuple[Run, ...] = ()
     words: str = ""
+    brief: str = "no number"
+    """What stands there where there is no room for the words, which the caption has."""
     is_dnr: bool = False
     said: str = ""
 
@@ -42,6 +44,18 @@ class Side:
         for one in (self.value, self.low, self.high, *(run.value for run in self.runs)):
             if one is not None and math.isfinite(one):
                 yield one
+
+    @property
+    def size(self) -> float:
+        """The largest distance from zero of the value and the runs, without the interval."""
+        values = (self.value, *(run.value for run in self.runs))
+        return max(
+            (abs(one) for one in values if one is not None and math.isfinite(one)), default=0.0
+        )
+
+    def within(self, limit: float) -> Iterator[float]:
+        """Return the numbers that are drawn, as far from zero as a limit."""
+        yield from (min(max(number, -limit), limit) for number in self.numbers)
 
 
 def printed_side(row: Row, rows: Sequence[Row]) -> Side:

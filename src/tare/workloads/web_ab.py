@@ -97,7 +97,7 @@ class Workload(_web.Workload):
         other_status = _count("Non-2xx responses", text)
         pages = html_bytes / self.page_bytes
         incomplete = pages != complete and not complaints + other_status
-        if incomplete or not 0 < html_bytes < total_bytes or other_status == complete:
+        if incomplete or not 0 < html_bytes < total_bytes or other_status >= complete:
             raise OutputNotUnderstood("pages that agree with the bytes transferred", text)
         pages = min(pages, complete - other_status)
         # What ab tried again is not among the complete ones.

@@ -20,21 +20,29 @@ from tare.stats.outliers import modified_z
 from tare.stats.sequential import Verdict
 
 _AVERAGES = (
-    *(Column("platform"), Column("runs", Form.NUMBER, detail=True), Column("average", Form.NUMBER)),
-    *(Column("printed", Form.NUMBER), Column("printed is that of"), Column("stands apart")),
-    *(Column("own baseline"), Column("difference printed", Form.PERCENT)),
-    Column("difference of all runs", Form.PERCENT),
+    *(Column("platform"), Column("runs", Form.NUMBER, weight=0), Column("average", Form.NUMBER)),
+    *(
+        Column("printed", Form.NUMBER),
+        Column("printed is that of", weight=1),
+        Column("stands apart", weight=4),
+    ),
+    *(Column("own baseline", weight=5), Column("difference printed", Form.PERCENT)),
+    Column("difference of all runs", Form.PERCENT, weight=2),
 )
 _PAIRS = (
     *(Column("platform"), Column("against"), Column("cost", Form.COST)),
-    *(Column("log-t 95 %", Form.INTERVAL), Column("ranks 95 %", Form.INTERVAL)),
+    *(Column("log-t 95 %", Form.INTERVAL, weight=8), Column("ranks 95 %", Form.INTERVAL, weight=2)),
     *(
-        Column("p Welch", Form.P, detail=True),
-        Column("p Holm", Form.P),
-        Column("p exchange", Form.P),
+        Column("p Welch", Form.P, weight=0),
+        Column("p Holm", Form.P, weight=7),
+        Column("p exchange", Form.P, weight=1),
     ),
-    *(Column("p ranks", Form.P), Column("study's averages", detail=True), Column("runs show")),
-    Column("agreement"),
+    *(
+        Column("p ranks", Form.P, weight=2),
+        Column("study's averages", weight=0),
+        Column("runs show", weight=5),
+    ),
+    Column("agreement", weight=6),
 )
 
 

@@ -44,9 +44,17 @@ _IOTOP_IS_ANOTHER = (
     "the host's disk was (disk_busy_share) and for how long tasks waited (psi_io_some)"
 )
 _COLUMNS = (
-    *(Column("platform"), Column("mean", Form.NUMBER), Column("sd", Form.NUMBER)),
-    *(Column("min", Form.NUMBER), Column("max", Form.NUMBER), Column("against")),
-    *(Column("cost", Form.COST), Column("95 % interval", Form.INTERVAL), Column("p", Form.P)),
+    *(Column("platform"), Column("mean", Form.NUMBER), Column("sd", Form.NUMBER, weight=2)),
+    *(
+        Column("min", Form.NUMBER, weight=1),
+        Column("max", Form.NUMBER, weight=1),
+        Column("against"),
+    ),
+    *(
+        Column("cost", Form.COST),
+        Column("95 % interval", Form.INTERVAL),
+        Column("p", Form.P, weight=2),
+    ),
 )
 
 

@@ -16,7 +16,7 @@ from tare.published.setup import setup_of
 _COLUMNS = (
     *(Column("what"), Column("platform"), Column("against")),
     *(Column("degradation, %", Form.NUMBER), Column("cost if a rate", Form.COST)),
-    *(Column("cost if a time", Form.COST), Column("note")),
+    *(Column("cost if a time", Form.COST), Column("note", weight=1)),
 )
 _TIMES = ("latency", "runtime")
 _ELAPSED = {"TPC-DS": "section 5.1.2", "TeraSort": "section 5.1.3"}
