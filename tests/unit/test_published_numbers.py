@@ -98,7 +98,7 @@ def test_the_range_of_our_bridge_stands_beside_that_of_ten_runs():
     assert (number.printed, number.unit, number.trials) == (14.1, "%", 3)
     assert number.ours == pytest.approx(10)
     assert number.difference == pytest.approx(-4.1)
-    assert number.differs == ("of what it is a part is silent",)
+    assert number.differs == ("the study is silent on what its percentage is of",)
     (missing,) = [one for one in part.missing if one.row == number.row]
     assert missing.reason == NO_COST
     assert missing not in part.not_here

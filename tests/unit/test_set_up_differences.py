@@ -466,4 +466,4 @@ def test_a_spread_of_ours_is_drawn_beside_the_studys():
     assert "largest less smallest run, of the largest" in side.said
     assert "(2 trials)" in side.said
     (spread,) = [one for one in figures("hpe2016", ours) if one.name == "hpe2016-spread"]
-    assert "of what it is a part is silent" in spread.caption
+    assert "the study is silent on what its percentage is of" in spread.caption

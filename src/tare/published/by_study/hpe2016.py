@@ -35,10 +35,16 @@ _RALLY = (
 _TOTALS = {"boot+delete total": BOOT_DELETE, "soft reboot+start+stop total": REBOOT_STOP_START}
 _NETPERF_RANGES = {
     "netperf TCP_STREAM, bridge": Measure(
-        "netperf_stream", "throughput", {"protocol": "tcp"}, note="of what it is a part is silent"
+        "netperf_stream",
+        "throughput",
+        {"protocol": "tcp"},
+        note="the study is silent on what its percentage is of",
     ),
     "netperf TCP_RR, bridge": Measure(
-        "netperf_rr", "requests", {"protocol": "tcp"}, note="of what it is a part is silent"
+        "netperf_rr",
+        "requests",
+        {"protocol": "tcp"},
+        note="the study is silent on what its percentage is of",
     ),
 }
 _ALONE, _MANY = "1 container", "30 containers"
