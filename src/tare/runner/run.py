@@ -110,14 +110,14 @@ class _Runner:
 
     def run(self) -> None:
         """Open the platforms and run the blocks."""
-        goes_on = bool(self.slots.done)
+        goes_on = bool(self.slots.stored.before)
         known = read_facts(self.folder)
         facts = {
             **known,
             **record.session_facts(self.study, self.plan, self.pool, self.folder, goes_on=goes_on),
         }
         self.begun = True
-        self.progress.begins(self.plan, len(self.slots.done))
+        self.progress.begins(self.plan, len(self.slots.stored.before))
         self.writer.facts(facts)
         platforms = {platform.name: platform for platform in self.study.platforms}
         is_duet = self.plan.repetition.design is Design.DUET

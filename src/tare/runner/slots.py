@@ -9,43 +9,39 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from tare import scenario
 from tare.errors import ResultsError, TareError
 from tare.layer import Layer, Site
-from tare.machine import Completed
 from tare.model import (
     Cell,
     Entry,
     Kind,
     Measurement,
     Part,
-    Placement,
     Plan,
     Slot,
     Status,
     Trial,
     Variant,
-    partner_of,
     recorded,
 )
-from tare.runner.fleet import Fleet, Member, key, running
+from tare.runner.cell_run import CellRun, answers
+from tare.runner.fleet import Fleet, Member, key
 from tare.runner.peer import Peers
 from tare.runner.pool import Pool
 from tare.runner.recycling import Recycling
 from tare.runner.repeats import may_repeat
 from tare.runner.resolved import Resolved
 from tare.runner.settle import Gate, jitter_s
+from tare.runner.stored_trials import StoredTrials
 from tare.runner.weighing import weigh
 from tare.scenario import Turn
-from tare.store import Writer, samples
-from tare.store.reader import read_trials
-from tare.store.samples import Samples
-from tare.trial.measure import GOOD, Outcome, SeriesOfParts, status_of
+from tare.store import Writer
+from tare.trial.measure import GOOD, Outcome, status_of
 from tare.trial.seat import Seat
 from tare.trial.together import of_all
 from tare.trial.watch import Watching
@@ -53,86 +49,42 @@ from tare.workload import Measured
 
 GIVE_UP_AFTER = 3
 """Failures of a cell in a row after which it is left out: the next would fail too."""
-ALIVE_S = 20.0
 GAP_S = 0.002
 """How much later the second cell of a trial is started: the order is the plan's, not the kernel's.
 """
 ALONE = "measured alone: the other half of its pair was lost"
 
 
-@dataclass
-class _Running:
-    """One of the cells that a slot measures, and how far it has come.
-
-    ``error`` is what kept it from being measured; ``is_lost`` says that its trial stands and its
-    instances could not be paused after it.
-    """
-
-    cell: Cell
-    slot: int
-    placements: tuple[Placement, ...]
-    fleet: Fleet
-    members: Sequence[Member]
-    awake: ExitStack = field(default_factory=ExitStack)
-    error: TareError | None = None
-    is_lost: bool = False
-
-    def wake(self) -> None:
-        """Let its instances have CPU time, and note how long each took to wake."""
-        for member in self.members:
-            begin = time.perf_counter()
-            self.awake.enter_context(running(member))
-            member.resumed_s = time.perf_counter() - begin
-
-    def rest(self) -> None:
-        """Pause its instances."""
-        try:
-            self.awake.close()
-        except TareError as error:
-            self.is_lost = True
-            self.error = self.error or error
-
-    @property
-    def resumed_s(self) -> float:
-        """How long its instances took to wake."""
-        return sum(member.resumed_s for member in self.members)
-
-
 class Slots:
-    """Runs slots on the instances of a pool; ``trials`` are all that are stored.
-
-    ``given_up`` are cells that will not be run any more.
-    """
+    """Runs slots on the instances of a pool; ``given_up`` are cells that are run no more."""
 
     def __init__(self, resolved: Resolved, plan: Plan, writer: Writer, pool: Pool) -> None:
         study = resolved.study
-        self.study, self.plan, self.writer, self.pool = study, plan, writer, pool
+        self.study, self.plan, self.pool = study, plan, pool
         self.session, self.progress = pool.session, pool.progress
         self.measured = resolved.measured
         self.scenario = scenario.load(study.scenario)
-        self.trials = list(read_trials(writer.folder / "trials.jsonl"))
-        self.done = {(t.block, t.cell, t.partner) for t in self.trials if t.kind is Kind.MEASURED}
+        self.stored = StoredTrials(plan, writer, pool.progress)
         self.failures: Counter[str] = Counter()
         self.given_up: set[str] = set()
         self.peers = Peers(study, pool.session)
         self.gate = Gate()
         self.recycling = Recycling(plan, pool)
-        self.store_s = 0.0
         self.lives = 0
-        # Those of an earlier session have to be whole: better said now than after the first trial.
-        begun = (writer.folder / samples.FOLDER).exists()
-        self._samples = Samples(writer.folder) if begun else None
 
     def close(self) -> None:
         """End what lasted for the session and write the last samples, or raise ResultsError."""
         self.peers.close()
-        if self._samples is not None:
-            self._samples.close()
+        self.stored.close()
 
     def is_open(self, slot: Slot) -> bool:
         """Whether a slot has yet to be run; where it has several cells all have to stand."""
-        cells = slot.cells
-        return any((slot.block, cell, partner_of(cell, cells)) not in self.done for cell in cells)
+        return not self.stored.has(slot)
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All trials that are stored, those of earlier sessions too."""
+        return self.stored.trials
 
     def give_up_closed(self) -> None:
         """Leave out the cells of every platform that could not be opened."""
@@ -171,7 +123,7 @@ class Slots:
         for one, trial in zip(runs, last, strict=True):
             self._see_to(one, trial)
 
-    def _running(self, slot: Slot, number: int) -> _Running:
+    def _running(self, slot: Slot, number: int) -> CellRun:
         """Find the instances of one of a slot's cells."""
         cell = self.plan.cells_by_id[slot.cells[number]]
         placements = slot.of(cell.id)
@@ -179,10 +131,10 @@ class Slots:
         fleet = self.pool.fleets[key(cell, cores)]
         count = len(fleet.members)
         members = [fleet.members[one.instance % count] for one in placements] if count else []
-        return _Running(cell, slot.slot + number, placements, fleet, members)
+        return CellRun(cell, slot.slot + number, placements, fleet, members)
 
     def _measured(
-        self, slot: Slot, runs: Sequence[_Running], turns: Sequence[Turn[Measured]]
+        self, slot: Slot, runs: Sequence[CellRun], turns: Sequence[Turn[Measured]]
     ) -> Sequence[Trial]:
         """Measure what is ready, once more if it is suspect; returns the last trial by its cells.
 
@@ -209,7 +161,7 @@ class Slots:
             last = self._trial(slot, runs, (), Kind.MEASURED)
         return last
 
-    def _see_to(self, one: _Running, trial: Trial) -> None:
+    def _see_to(self, one: CellRun, trial: Trial) -> None:
         """Replace the instances of a cell that failed, if they are dead, or leave the cell out."""
         cell = one.cell.id
         is_good = trial.status in GOOD
@@ -222,7 +174,7 @@ class Slots:
         if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
             self.given_up.add(cell)
 
-    def _warm(self, slot: Slot, one: _Running) -> None:
+    def _warm(self, slot: Slot, one: CellRun) -> None:
         """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
         fresh = partial(self._fresh, one.cell, one.members[0])
         weigh(self.pool.headroom, one.cell, one.members[0].stack, fresh)
@@ -235,15 +187,14 @@ class Slots:
         for member in one.members:
             member.warmed.add(one.cell.id)
 
-    def _before(self, one: _Running, kind: Kind) -> Turn[Measured]:
+    def _before(self, one: CellRun, kind: Kind) -> Turn[Measured]:
         """Do what comes before each trial of a cell."""
         turn = self._turn(one, kind)
-        if self._samples is not None:
-            self._samples.settle()
+        self.stored.settle()
         self.scenario.before(turn)
         return turn
 
-    def _turn(self, one: _Running, kind: Kind) -> Turn[Measured]:
+    def _turn(self, one: CellRun, kind: Kind) -> Turn[Measured]:
         """Put together what a scenario needs to run a cell in its instances."""
         cell = one.cell
         made = self.measured[cell.workload, cell.params]
@@ -305,7 +256,7 @@ class Slots:
     def _trial(
         self,
         slot: Slot,
-        runs: Sequence[_Running],
+        runs: Sequence[CellRun],
         turns: Sequence[Turn[Measured]],
         kind: Kind,
         *,
@@ -340,7 +291,7 @@ class Slots:
             whole = replace(outcomes[0], warnings=(*warnings, *outcomes[0].warnings))
         whole, series = whole.read()
         resume = {"resume": 0.0 if repeat else sum(one.resumed_s for one in ready)}
-        around_s = {**resume, **settled_s, **whole.phases_s, "store": self.store_s}
+        around_s = {**resume, **settled_s, **whole.phases_s, "store": self.stored.took_s}
         trial = Trial(
             **recorded(whole, Measurement) | {"phases_s": around_s if ready else {}},
             cell=slot.cell if len(runs) > 1 else runs[0].cell.id,
@@ -352,7 +303,7 @@ class Slots:
             session=self.session.id,
             parts=tuple(Part(**recorded(part, Part)) for part in whole.parts),
         )
-        return self._store(trial, [one.completed for one in outcomes], series)
+        return self.stored.add(trial, [one.completed for one in outcomes], series)
 
     def _outcomes(self, turns: Sequence[Turn[Measured]]) -> Sequence[Outcome]:
         if len(turns) > 1:
@@ -374,29 +325,7 @@ class Slots:
             instances.append((fleet.platform.made[-1], site))
         return instances
 
-    def _store(
-        self,
-        trial: Trial,
-        completed: Sequence[Completed | None],
-        series: SeriesOfParts | None = None,
-    ) -> Sequence[Trial]:
-        """Store a trial, the raw output of its cells, and what was read of each of its parts."""
-        begin = time.perf_counter()
-        by_cell = trial.by_cell()
-        self.writer.trial(trial, *completed)
-        self.trials.extend(by_cell)
-        of = {one.cell: one for one in by_cell}
-        # Second, so that there are no samples of a trial that is not there.
-        for (cell, instance), read in (series or {}).items():
-            if read:
-                self._samples = self._samples or Samples(self.writer.folder)
-                self._samples.add(replace(of[cell or trial.cell], instance=instance), read)
-        for one in by_cell:
-            self.progress.ended(self.plan.cells_by_id[one.cell], one)
-        self.store_s = time.perf_counter() - begin
-        return by_cell
-
-    def _missed(self, one: _Running, error: TareError) -> Outcome:
+    def _missed(self, one: CellRun, error: TareError) -> Outcome:
         """Return what becomes of a cell that could not be measured."""
         return Outcome(
             instance=self._instance(one.members[0]) if one.members else "",
@@ -427,19 +356,19 @@ class Slots:
                 entry=self._entry,
                 session=self.session.id,
             )
-            self._store(trial, (None,))
+            self.stored.add(trial, (None,))
 
     def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
         """Replace an instance if it no longer answers, and all others that went down with it."""
         if member not in fleet.members:  # it went down with another part's, and was seen to
             return True
-        if _answers(member):
+        if answers(member):
             return False
         self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
         others = [other for other in fleet.members if other is not member]
         self.pool.reopen(fleet, member)
         for other in others:
-            if fleet.status is Status.OK and not _answers(other):
+            if fleet.status is Status.OK and not answers(other):
                 self.pool.reopen(fleet, other)
         return True
 
@@ -452,15 +381,6 @@ class Slots:
 
     def _instance(self, member: Member) -> str:
         return f"{self.session.id}-{member.label}"
-
-
-def _answers(member: Member) -> bool:
-    try:
-        with running(member) as stack:
-            answers = stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
-            return answers and not stack.may_hold_orphans
-    except TareError:
-        return False
 
 
 def _now() -> str:
