@@ -30,7 +30,7 @@ from tare.trial.cast import Command, in_directory
 from tare.trial.measure import measure
 from tare.trial.seat import Seat
 from tare.trial.watch import Watching
-from tare.workload import load
+from tare.workload import TOOL_DURATION, load
 from tare.workloads.sysbench_cpu import EVENTS
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
@@ -74,7 +74,7 @@ def pairs(session: Session, count: int) -> dict[Variant, list[float]]:
     found: dict[Variant, list[float]] = {variant: [] for variant in Variant}
     for first, second in zip(trials[::2], trials[1::2], strict=True):
         for variant, ratios in found.items():
-            values = [value(trial, EVENTS, variant) for trial in (first, second)]
+            values = [value(trial, EVENTS, variant, TOOL_DURATION) for trial in (first, second)]
             if values[0] and values[1]:
                 ratios.append(math.log(values[0] / values[1]))
     return found

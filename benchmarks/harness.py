@@ -71,7 +71,7 @@ class Recorder:
         read, series = outcome.read()
         trial = replace(trial, resources=read.resources)
         self.writer.trial(trial, outcome.completed)
-        self.samples.add(trial, series[outcome.instance])
+        self.samples.add(trial, series[outcome.cell, outcome.instance])
 
 
 def trial_of(
