@@ -25,7 +25,7 @@ setup-layers:    ## setup, and what every layer needs
 	@scripts/setup --layers
 
 test: setup-layers ## unit, contract and short real tests; a missing part is an error
-	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 tests/unit tests/workloads
+	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 tests/unit
 	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) tests/browser tests/contract tests/real
 
 test-real: setup-layers ## the long tests too

@@ -19,19 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tare import layer
-from tare.compare.contention import value
-from tare.model import Kind, Limits, Trial, Variant
-from tare.runner.session import Session
-from tare.stack import Stack, open_stack
-from tare.stats.description import spread
-from tare.stats.power import blocks_needed
-from tare.trial.cast import Command, in_directory
-from tare.trial.measure import measure
-from tare.trial.seat import Seat
-from tare.trial.watch import Watching
-from tare.workload import TOOL_DURATION, load
-from tare.workloads.sysbench_cpu import EVENTS
+from tare.core.model import Kind, Limits, Trial, Variant
+from tare.experiment.run.session import Session
+from tare.experiment.trial.cast import Command, in_directory
+from tare.experiment.trial.measure import measure
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.watch import Watching
+from tare.machines import layer
+from tare.machines.stack import Stack, open_stack
+from tare.results.compare.contention import value
+from tare.results.stats.description import spread
+from tare.results.stats.power import blocks_needed
+from tare.work.workload import TOOL_DURATION, load
+from tare.work.workloads.sysbench_cpu import EVENTS
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 WORK = load("sysbench_cpu", max_prime=10_000, threads=1, time_s=60, events=2000)

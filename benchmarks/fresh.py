@@ -28,7 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tare import durable
+from tare.core import durable
 
 FILE = Path(__file__).parent / "traces" / "fresh" / "comparisons.csv.gz"
 PAIRS = 30

@@ -23,18 +23,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tare import layer
-from tare.model import Kind, Limits, Sample, Status, Trial
-from tare.monitors.inside import AnyReader, reader_of
-from tare.runner.session import Session
-from tare.stack import Stack, open_stack
-from tare.store import Writer
-from tare.store.samples import Samples
-from tare.trial.cast import Command, in_directory
-from tare.trial.measure import Outcome, measure
-from tare.trial.seat import Seat
-from tare.trial.watch import Watching
-from tare.workload import Output, Workload, load
+from tare.core.model import Kind, Limits, Sample, Status, Trial
+from tare.experiment.probes.inside import AnyReader, reader_of
+from tare.experiment.run.session import Session
+from tare.experiment.trial.cast import Command, in_directory
+from tare.experiment.trial.measure import Outcome, measure
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.watch import Watching
+from tare.machines import layer
+from tare.machines.stack import Stack, open_stack
+from tare.results.store import Writer
+from tare.results.store.samples import Samples
+from tare.work.workload import Output, Workload, load
 
 REPEAT = 60
 STACKS = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker")
@@ -167,8 +167,9 @@ def controller_cpu(session: Session, folder: Path) -> None:
 
 def memory() -> None:
     """Run 10,000 simulated trials and print how much this process grew."""
-    from tare import runner
-    from tare.study import make_plan, read_study
+    from tare.experiment import run as runner
+    from tare.experiment.design import make_plan
+    from tare.experiment.study import read_study
 
     study = read_study(
         "name: memory\nbaseline: host/sim\nplatforms: [host/sim, {stack: host/sim, name: b}]\n"

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tare.stats import level, looks
-from tare.stats.ratio import ratio, ratios
-from tare.stats.ratio_of_means import bca_paired, fieller_paired, log_t, log_t_paired
-from tare.stats.signed_rank import Array, Interval, interval
-from tare.stats.values import Estimated
+from tare.results.stats import level, looks
+from tare.results.stats.ratio import ratio, ratios
+from tare.results.stats.ratio_of_means import bca_paired, fieller_paired, log_t, log_t_paired
+from tare.results.stats.signed_rank import Array, Interval, interval
+from tare.results.stats.values import Estimated
 
 PATHS = 2000
 SIZES = (8, 15, 30)

@@ -35,10 +35,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from tare.model import HostCost, Kind, Plan, Status, Trial
-from tare.store import Writer, formats
-from tare.store.samples import Samples
-from tare.study import make_plan, read_study
+from tare.core.model import HostCost, Kind, Plan, Status, Trial
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.results.store import Writer, formats
+from tare.results.store.samples import Samples
 
 PLATFORMS = 19
 STORED = 1400

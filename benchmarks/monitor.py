@@ -24,14 +24,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tare.layer import Threads
-from tare.ledger import Ledger, Scope
-from tare.limits import cgroup
-from tare.machine import Host
-from tare.model import Kind, Status, Trial
-from tare.monitors.perf import Counters
-from tare.monitors.timeline import Timeline
-from tare.store.samples import Samples
+from tare.core.model import Kind, Status, Trial
+from tare.experiment.probes.perf import Counters
+from tare.experiment.probes.timeline import Timeline
+from tare.machines.cgroup import cgroup
+from tare.machines.layer import Threads
+from tare.machines.ledger import Ledger, Scope
+from tare.machines.machine import Host
+from tare.results.store.samples import Samples
 
 BARS = {1: 0.002, 10: 0.01}
 TRIALS = 640

@@ -21,12 +21,9 @@ from pathlib import Path
 
 import yaml
 
-from tare import runner
-from tare.compare import compare
-from tare.compare.comparison import Comparison
-from tare.proof import fresh
-from tare.proof.designs import RIVALS, SD_LIMIT
-from tare.proof.figures import (
+from proof import fresh
+from proof.designs import RIVALS, SD_LIMIT
+from proof.figures import (
     EFFECTS,
     FIXED,
     OBVIOUS,
@@ -40,12 +37,16 @@ from tare.proof.figures import (
     share,
     tares,
 )  # fmt: skip
-from tare.proof.noise import APART_S, MODELS, Noise, recorded
-from tare.proof.targets import Evidence, Target, targets
-from tare.simulation.trace import Variant, read
-from tare.stats.sequential import Verdict
-from tare.store import Writer, load
-from tare.study import make_plan, read_study
+from proof.noise import APART_S, MODELS, Noise, recorded
+from proof.targets import Evidence, Target, targets
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.machines.simulation.trace import Variant, read
+from tare.results.compare import compare
+from tare.results.compare.comparison import Comparison
+from tare.results.stats.sequential import Verdict
+from tare.results.store import Writer, load
 
 TRACES = Path(__file__).parent / "traces"
 FRESH = TRACES / "fresh" / "comparisons.csv.gz"

@@ -24,13 +24,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tare import layer
-from tare.agent import AgentMachine, release
-from tare.engines.docker import serving
-from tare.machine import check, put
-from tare.model import Limits
-from tare.runner.session import Session
-from tare.stack import Stack, open_stack
+from tare.core.model import Limits
+from tare.experiment.run.session import Session
+from tare.machines import layer
+from tare.machines.agent import AgentMachine, release
+from tare.machines.backends.docker import serving
+from tare.machines.machine import check, put
+from tare.machines.stack import Stack, open_stack
 
 SOURCE = Path(__file__).with_name("stamp.c")
 LIMITS = Limits(cpus=1, memory_bytes=2**26)

@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tare.machine import Completed
-from tare.model import (
+from tare.core.completed import Completed
+from tare.core.model import (
     Better,
     Cell,
     Contrast,
@@ -40,9 +40,9 @@ from tare.model import (
     Trial,
     Unit,
 )
-from tare.store import formats
-from tare.store.raw_output import RawOutput
-from tare.store.samples import FOLDER, SCHEMA, TRIALS_A_FILE
+from tare.results.store import formats
+from tare.results.store.raw_output import RawOutput
+from tare.results.store.samples import FOLDER, SCHEMA, TRIALS_A_FILE
 
 PLATFORMS = ("host", "host/docker", "host/qemu-tcg", "host/qemu-tcg/docker")
 METRICS = (

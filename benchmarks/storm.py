@@ -13,15 +13,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tare import layer
-from tare.model import Limits
-from tare.runner.session import Session
-from tare.scenarios._lives import measure
-from tare.scenarios.lifecycle import Lifecycle
-from tare.stack import Stack
-from tare.trial.measure import Outcome
-from tare.trial.seat import Seat
-from tare.trial.watch import Watching
+from tare.core.model import Limits
+from tare.experiment.run.session import Session
+from tare.experiment.scenarios._lives import measure
+from tare.experiment.scenarios.lifecycle import Lifecycle
+from tare.experiment.trial.measure import Outcome
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.watch import Watching
+from tare.machines import layer
+from tare.machines.stack import Stack
 
 LIMITS = Limits(cpus=1, memory_bytes=2**28)
 DEADLINE_S = 1200.0

@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from tare import layer
-from tare.errors import TareError
-from tare.machine import Host
-from tare.monitors import perf
-from tare.monitors.threads import ROOT
+from tare.core.errors import TareError
+from tare.experiment.probes import perf
+from tare.experiment.probes.threads import ROOT
+from tare.machines import layer
+from tare.machines.machine import Host
 
 
 def _root():

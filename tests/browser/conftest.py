@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tare.report import describe
-from tare.report.html import Pages
-from tare.store.raw_output import raw_name
+from tare.present.page.html import Pages
+from tare.present.report import describe
+from tare.results.store.raw_output import raw_name
 from unit.conftest import lab  # noqa: F401 - a fixture
 
 EVIL = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title='taken'\">"

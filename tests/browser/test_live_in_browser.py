@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pytest
 
 from browser.conftest import COSTS, EVIL
-from tare.live import Catalogue, serving
-from tare.model import Status
-from tare.store import Writer, read_facts
-from tare.store.raw_output import raw_name
-from tare.store.samples import Samples
+from tare.core.model import Status
+from tare.present.live import Catalogue, serving
+from tare.results.store import Writer, read_facts
+from tare.results.store.raw_output import raw_name
+from tare.results.store.samples import Samples
 
 pytestmark = pytest.mark.needs("browser")
 

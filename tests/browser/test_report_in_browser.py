@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from browser.conftest import EVIL, write
-from tare.model import Status
+from tare.core.model import Status
 from unit.invented import Study, noisy
 from unit.makers import contrasts_of
-from unit.test_report import make_plan, make_results, make_trials
+from unit.present.test_report import make_plan, make_results, make_trials
 
 pytestmark = pytest.mark.needs("browser")
 
@@ -402,7 +402,7 @@ def test_more_lines_are_shown_on_demand_until_something_is_chosen(visit, tmp_pat
 
 
 def test_a_larger_study_has_its_trials_on_pages_beside_the_report(visit, tmp_path, monkeypatch):
-    monkeypatch.setattr("tare.report.trials_page.MAX_TRIALS", 100)
+    monkeypatch.setattr("tare.present.page.trials_page.MAX_TRIALS", 100)
     into = tmp_path / "else where"
     page = visit(write(make_results(folder=tmp_path / "results"), into))
     assert "too much for one file" in page.locator("main").text_content()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from browser.conftest import write
-from tare.store.samples import Samples
+from tare.results.store.samples import Samples
 
 pytestmark = pytest.mark.needs("browser")
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from contract.vcsim import vsphere  # noqa: F401 - a fixture
-from tare import layer
-from tare.agent import Agents
-from tare.home import home
-from tare.ledger import Ledger, Scope, Services, leftovers
-from tare.machine import Host, await_true, check
-from tare.model import Limits
-from tare.stack import open_stack
-from tare.userland import REMOVE_FOLDER, Userland
+from tare.core.home import home
+from tare.core.model import Limits
+from tare.machines import layer
+from tare.machines.agent import Agents
+from tare.machines.ledger import Ledger, Scope, Services, leftovers
+from tare.machines.machine import Host, await_true, check
+from tare.machines.stack import open_stack
+from tare.machines.userland import REMOVE_FOLDER, Userland
 
 PACKAGES = ("bubblewrap", "fio", "mbw", "sysbench")
 """What the userland of all these tests holds, so that it is built once."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tare import layer
+from tare.machines import layer
 
 # sim runs nothing; a lab takes minutes to boot, and has tests of its own.
 ALONE = [

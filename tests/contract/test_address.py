@@ -9,9 +9,9 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from tare.engines import addresses, link, netns
-from tare.errors import LayerError, Unavailable
-from tare.machine import Host, Inner, check, text
+from tare.core.errors import LayerError, Unavailable
+from tare.machines.machine import Host, Inner, check, text
+from tare.machines.network import addresses, link, netns
 
 WAIT_S = 30
 # perl-base is in every Debian. Each says whom it was answered or called by.

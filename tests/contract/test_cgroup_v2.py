@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from tare.errors import LayerError
-from tare.ledger import Scope
-from tare.limits import cgroup, held, readback
-from tare.limits.held import Held
-from tare.machine import Inner, check, text
-from tare.model import CpuLimit, Limits
+from tare.core.errors import LayerError
+from tare.core.model import CpuLimit, Limits
+from tare.machines.cgroup import cgroup, held, readback
+from tare.machines.cgroup.held import Held
+from tare.machines.ledger import Scope
+from tare.machines.machine import Inner, check, text
 
 pytestmark = pytest.mark.needs("qemu")
 

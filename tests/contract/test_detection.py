@@ -2,8 +2,8 @@
 
 import pytest
 
-from tare import detection
-from tare.machine import Host
+from tare.machines import detection
+from tare.machines.machine import Host
 
 
 def needing(stack, wrong):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tare import layer
-from tare.engines import docker as engine
-from tare.machine import Host, check
-from tare.stack import open_stack
+from tare.machines import layer
+from tare.machines.backends import docker as engine
+from tare.machines.machine import Host, check
+from tare.machines.stack import open_stack
 
 
 class Notes(Host):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tare import layer
-from tare.engines import docker as engine
-from tare.engines import docker_storage
-from tare.errors import Unavailable
-from tare.machine import Host, check, text
-from tare.stack import open_stack
+from tare.core.errors import Unavailable
+from tare.machines import layer
+from tare.machines.backends import docker as engine
+from tare.machines.backends import docker_storage
+from tare.machines.machine import Host, check, text
+from tare.machines.stack import open_stack
 
 pytestmark = pytest.mark.needs("docker")
 

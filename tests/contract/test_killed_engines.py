@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from tare import layer
-from tare.engines import docker as engine
-from tare.errors import LayerError
-from tare.limits.cgroup import Group
-from tare.machine import Host, await_true
-from tare.model import Status
-from tare.stack import open_stack
-from tare.trial.cast import Command, in_directory
-from tare.trial.measure import measure
-from tare.trial.seat import Seat
-from tare.trial.watch import Watching
-from tare.workload import load as load_workload
+from tare.core.errors import LayerError
+from tare.core.model import Status
+from tare.experiment.trial.cast import Command, in_directory
+from tare.experiment.trial.measure import measure
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.watch import Watching
+from tare.machines import layer
+from tare.machines.backends import docker as engine
+from tare.machines.cgroup.cgroup import Group
+from tare.machines.machine import Host, await_true
+from tare.machines.stack import open_stack
+from tare.work.workload import load as load_workload
 
 SEEN_S = 60
 

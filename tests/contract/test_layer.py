@@ -16,21 +16,21 @@ from pathlib import Path
 import pytest
 
 from contract.stacks import PARAMS
-from tare import detection, layer
-from tare.agent.client import GONE
-from tare.errors import CommandFailed, Unavailable
-from tare.layer import Threads
-from tare.limits import readback
-from tare.limits.readback import Inside
-from tare.machine import Host, Inner, await_true, check, get, put, text
-from tare.model import DiskCache, Limits, Status
-from tare.monitors.threads import Sampler
-from tare.stack import Stack
-from tare.trial.cast import Command, in_directory
-from tare.trial.measure import measure
-from tare.trial.seat import Seat
-from tare.trial.watch import Watching
-from tare.workload import load as load_workload
+from tare.core.errors import CommandFailed, Unavailable
+from tare.core.model import DiskCache, Limits, Status
+from tare.experiment.probes.threads import Sampler
+from tare.experiment.trial.cast import Command, in_directory
+from tare.experiment.trial.measure import measure
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.watch import Watching
+from tare.machines import detection, layer
+from tare.machines.agent.client import GONE
+from tare.machines.cgroup import readback
+from tare.machines.cgroup.readback import Inside
+from tare.machines.layer import Threads
+from tare.machines.machine import Host, Inner, await_true, check, get, put, text
+from tare.machines.stack import Stack
+from tare.work.workload import load as load_workload
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 WORDS = ["a b", "'", '"', "$HOME", "`id`", "a\nb", "\\", "*", "", "é", "-x", "--", "~", "a;b", "%s"]

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from contract.stacks import ALONE_PARAMS
-from tare import layer
-from tare.errors import LayerError
-from tare.ledger import Scope, clean
-from tare.limits import cgroup
-from tare.machine import Host, check
-from tare.model import DiskCache, Limits
-from tare.stack import open_stack
+from tare.core.errors import LayerError
+from tare.core.model import DiskCache, Limits
+from tare.machines import layer
+from tare.machines.cgroup import cgroup
+from tare.machines.ledger import Scope, clean
+from tare.machines.machine import Host, check
+from tare.machines.stack import open_stack
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_leaving_removes_everything_also_while_paused_and_twice(
 PAUSES = """
 import sys
 from contract.conftest import Place
-from tare import layer
+from tare.machines import layer
 
 place = Place()
 site = place.site_with_agents()

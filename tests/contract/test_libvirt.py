@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from contract.test_verbs import busy_with_a_file
-from tare.errors import LayerError
-from tare.machine import await_true, check
-from tare.model import DiskCache, Limits
+from tare.core.errors import LayerError
+from tare.core.model import DiskCache, Limits
+from tare.machines.machine import await_true, check
 
 # Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
 pytestmark = [pytest.mark.needs("libvirt"), pytest.mark.slow]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.limits import cgroup, readback
-from tare.machine import check, text
-from tare.model import CpuLimit, Limits
-from tare.stack import Stack
+from tare.core.model import CpuLimit, Limits
+from tare.machines.cgroup import cgroup, readback
+from tare.machines.machine import check, text
+from tare.machines.stack import Stack
 
 SWAP = 2**28
 QUOTA = Limits(cpus=1, memory_bytes=2**29, cpu_limit=CpuLimit.QUOTA, swap_bytes=SWAP)

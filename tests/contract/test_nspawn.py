@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from contract.containers import Broken, assert_a_killed_init_ends_all
-from tare.errors import LayerError
-from tare.machine import check, text
+from tare.core.errors import LayerError
+from tare.machines.machine import check, text
 
 pytestmark = pytest.mark.needs("nspawn")
 

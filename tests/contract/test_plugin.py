@@ -11,10 +11,10 @@ import yaml
 
 from contract import test_layer as promises
 from contract import test_verbs as verbs
-from tare import layer, layers
-from tare.home import home
-from tare.model import Status
-from tare.store import load
+from tare.core.home import home
+from tare.core.model import Status
+from tare.machines import layer, layers
+from tare.results.store import load
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 STUDY = {
@@ -47,7 +47,7 @@ def plugin():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "__path__", [*layers.__path__, str(PLUGINS / "layers")])
         yield layer.load("namespace", hostname="box")
-    sys.modules.pop("tare.layers.namespace")
+    sys.modules.pop("tare.machines.layers.namespace")
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import LayerError, LayerTimedOut, Unavailable
-from tare.ledger import Scope
-from tare.machine import await_true, check, put, text
-from tare.model import Limits
-from tare.userland import foreign
-from tare.userland.cpio import archive
+from tare.core.errors import LayerError, LayerTimedOut, Unavailable
+from tare.core.model import Limits
+from tare.machines.ledger import Scope
+from tare.machines.machine import await_true, check, put, text
+from tare.machines.userland import foreign
+from tare.machines.userland.cpio import archive
 
 # Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
 pytestmark = [pytest.mark.needs("qemu"), pytest.mark.slow]

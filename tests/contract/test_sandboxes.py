@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tare import detection
-from tare.errors import LayerError
-from tare.machine import check, text
+from tare.core.errors import LayerError
+from tare.machines import detection
+from tare.machines.machine import check, text
 
 NAMESPACES = {"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"}
 CREDENTIALS = "grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp)' "

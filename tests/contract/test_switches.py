@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tare import layer
-from tare.model import Limits
+from tare.core.model import Limits
+from tare.machines import layer
 
 ENGINES = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("docker", "podman")]
 ABSENT = {"apparmor": "the kernel has no AppArmor, so there is nothing to turn"}

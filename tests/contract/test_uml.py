@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from contract.test_leaving import Changed
-from tare.errors import LayerError, LayerTimedOut
-from tare.machine import await_true, check, get, put, text
-from tare.model import DiskCache, Limits
+from tare.core.errors import LayerError, LayerTimedOut
+from tare.core.model import DiskCache, Limits
+from tare.machines.machine import await_true, check, get, put, text
 
 # Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
 pytestmark = [pytest.mark.needs("uml"), pytest.mark.slow]

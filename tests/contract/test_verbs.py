@@ -3,9 +3,9 @@
 import pytest
 
 from contract.stacks import ALONE_PARAMS
-from tare.limits import readback
-from tare.machine import check, get, put, text
-from tare.model import Limits
+from tare.core.model import Limits
+from tare.machines.cgroup import readback
+from tare.machines.machine import check, get, put, text
 
 LIMITS = Limits(cpus=1, memory_bytes=2**29)
 BACKGROUND = "setsid sleep 54321 > /dev/null 2>&1 < /dev/null &"

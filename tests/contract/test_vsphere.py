@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tare import layer
-from tare.engines.vsphere import Server
-from tare.engines.vsphere_api import Session
-from tare.errors import LayerError, LayerTimedOut, Unavailable
-from tare.ledger import Ledger, Scope, clean, leftovers
-from tare.machine import Host, await_true, check, get, put, text
-from tare.model import Limits
+from tare.core.errors import LayerError, LayerTimedOut, Unavailable
+from tare.core.model import Limits
+from tare.machines import layer
+from tare.machines.backends.vsphere import Server
+from tare.machines.backends.vsphere_api import Session
+from tare.machines.ledger import Ledger, Scope, clean, leftovers
+from tare.machines.machine import Host, await_true, check, get, put, text
 
 # Minutes of boots and kills: in `make test-real`; the promises themselves are in `make test`.
 pytestmark = [pytest.mark.needs("vsphere"), pytest.mark.slow]

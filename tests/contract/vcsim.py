@@ -21,14 +21,14 @@ from pathlib import Path
 
 import pytest
 
-from tare.engines import link
-from tare.engines.addresses import BRIDGE_BITS, BRIDGES, claim
-from tare.engines.docker import SERVE, Daemon, containerd_config, daemon_argv
-from tare.home import home
-from tare.ledger import Ledger, Scope, leftovers
-from tare.limits import cgroup
-from tare.machine import Host, await_true, check, text
-from tare.userland import REMOVE_FOLDER, Userland
+from tare.core.home import home
+from tare.machines.backends.docker import SERVE, Daemon, containerd_config, daemon_argv
+from tare.machines.cgroup import cgroup
+from tare.machines.ledger import Ledger, Scope, leftovers
+from tare.machines.machine import Host, await_true, check, text
+from tare.machines.network import link
+from tare.machines.network.addresses import BRIDGE_BITS, BRIDGES, claim
+from tare.machines.userland import REMOVE_FOLDER, Userland
 
 # The last release whose simulator is part of the module, and that Debian's Go 1.19 builds.
 GO_MOD = """module tare.example/vcsim

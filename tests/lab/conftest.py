@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.conftest import _place, own_place, settles, traces_fixture
-from tare import layer
+from tare.machines import layer
 
 __all__ = ["own_place", "settles", "traces_fixture"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from contract import test_layer as contract
 from lab.promises import PROMISES
-from tare.machine import text
+from tare.machines.machine import text
 
 STACKS = ["lab/host", "lab/docker", "lab/kvm", "lab/kvm/docker"]
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tare import cli, layer
-from tare.engines import lab as engine
-from tare.engines.lab_machine import HYPERVISORS
-from tare.engines.qemu import tell
-from tare.errors import LayerError
-from tare.home import home
-from tare.ledger import Entry, leftovers
-from tare.machine import Host, text
+from tare import cli
+from tare.core.errors import LayerError
+from tare.core.home import home
+from tare.machines import layer
+from tare.machines.backends import lab as engine
+from tare.machines.backends.lab_machine import HYPERVISORS
+from tare.machines.backends.qemu import tell
+from tare.machines.ledger import Entry, leftovers
+from tare.machines.machine import Host, text
 
 
 @pytest.fixture

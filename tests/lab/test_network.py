@@ -1,7 +1,7 @@
 """A lab, and a guest of KVM in it, are loaded and served from outside."""
 
 from real.small import run, trials
-from tare.model import Status
+from tare.core.model import Status
 
 ENDS = {"under_test": ["server", "client"], "time": "1 s"}
 PAGE = {"server": "nginx", "clients": 2, "requests": 50}

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.promises import PROMISES, VERBS
-from tare.machine import text
+from tare.machines.machine import text
 
 XEN = {"hypervisor": "xen"}
 

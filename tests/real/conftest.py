@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tare.errors import Unavailable
-from tare.home import home
-from tare.machine import Host
+from tare.core.errors import Unavailable
+from tare.core.home import home
+from tare.machines.machine import Host
 
 OTHER_SESSION_S = 120.0
 # All packages of the tests' one userland, so that it is built once for all of them.

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tare import layer
-from tare.layer import Site
-from tare.ledger import Ledger, Scope, Services
-from tare.machine import Host, await_true, check
-from tare.model import Limits
-from tare.stack import open_stack
-from tare.userland import Userland
+from tare.core.model import Limits
+from tare.machines import layer
+from tare.machines.layer import Site
+from tare.machines.ledger import Ledger, Scope, Services
+from tare.machines.machine import Host, await_true, check
+from tare.machines.stack import open_stack
+from tare.machines.userland import Userland
 
 PACKAGES = (
     "apache2-utils", "haproxy", "iproute2", "netbase", "nginx-light", "non-free/netperf",

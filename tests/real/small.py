@@ -2,11 +2,12 @@
 
 import yaml
 
-from tare import runner
-from tare.facts import available_bytes
-from tare.model import Kind
-from tare.store import Writer, load
-from tare.study import make_plan, read_study
+from tare.core.model import Kind
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.host.facts import available_bytes
+from tare.experiment.study import read_study
+from tare.results.store import Writer, load
 
 
 def run(folder, platforms, workloads, *, blocks=2, memory=available_bytes, **more):

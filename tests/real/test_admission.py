@@ -10,9 +10,9 @@ from threading import Event, Thread
 import pytest
 
 from real.small import run, trials
-from tare.home import home
-from tare.model import Kind, Status
-from tare.study.admission import RESERVE_BYTES
+from tare.core.home import home
+from tare.core.model import Kind, Status
+from tare.experiment.design.admission import RESERVE_BYTES
 
 GUEST = "host/qemu-tcg"
 GOOD = {Status.OK, Status.SUSPECT}

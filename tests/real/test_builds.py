@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.userland.cache import MANIFEST
+from tare.machines.userland.cache import MANIFEST
 
 CPU = [{"sysbench_cpu": {"max_prime": 2000, "threads": 1, "time": "1 s"}}]
 

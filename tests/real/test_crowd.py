@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tare import runner, scenarios
 from tare.cli import main
-from tare.model import Kind, Status
-from tare.store import Writer, load
-from tare.study import make_plan, read_study
+from tare.core.model import Kind, Status
+from tare.experiment import run as runner
+from tare.experiment import scenarios
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.results.store import Writer, load
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-scenario.md"
 STUDY = """
@@ -37,7 +39,7 @@ def crowd(tmp_path, monkeypatch):
         monkeypatch.setattr(scenarios, "__path__", [*scenarios.__path__, str(folder)])
 
     yield use
-    sys.modules.pop("tare.scenarios.crowd", None)
+    sys.modules.pop("tare.experiment.scenarios.crowd", None)
 
 
 def run(platform, folder):

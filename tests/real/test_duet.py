@@ -6,11 +6,12 @@ from collections import Counter
 
 import pytest
 
-from tare import runner
-from tare.model import Kind, Status
-from tare.store import Writer, load
-from tare.store.raw_output import raw_name
-from tare.study import make_plan, read_study
+from tare.core.model import Kind, Status
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.results.store import Writer, load
+from tare.results.store.raw_output import raw_name
 
 GOOD = {Status.OK, Status.SUSPECT}
 STUDY = """

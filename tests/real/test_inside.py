@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from contract.conftest import LIMITS, _place
-from tare import layer
-from tare.machine import await_true, check
-from tare.monitors.inside import Listener, reader_of
-from tare.monitors.series import HOST, MACHINE
-from tare.monitors.timeline import Timeline
-from tare.store import load
-from tare.store.samples import read
+from tare.experiment.probes.inside import Listener, reader_of
+from tare.experiment.probes.series import HOST, MACHINE
+from tare.experiment.probes.timeline import Timeline
+from tare.machines import layer
+from tare.machines.machine import await_true, check
+from tare.results.store import load
+from tare.results.store.samples import read
 
 pytestmark = pytest.mark.needs("uml")
 
@@ -117,9 +117,9 @@ def test_one_reader_stays_over_trials_and_pauses_and_ends_when_it_is_closed(gues
 
 OWNER = """
 import json, sys, time
-from tare.machine import Host, Inner
-from tare.monitors.inside import reader_in
-from tare.ssh import Connection
+from tare.machines.machine import Host, Inner
+from tare.experiment.probes.inside import reader_in
+from tare.machines.ssh import Connection
 reader = reader_in(Inner(Host(), "uml", Connection(*json.loads(sys.argv[1])).wrap))
 reader.start()
 print(reader.reason or "reads", flush=True)

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tare.model import Kind
-from tare.store import load
+from tare.core.model import Kind
+from tare.results.store import load
 
 WORKLOADS = [
     {"sysbench_cpu": {"max_prime": 2000, "threads": 1, "time": "1 s"}},

@@ -3,8 +3,9 @@
 import pytest
 import yaml
 
-from tare.report import describe, ladders
-from tare.store import load
+from tare.present.report import describe
+from tare.present.view import ladders
+from tare.results.store import load
 
 # The packages of all tests, or another userland would be built.
 SHORT = [

@@ -7,8 +7,8 @@ import time
 import pytest
 import yaml
 
-from tare.model import Kind, Status
-from tare.store import load
+from tare.core.model import Kind, Status
+from tare.results.store import load
 
 VERBS = {"create", "boot", "soft_reboot", "hard_reboot", "stop", "start", "delete"}
 SLOW = pytest.mark.slow

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tare.cli import DONE
-from tare.model import Kind, Status
-from tare.store import load
+from tare.core.model import Kind, Status
+from tare.results.store import load
 
 
 @pytest.mark.needs("docker")

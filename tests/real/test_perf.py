@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tare.ledger import Ledger, Scope
-from tare.limits import cgroup
-from tare.machine import Host
-from tare.monitors.perf import place
-from tare.monitors.threads import ROOT
+from tare.experiment.probes.perf import place
+from tare.experiment.probes.threads import ROOT
+from tare.machines.cgroup import cgroup
+from tare.machines.ledger import Ledger, Scope
+from tare.machines.machine import Host
 
 pytestmark = pytest.mark.needs("perf")
 
@@ -47,10 +47,10 @@ sys.stdin.readline()
 COUNT = """
 import json, subprocess, sys
 from pathlib import Path
-from tare.layer import Threads
-from tare.monitors.perf import Counters
-from tare.monitors.threads import Sampler
-from tare.monitors.timeline import Timeline
+from tare.machines.layer import Threads
+from tare.experiment.probes.perf import Counters
+from tare.experiment.probes.threads import Sampler
+from tare.experiment.probes.timeline import Timeline
 
 worker, group, *folders = sys.argv[1:]
 threads = Threads(cgroup=group)

@@ -9,12 +9,12 @@ import pytest
 
 from real.second import NAME, THERE, guest, second
 from real.small import run, trials
-from tare import workloads
 from tare.cli import main
-from tare.errors import LayerError
-from tare.machine import Host, await_true
-from tare.model import ComplaintKind, Status
-from tare.store import load
+from tare.core.errors import LayerError
+from tare.core.model import ComplaintKind, Status
+from tare.machines.machine import Host, await_true
+from tare.results.store import load
+from tare.work import workloads
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/measure-several-programs.md"
 MOST_LINES = 80
@@ -27,10 +27,10 @@ NESTED = {"stack": "host/qemu-tcg/docker", "docker": {"network": "host"}}
 # A database that takes so long to load, and a second role that ends by itself, if it is to.
 STORE = """
 from dataclasses import dataclass
-from tare import workload
-from tare.model import Better, Metric, Sample, Unit
-from tare.role import OWN, PEER, Lifetime, Prints, Role
-from tare.workload import number
+from tare.work import workload
+from tare.core.model import Better, Metric, Sample, Unit
+from tare.work.roles import OWN, PEER, Lifetime, Prints, Role
+from tare.work.parsing import (number)
 
 LOAD = 'sleep "$0"; exec redis-server --port "$1" --protected-mode no --save ""'
 
@@ -77,8 +77,8 @@ def plugins(tmp_path, monkeypatch):
     (folder / "store.py").write_text(STORE)
     monkeypatch.setattr(workloads, "__path__", [*workloads.__path__, str(folder)])
     yield
-    sys.modules.pop("tare.workloads.shop", None)
-    sys.modules.pop("tare.workloads.store", None)
+    sys.modules.pop("tare.work.workloads.shop", None)
+    sys.modules.pop("tare.work.workloads.store", None)
 
 
 def hold(results, platforms):

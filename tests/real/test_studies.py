@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tare import runner
-from tare.engines.docker import answering
-from tare.home import home
-from tare.ledger import leftovers
-from tare.machine import Host
-from tare.model import Kind, Status
-from tare.store import Writer, load, read_facts
-from tare.study import make_plan, read_study
+from tare.core.home import home
+from tare.core.model import Kind, Status
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.machines.backends.docker import answering
+from tare.machines.ledger import leftovers
+from tare.machines.machine import Host
+from tare.results.store import Writer, load, read_facts
 
 GOOD = (Status.OK, Status.SUSPECT)
 # The packages of all tests, or another userland would be built.

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tare import workload
 from tare.cli import DONE, NOT_ALL_OK
-from tare.model import Kind, Status
-from tare.store import load
+from tare.core.model import Kind, Status
+from tare.results.store import load
+from tare.work import workload
 
 GOOD = (Status.OK, Status.SUSPECT)
 BRIDGED = {"stack": "host/docker", "name": "docker", "docker": {"network": "bridge"}}

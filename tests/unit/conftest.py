@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tare import detection, facts, layers, runner
-from tare.home import home
-from tare.layer import Site
-from tare.ledger import Ledger, Scope, Services
-from tare.machine import Host
-from tare.runner.pool import Pool
-from tare.store import Writer, load
-from tare.study import make_plan, read_study
+from tare.core.home import home
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.host import facts
+from tare.experiment.run.pool import Pool
+from tare.experiment.study import read_study
+from tare.machines import detection, layers
+from tare.machines.layer import Site
+from tare.machines.ledger import Ledger, Scope, Services
+from tare.machines.machine import Host
+from tare.results.store import Writer, load
 from unit.fakes import Userland
 from unit.makers import LIMITS
 
@@ -80,7 +83,9 @@ def _detected():
 @pytest.fixture
 def lab(monkeypatch):
     # A thousand studies ask the same host the same questions; that they are asked is tested once.
-    monkeypatch.setattr(import_module("tare.runner.record"), "host_facts", lambda host: _facts())
+    monkeypatch.setattr(
+        import_module("tare.experiment.run.record"), "host_facts", lambda host: _facts()
+    )
     monkeypatch.setattr(Pool, "outside", property(lambda pool: _detected()))
     folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if os.path.isdir(IN_MEMORY) else None))  # noqa: PTH112
     monkeypatch.setenv("TARE_HOME", str(folder / "home"))
@@ -92,7 +97,7 @@ def lab(monkeypatch):
 def scripted(monkeypatch):
     """The module of the layer that does what a test tells it to."""
     monkeypatch.setattr(layers, "__path__", [*layers.__path__, PLUGINS])
-    module = import_module("tare.layers.scripted")
+    module = import_module("tare.machines.layers.scripted")
     module.plot, module.made = None, []
     yield module
     module.plot = None

@@ -2,8 +2,8 @@
 
 import re
 
-from tare.report.render import PHONE, WIDE, svg
-from tare.report.theme import DARK
+from tare.present.page.render import PHONE, WIDE, svg
+from tare.present.view.theme import DARK
 
 
 def assert_drawable(figure):

@@ -1,6 +1,6 @@
 """Stand-ins for tests of how programs are called: nothing is run, and what was asked is kept."""
 
-from tare.machine import Completed
+from tare.core.completed import Completed
 
 
 class Fake:

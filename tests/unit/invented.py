@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.model import NO_FACTS, Better, Limits, Metric, Run, Status, Unit
-from tare.report import describe
-from tare.store import Results
+from tare.core.model import NO_FACTS, Better, Limits, Metric, Run, Status, Unit
+from tare.present.report import describe
+from tare.results.store import Results
 from unit.makers import make_cell, make_plan, make_trial
 
 EVENTS = Metric("events", Unit.PER_SECOND, Better.HIGHER)

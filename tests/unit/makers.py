@@ -3,8 +3,7 @@
 import hashlib
 from dataclasses import replace
 
-from tare.compare.pairing import group
-from tare.model import (
+from tare.core.model import (
     INJECTED,
     Better,
     Cell,
@@ -19,8 +18,9 @@ from tare.model import (
     Trial,
     Unit,
 )
-from tare.store import Writer
-from tare.store.samples import Samples
+from tare.results.compare.pairing import group
+from tare.results.store import Writer
+from tare.results.store.samples import Samples
 
 TIME = Metric("time", Unit.SECOND, Better.LOWER)
 RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)

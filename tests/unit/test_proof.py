@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from proof import designs, fresh
+from proof.designs import RIVALS, RULE, Rival, blocks, holds, measured, pairs_until
+from proof.figures import Obvious, Share, families, obvious, rivals, tares
+from proof.noise import MODELS, Recorded, recorded, scatter
+from proof.targets import Evidence, targets
 from tare.cli import BAD_INPUT, main
 from tare.cli.record_noise import PAIRS_A_ROUND, RUN, arranged, rows_of
-from tare.errors import ConfigError
-from tare.model import NO_FACTS, NO_RUN, HostCost, Kind, Status, Trial
-from tare.proof import designs, fresh
-from tare.proof.designs import RIVALS, RULE, Rival, blocks, holds, measured, pairs_until
-from tare.proof.figures import Obvious, Share, families, obvious, rivals, tares
-from tare.proof.noise import MODELS, Recorded, recorded, scatter
-from tare.proof.targets import Evidence, targets
-from tare.simulation.trace import Row, Trace, log_deviations, read, write
-from tare.stats.sequential import Verdict
-from tare.store.reader import Results
-from tare.study import make_plan, read_study
+from tare.core.errors import ConfigError
+from tare.core.model import NO_FACTS, NO_RUN, HostCost, Kind, Status, Trial
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.machines.simulation.trace import Row, Trace, log_deviations, read, write
+from tare.results.stats.sequential import Verdict
+from tare.results.store.reader import Results
 
 NOISE = {model.name: model for model in MODELS}
 FIVE, LONG, PHORONIX, HYPERFINE, _ = RIVALS

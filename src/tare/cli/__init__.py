@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from tare import plugins
-from tare.errors import ConfigError, ResultsError, TareError
+from tare.core import plugins
+from tare.core.errors import ConfigError, ResultsError, TareError
 
 COMMANDS = (
     *("doctor", "measure", "listing", "new", "plan", "run", "serve", "show", "report", "selftest"),

@@ -9,19 +9,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import drawn, plain, print_lines
-from tare.errors import ResultsError
+from tare.core.errors import ResultsError
+from tare.present.terminal.tables import drawn, plain, print_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tare.compare.advice import Advice
-    from tare.compare.constraints import Constrained, Source
-    from tare.compare.mix_costs import Mix
-    from tare.compare.pairing import Group
-    from tare.compare.places import Place
-    from tare.compare.reversals import Gap, Swap
-    from tare.compare.side import Side
+    from tare.results.compare.advice import Advice
+    from tare.results.compare.constraints import Constrained, Source
+    from tare.results.compare.mix_costs import Mix
+    from tare.results.compare.pairing import Group
+    from tare.results.compare.places import Place
+    from tare.results.compare.reversals import Gap, Swap
+    from tare.results.compare.side import Side
 
 NAME = "advise"
 
@@ -50,10 +50,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli.mix_file import read_mix, text_of
-    from tare.compare.advice import advise
-    from tare.compare.side import Side
-    from tare.report.findings import Findings
-    from tare.store import load
+    from tare.present.view.findings import Findings
+    from tare.results.compare.advice import advise
+    from tare.results.compare.side import Side
+    from tare.results.store import load
 
     results = load(options.results)
     side = Side(results.plan, results.trials, results.facts)
@@ -73,12 +73,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _other(folder: Path, side: Side) -> Side:
     """Read results of a lifecycle study; those of another host say nothing of this one."""
-    from tare.compare.side import Side
-    from tare.compare.told_facts import Whose, host_differences
-    from tare.model import Replicates
-    from tare.report.between import ends_text, what_text
-    from tare.runner.record import SAME_HOST
-    from tare.store import load
+    from tare.core.model import Replicates
+    from tare.experiment.run.record import SAME_HOST
+    from tare.present.view.between import ends_text, what_text
+    from tare.results.compare.side import Side
+    from tare.results.compare.told_facts import Whose, host_differences
+    from tare.results.store import load
 
     results = load(folder)
     unlike = [
@@ -141,7 +141,7 @@ def _place_json(place: Place, names: Names) -> dict[str, Any]:
 
 
 def _constraint_json(one: Constrained) -> dict[str, Any]:
-    from tare.report.reasons import reason_text
+    from tare.present.view.reasons import reason_text
 
     return {
         "name": one.name,
@@ -159,7 +159,7 @@ def _constraint_json(one: Constrained) -> dict[str, Any]:
 
 def _source_text(source: Source | None) -> str:
     """Say where the values of a constraint are from."""
-    from tare.compare.constraints import Lives
+    from tare.results.compare.constraints import Lives
 
     if source is None:
         return ""
@@ -170,7 +170,7 @@ def _source_text(source: Source | None) -> str:
 
 
 def _gap_json(gap: Gap, names: Names) -> dict[str, Any]:
-    from tare.report.reasons import reason_text
+    from tare.present.view.reasons import reason_text
 
     workload = None if gap.workload is None else names(gap.workload)
     return {"platform": gap.platform, "workload": workload, "reason": reason_text(gap.reason)}
@@ -194,7 +194,7 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from tare.report.numbers import share_text
+    from tare.present.view.numbers import share_text
 
     console = Console()
     parts = ", ".join(f"{share_text(share)} {names(key)}" for key, share in mix.shares.items())
@@ -221,7 +221,7 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
 
 
 def _first(found: Advice) -> Iterator[str]:
-    from tare.parameter import word_of
+    from tare.core.parameter import word_of
 
     ranked = [place for place in found.places if place.rank is not None]
     if not ranked:
@@ -239,7 +239,7 @@ def _first(found: Advice) -> Iterator[str]:
 
 def _slowdown(place: Place) -> tuple[str, str]:
     """Write a platform's slowdown and its interval."""
-    from tare.report.numbers import cost_text, costs_text
+    from tare.present.view.numbers import cost_text, costs_text
 
     ends = place.low, place.high
     return cost_text(place.slowdown, *ends), costs_text(*ends, place.slowdown)
@@ -248,7 +248,7 @@ def _slowdown(place: Place) -> tuple[str, str]:
 def _ranking(found: Advice) -> Table:
     from rich.text import Text
 
-    from tare.report.numbers import NONE
+    from tare.present.view.numbers import NONE
 
     table = drawn(("rank", "platform"), ("slowdown", "95 %", "tied", "trials"))
     for place in found.places:
@@ -265,7 +265,7 @@ def _ranking(found: Advice) -> Table:
 def _beside(found: Advice, names: Names) -> Table:
     from rich.text import Text
 
-    from tare.report.numbers import NONE, cost_text, costs_text
+    from tare.present.view.numbers import NONE, cost_text, costs_text
 
     table = drawn(("platform", "worst"), ("left out", "index"))
     for place in found.places:
@@ -280,7 +280,7 @@ def _beside(found: Advice, names: Names) -> Table:
 def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
     from rich.text import Text
 
-    from tare.parameter import word_of
+    from tare.core.parameter import word_of
 
     most = [f"{word_of(name)}, at most {_amount(name, limit)}" for name, limit in limited.items()]
     table = drawn(("platform", *most), ())
@@ -305,15 +305,15 @@ def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported 
 
 
 def _amount(name: str, value: float) -> str:
-    from tare.parameter import unit_of
-    from tare.report.numbers import scale_for, share_text
+    from tare.core.parameter import unit_of
+    from tare.present.view.numbers import scale_for, share_text
 
     unit = unit_of(name)
     return share_text(value) if unit is None else scale_for(unit, [value]).full(value)
 
 
 def _changes(found: Advice, names: Names) -> Iterator[str]:
-    from tare.parameter import word_of
+    from tare.core.parameter import word_of
 
     yield from _of_weights(found, names)
     for place in found.places:
@@ -346,7 +346,7 @@ def _of_weights(found: Advice, names: Names) -> Iterator[str]:
 
 
 def _swap(one: Swap, names: Names) -> str:
-    from tare.report.numbers import share_text
+    from tare.present.view.numbers import share_text
 
     if one.workload is None:
         return (
@@ -361,7 +361,7 @@ def _swap(one: Swap, names: Names) -> str:
 
 def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
     """Say what is missing, one line for each reason."""
-    from tare.report.reasons import reason_text
+    from tare.present.view.reasons import reason_text
 
     grouped: dict[tuple[str, str], list[str]] = {}
     for gap in gaps:

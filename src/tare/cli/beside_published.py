@@ -14,14 +14,14 @@ from tare.cli.other_numbers import (
     show_tests,
     tests_as_json,
 )
-from tare.cli.tables import Field, plain, print_lines, print_table
+from tare.present.terminal.tables import Field, plain, print_lines, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tare.compare import Comparison
-    from tare.published.beside import Beside, Missing, Pair
-    from tare.published.significance import Tested
+    from tare.results.compare import Comparison
+    from tare.results.published.beside import Beside, Missing, Pair
+    from tare.results.published.significance import Tested
 
 LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
@@ -34,8 +34,8 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
 
     ``most_alike`` are the rows that the printed table and the figures have.
     """
-    from tare.published.beside import by_likeness
-    from tare.report.reasons import why_text
+    from tare.present.view.reasons import why_text
+    from tare.results.published.beside import by_likeness
 
     kept = {id(pair) for pair in by_likeness(part.pairs)[0]}
     return {
@@ -125,8 +125,8 @@ def show(
     from rich.console import Console
     from rich.text import Text
 
-    from tare.published.beside import by_likeness
-    from tare.published.rows import source
+    from tare.results.published.beside import by_likeness
+    from tare.results.published.rows import source
 
     console = Console()
     console.print(
@@ -163,7 +163,7 @@ def show(
 def _show_pairs(
     console: Console, study: str, pairs: Sequence[Pair], names: Mapping[str, str]
 ) -> None:
-    from tare.report.numbers import percent_text, percents_text
+    from tare.present.view.numbers import percent_text, percents_text
 
     fields = (
         *(Field("what"), Field("platform"), Field("ours", number=True)),
@@ -250,7 +250,7 @@ def _what(row: Comparison, names: Mapping[str, str]) -> str:
 
 
 def _points(value: float | None) -> str:
-    from tare.report.numbers import MINUS, NONE
+    from tare.present.view.numbers import MINUS, NONE
 
     if value is None:
         return NONE
@@ -260,7 +260,7 @@ def _points(value: float | None) -> str:
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
     """Say what has no counterpart: a line for each table and reason."""
-    from tare.report.reasons import why_text
+    from tare.present.view.reasons import why_text
 
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:

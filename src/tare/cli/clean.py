@@ -25,9 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli.tune import restored
-    from tare.errors import TareError
-    from tare.home import home
-    from tare.runner import clean_all
+    from tare.core.errors import TareError
+    from tare.core.home import home
+    from tare.experiment.run import clean_all
 
     removed = problems = 0
     for found in clean_all(forget=options.forget):

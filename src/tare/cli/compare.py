@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tare.cli.published import add_figures, show_paths, write_all
-from tare.errors import ConfigError
+from tare.core.errors import ConfigError
 
 NAME = "compare"
 
@@ -33,13 +33,13 @@ def run(options: argparse.Namespace) -> int:
     from tare.cli import ours_alone
     from tare.cli.beside_published import as_json, our_json, show
     from tare.cli.two_results import two_results
-    from tare.published import load as published_rows
-    from tare.published import studies
-    from tare.published.beside import Ours, beside, unpublished
-    from tare.published.significance import significance
-    from tare.redrawn import own_figures
-    from tare.report import describe
-    from tare.store import load
+    from tare.present.redrawn import own_figures
+    from tare.present.report import describe
+    from tare.results.published import load as published_rows
+    from tare.results.published import studies
+    from tare.results.published.beside import Ours, beside, unpublished
+    from tare.results.published.significance import significance
+    from tare.results.store import load
 
     folders, names = sorted_out(options.what, studies())
     if len(folders) == 2 and not names and options.figures is None:

@@ -12,19 +12,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare import detection, layer
 from tare.cli import CANNOT, DONE
 from tare.cli.listing import grid, show
-from tare.errors import TareError, Unavailable
-from tare.facts import Advice, host_facts, noise
-from tare.machine import Cancelled, Host, Machine
-from tare.model import Scalar
+from tare.core.errors import TareError, Unavailable
+from tare.core.model import Scalar
+from tare.experiment.host.facts import Advice, host_facts, noise
+from tare.machines import detection, layer
+from tare.machines.machine import Cancelled, Host, Machine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from tare.userland import Userland
+    from tare.machines.userland import Userland
 
 NAME = "doctor"
 HELP = "say which layers this host can run, and what makes it noisy"
@@ -115,9 +115,9 @@ def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
 @contextmanager
 def built_userland() -> Iterator[Userland | None]:
     """Give the userland of the quick study if it has been built; nothing is built for this."""
-    from tare.ledger import Ledger
-    from tare.study import load_study
-    from tare.userland import Userland, architecture
+    from tare.experiment.study import load_study
+    from tare.machines.ledger import Ledger
+    from tare.machines.userland import Userland, architecture
 
     workloads = load_study("quick").workloads
     packages = tuple(sorted({package for one in workloads for package in one.made.all_packages()}))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tare.cli import DONE, NOT_ALL_OK
 
 if TYPE_CHECKING:
-    from tare.engines.lab_machine import Hypervisor, Lab
+    from tare.machines.backends.lab_machine import Hypervisor, Lab
 
 NAME = "lab"
 HELP = "a disposable host with emulated hardware virtualization: up, shell, status, down"
@@ -53,10 +53,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    from tare.engines import lab
-    from tare.errors import Unavailable
-    from tare.layers.lab import Layer
-    from tare.machine import Host
+    from tare.core.errors import Unavailable
+    from tare.machines.backends import lab
+    from tare.machines.layers.lab import Layer
+    from tare.machines.machine import Host
 
     with _nobody_measures("a lab that boots would disturb it"):
         known = lab.find(options.hypervisor)
@@ -81,7 +81,7 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _shell(options: argparse.Namespace) -> int:
-    from tare.errors import Unavailable
+    from tare.core.errors import Unavailable
 
     labs = [one for one in _alive() if options.hypervisor in (None, one.hypervisor)]
     if not labs:
@@ -98,8 +98,8 @@ def _shell(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from tare.engines import lab
-    from tare.engines.lab_machine import HYPERVISORS
+    from tare.machines.backends import lab
+    from tare.machines.backends.lab_machine import HYPERVISORS
 
     known = {name: lab.find(name) for name in HYPERVISORS}
     states = {
@@ -117,7 +117,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _down(options: argparse.Namespace) -> int:
-    from tare.engines.lab_machine import HYPERVISORS
+    from tare.machines.backends.lab_machine import HYPERVISORS
 
     with _nobody_measures("it may be using the lab"):
         names = [name for name in HYPERVISORS if options.hypervisor in (None, name)]
@@ -126,7 +126,7 @@ def _down(options: argparse.Namespace) -> int:
 
 def _removed(names: Sequence[Hypervisor]) -> bool:
     """Remove what there is of labs, and say so; True if nothing is left."""
-    from tare.engines import lab
+    from tare.machines.backends import lab
 
     clean = True
     for name in names:
@@ -138,8 +138,8 @@ def _removed(names: Sequence[Hypervisor]) -> bool:
 
 
 def _alive() -> list[Lab]:
-    from tare.engines import lab
-    from tare.engines.lab_machine import HYPERVISORS
+    from tare.machines.backends import lab
+    from tare.machines.backends.lab_machine import HYPERVISORS
 
     known = [lab.find(name) for name in HYPERVISORS]
     return [one for one in known if one is not None and one.lives()]
@@ -148,8 +148,8 @@ def _alive() -> list[Lab]:
 @contextmanager
 def _nobody_measures(why: str) -> Iterator[None]:
     """Hold the lock that a session holds as long as it measures, or raise Unavailable."""
-    from tare.errors import Unavailable
-    from tare.home import home
+    from tare.core.errors import Unavailable
+    from tare.core.home import home
 
     try:
         home().mkdir(parents=True, exist_ok=True)

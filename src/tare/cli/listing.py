@@ -12,7 +12,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from tare.cli import DONE
-from tare.model import Scalar
+from tare.core.model import Scalar
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
     elif options.what == "scenarios":
         listed = scenarios()
     else:
-        from tare import layer, workload
+        from tare.machines import layer
+        from tare.work import workload
 
         catalogue = layer if options.what == "layers" else workload
         listed = [describe(name, catalogue.kind) for name in catalogue.names()]
@@ -72,14 +73,14 @@ def run(options: argparse.Namespace) -> int:
 
 def studies() -> list[Listed]:
     """List the studies that come with Tare."""
-    from tare.study import load_study, preset_names
+    from tare.experiment.study import load_study, preset_names
 
     return [Listed(name=name, description=load_study(name).question) for name in preset_names()]
 
 
 def scenarios() -> list[Listed]:
     """List the scenarios; what is set in one stands below a key of its own in a study file."""
-    from tare import scenario
+    from tare.experiment import scenario
 
     listed = []
     for name in scenario.names():
@@ -118,8 +119,8 @@ def _first_line(kind: type[Any]) -> str:
 
 def parameters(kind: type[Any]) -> Iterator[Parameter]:
     """List the fields that leave a choice."""
-    from tare.study.quantity import SIZE, TIME
-    from tare.study.variant import dimension_of
+    from tare.experiment.study.quantity import SIZE, TIME
+    from tare.experiment.study.variant import dimension_of
 
     hints = get_type_hints(kind)
     for field in fields(kind):
@@ -148,7 +149,7 @@ def page(listed: Sequence[Listed]) -> Iterator[RenderableType]:
     """Lay out what people read: keys and values as they are written in a study file."""
     from rich.text import Text
 
-    from tare.study.variant import key_of
+    from tare.experiment.study.variant import key_of
 
     table = grid()
     for one in listed:

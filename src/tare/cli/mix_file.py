@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare.errors import ConfigError
+from tare.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tare.compare.constraints import Constraints
-    from tare.compare.mix_costs import Mix
-    from tare.compare.pairing import Group
-    from tare.compare.side import Side
-    from tare.model import Scalar
-    from tare.study.item import Item
+    from tare.core.model import Scalar
+    from tare.experiment.study.item import Item
+    from tare.results.compare.constraints import Constraints
+    from tare.results.compare.mix_costs import Mix
+    from tare.results.compare.pairing import Group
+    from tare.results.compare.side import Side
 
 WEIGHT = "weight"
 """The key of a selector that is no parameter."""
@@ -37,10 +37,10 @@ def text_of(path: Path) -> str:
 
 def read_mix(text: str, file: str, side: Side) -> Mix:
     """Read weights and constraints; raise ConfigError with everything that is wrong."""
-    from tare.compare.constraints import Constraints
-    from tare.compare.mix_costs import Mix
-    from tare.study.item import compose, refuse_unknown
-    from tare.study.variant import variants
+    from tare.experiment.study.item import compose, refuse_unknown
+    from tare.experiment.study.variant import variants
+    from tare.results.compare.constraints import Constraints
+    from tare.results.compare.mix_costs import Mix
 
     if not any(line.partition("#")[0].strip() for line in text.splitlines()):
         raise ConfigError(f"{file}:1: the file is empty; expected weights and constraints")
@@ -67,8 +67,8 @@ def _check(constraints: Constraints) -> None:
 
 def _weights(item: Item, side: Side) -> dict[Group, float]:
     """Read the weights of all parts of the mix, as they are written."""
-    from tare.compare.pairing import group
-    from tare.study.item import one_of
+    from tare.experiment.study.item import one_of
+    from tare.results.compare.pairing import group
 
     rows: dict[str, list[Group]] = {}
     for key in dict.fromkeys(map(group, side.plan.platform_cells)):
@@ -90,7 +90,7 @@ def _weights(item: Item, side: Side) -> dict[Group, float]:
 
 def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side: Side) -> None:
     """Read one weight and find the row that it is for."""
-    from tare.compare.mix_costs import has_time
+    from tare.results.compare.mix_costs import has_time
 
     entries = part.entries() if part.is_mapping else {WEIGHT: part}
     if WEIGHT not in entries:
@@ -114,7 +114,7 @@ def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side:
 
 
 def _number(item: Item) -> float | None:
-    from tare.study.quantity import PURE, parse
+    from tare.experiment.study.quantity import PURE, parse
 
     text = item.text()
     if text is None:
@@ -132,8 +132,8 @@ def _number(item: Item) -> float | None:
 
 def _chosen(part: Item, entries: Mapping[str, Item], rows: Sequence[Group]) -> Group | None:
     """Find the one row whose parameters and limits are as they are asked for."""
-    from tare.study.item import refuse_unknown
-    from tare.study.variant import key_of
+    from tare.experiment.study.item import refuse_unknown
+    from tare.experiment.study.variant import key_of
 
     levels = {row: {key_of(name): (name, v) for name, v in _levels(row).items()} for row in rows}
     names = dict.fromkeys(name for one in levels.values() for name in one)
@@ -174,8 +174,8 @@ def _levels(row: Group) -> dict[str, Scalar]:
 
 
 def _is(text: str, name: str, value: Scalar) -> bool:
-    from tare.study.quantity import parse
-    from tare.study.variant import dimension_of
+    from tare.experiment.study.quantity import parse
+    from tare.experiment.study.variant import dimension_of
 
     if isinstance(value, bool | str):
         return text == (str(value).lower() if isinstance(value, bool) else value)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tare.errors import ConfigError
+from tare.core.errors import ConfigError
 
 NAME = "new"
 HELP = "write the skeleton of a workload: a module that works, and recorded outputs of its tool"
@@ -26,11 +26,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tare import workload
-from tare.errors import OutputNotUnderstood
-from tare.model import Better, Metric, Sample, Unit
-from tare.workload import TOOL_DURATION, number
-from tare.workloads import at_least
+from tare import plugin
+from tare.plugin import TOOL_DURATION, Better, Metric, OutputNotUnderstood, Sample, Unit
 
 THROUGHPUT = Metric("throughput", Unit.BYTE_PER_SECOND, Better.HIGHER)
 
@@ -38,7 +35,7 @@ MIB = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(workload.Workload):
+class Workload(plugin.Workload):
     """Copy so many blocks. Say here where the defaults are from: these are an example's."""
 
     block_bytes: int = MIB
@@ -49,18 +46,18 @@ class Workload(workload.Workload):
     recorded: ClassVar[Mapping[str, str]] = {{"coreutils": "9.1"}}
 
     def __post_init__(self) -> None:
-        at_least(self, block_bytes=1, blocks=1)
+        plugin.at_least(self, block_bytes=1, blocks=1)
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
         how = [f"bs={{self.block_bytes}}", f"count={{self.blocks}}"]
         return ["dd", "if=/dev/zero", "of=/dev/null", *how]
 
-    def parse(self, output: workload.Output) -> Iterator[Sample]:
+    def parse(self, output: plugin.Output) -> Iterator[Sample]:
         """See Workload.parse."""
         text = output.stderr
-        copied = number(r"^(\d+) bytes? .*copied, ", text)
-        duration_s = number(r"copied, ([\d.e-]+) s, [\d.]+ .?B/s\n", text)
+        copied = plugin.number(r"^(\d+) bytes? .*copied, ", text)
+        duration_s = plugin.number(r"copied, ([\d.e-]+) s, [\d.]+ .?B/s\n", text)
         # An interrupted dd prints what it has, in the same form.
         if copied != self.block_bytes * self.blocks or not duration_s:
             raise OutputNotUnderstood("bytes that agree with the blocks", text)
@@ -110,7 +107,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare import workload
+    from tare.work import workload
 
     name, folder = options.name, Path(options.into)
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
@@ -120,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if name in workload.names():
         raise ConfigError(f"there is a workload {name} already; choose another name")
-    parts = skeleton(name, in_tree=(folder / "src/tare/workloads").is_dir())
+    parts = skeleton(name, in_tree=(folder / "src/tare/work/workloads").is_dir())
     if there := [str(folder / part) for part in parts if (folder / part).exists()]:
         raise ConfigError(f"{', '.join(there)} would be overwritten; nothing was written")
     try:
@@ -135,10 +132,10 @@ def run(options: argparse.Namespace) -> int:
 
 def skeleton(name: str, *, in_tree: bool) -> Mapping[str, str]:
     """Give the files of a new workload, by their paths in the folder of plugins or in the tree."""
-    module = "src/tare/workloads" if in_tree else "workloads"
+    module = "src/tare/work/workloads" if in_tree else "workloads"
     good = CASE.format(how="", blocks=4096) + SAMPLES
     bad = CASE.format(how="; SIGINT after 0.5 s", blocks=819200) + RAISES
-    recorded = f"tests/workloads/{name}"
+    recorded = f"tests/unit/work/workloads/{name}" if in_tree else f"tests/workloads/{name}"
     return {
         f"{module}/{name}.py": MODULE.format(name=name),
         f"{recorded}/whole.stdout": "",

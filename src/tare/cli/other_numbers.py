@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import Field, plain, print_table
+from tare.present.terminal.tables import Field, plain, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
-    from tare.compare import Comparison
-    from tare.published.beside import Pair
-    from tare.published.quantities import Quantity
-    from tare.published.setup_comparison import SetupComparison
-    from tare.published.significance import Tested
+    from tare.results.compare import Comparison
+    from tare.results.published.beside import Pair
+    from tare.results.published.quantities import Quantity
+    from tare.results.published.setup_comparison import SetupComparison
+    from tare.results.published.significance import Tested
 
 NUMBERS = "Numbers that are no costs, as they stand"
 TESTS = (
@@ -128,7 +128,7 @@ def show_tests(console: Console, tests: Sequence[Tested], names: Mapping[str, st
 
 
 def _show_p_values(console: Console, tests: Sequence[Tested]) -> None:
-    from tare.report.numbers import p_text, percent_text, percents_text
+    from tare.present.view.numbers import p_text, percent_text, percents_text
 
     numbers = {"p": 1, "Holm": None, "ours": None, "95 %": 2, "verdict": None}
     fields = (

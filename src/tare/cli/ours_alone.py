@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import Field, plain, print_table
+from tare.present.terminal.tables import Field, plain, print_table
 
 if TYPE_CHECKING:
-    from tare.redrawn.own import OwnFigure
+    from tare.present.redrawn.own import OwnFigure
 
 
 def as_json(figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
     """Put figures into plain data, in base units, those without a result too."""
-    from tare.redrawn.own_tables import facts
-    from tare.redrawn.own_words import notes
+    from tare.present.redrawn.own_tables import facts
+    from tare.present.redrawn.own_words import notes
 
     return [
         {
@@ -39,7 +39,7 @@ def show(figures: Sequence[OwnFigure]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from tare.redrawn.own_tables import own_tables, table_notes
+    from tare.present.redrawn.own_tables import own_tables, table_notes
 
     console = Console()
     for figure in figures:

@@ -11,17 +11,18 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tare.model import Limits, Plan
-    from tare.study import Estimate, Study
-    from tare.study.crowding import Crowded
-    from tare.study.scale import Scale
+    from tare.core.model import Limits, Plan
+    from tare.experiment.design import Estimate
+    from tare.experiment.design.crowding import Crowded
+    from tare.experiment.study import Study
+    from tare.experiment.study.scale import Scale
 
 NAME = "plan"
 HELP = "show what a study would run, and estimate its time and disk"
 
 BY_BLOCKS = "by blocks"
 SCALES: tuple[Scale, ...] = ("quick", "full")
-"""As `tare.study.scale.SCALES`, which a test holds; importing that takes its time."""
+"""As `tare.experiment.study.scale.SCALES`, which a test holds; importing that takes its time."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,8 @@ def scale_argument(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.study import load_study, make_plan
+    from tare.experiment.design import make_plan
+    from tare.experiment.study import load_study
 
     study = load_study(options.study, options.scale)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 def estimated(study: Study, plan: Plan) -> Estimate:
     """Estimate what a plan will take, as its instances fit the memory of this host."""
-    from tare.study import estimate
+    from tare.experiment.design import estimate
 
     return estimate(plan, study, by_blocks=memory(study, plan)["fits"] == BY_BLOCKS)
 
@@ -75,8 +77,8 @@ def room(study: Study, plan: Plan) -> Mapping[str, str]:
     import os
     import shutil
 
-    from tare.home import home
-    from tare.study.room import cpus_too_many, disk_need
+    from tare.core.home import home
+    from tare.experiment.design.room import cpus_too_many, disk_need
 
     folder = next(path for path in (home(), *home().absolute().parents) if path.exists())
     free, blocks = shutil.disk_usage(folder).free, memory(study, plan)["fits"] == BY_BLOCKS
@@ -90,9 +92,9 @@ def room(study: Study, plan: Plan) -> Mapping[str, str]:
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:
     """Say whether a plan fits the memory of this host, which need not be the one it is run on."""
-    from tare.errors import Unavailable
-    from tare.facts import available_bytes
-    from tare.study.admission import Sum, admit, at_once_of, needs
+    from tare.core.errors import Unavailable
+    from tare.experiment.design.admission import Sum, admit, at_once_of, needs
+    from tare.experiment.host.facts import available_bytes
 
     found, at_once = needs(study, plan), at_once_of(plan)
     total, available = Sum(found, at_once).total_bytes, available_bytes()
@@ -108,16 +110,16 @@ def memory(study: Study, plan: Plan) -> Mapping[str, object]:
 
 def crowded_here(study: Study) -> list[Crowded]:
     """List what leaves the peer none of the CPUs of this host."""
-    from tare.study.crowding import crowded
+    from tare.experiment.design.crowding import crowded
 
     return list(crowded(study, len(os.sched_getaffinity(0))))
 
 
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
     """Print what a plan would run, with an estimate for each scale."""
-    from tare.model import Design
-    from tare.study import duet
-    from tare.study.declaration import CABLE
+    from tare.core.model import Design
+    from tare.experiment.study import duet
+    from tare.experiment.study.declaration import CABLE
 
     rule = plan.repetition
     print(f"{study.name}: {study.question}" if study.question else study.name)
@@ -155,7 +157,7 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
 
 def _parts(study: Study) -> Iterator[str]:
     """Say of which workloads a trial has several parts, each in an instance of its own."""
-    from tare import scenario
+    from tare.experiment import scenario
 
     chosen = scenario.load(study.scenario)
     for one in study.workloads:

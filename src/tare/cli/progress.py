@@ -13,11 +13,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tare.compare.allocation import Standing
-from tare.compare.pairing import group
-from tare.model import Cell, ContrastKind, Kind, Plan, Status, Trial
-from tare.report.names import named_apart
-from tare.report.speed import standing_text
+from tare.core.model import Cell, ContrastKind, Kind, Plan, Status, Trial
+from tare.present.view.names import named_apart
+from tare.present.view.speed import standing_text
+from tare.results.compare.allocation import Standing
+from tare.results.compare.pairing import group
 
 QUIET_S = 10.0
 """Without a terminal a line about the current block appears no more often than this."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tare.published import Analysis, Form, Table
-    from tare.published.beside import Ours
+    from tare.results.published import Analysis, Form, Table
+    from tare.results.published.beside import Ours
 
 NAME = "published"
 HELP = "put the numbers of a published study through Tare's statistics"
@@ -39,9 +39,9 @@ def add_figures(parser: argparse.ArgumentParser, what: str) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli.study_setup import setup_as_json
-    from tare.errors import ConfigError
-    from tare.published import analyse, setup_of, studies
-    from tare.published.rows import source
+    from tare.core.errors import ConfigError
+    from tare.results.published import analyse, setup_of, studies
+    from tare.results.published.rows import source
 
     if options.study is None and options.figures is not None:
         raise ConfigError(f"--figures: expected a study; there are {', '.join(studies())}")
@@ -66,7 +66,7 @@ def write_all(studies: Sequence[str], into: Path | None, ours: Ours | None = Non
     """Write the figures of studies, if a folder is given for them; list the files."""
     if into is None:
         return []
-    from tare.redrawn import write_figures
+    from tare.present.redrawn import write_figures
 
     return [str(path) for study in studies for path in write_figures(study, into, ours)]
 
@@ -109,7 +109,7 @@ def show(analysis: Analysis) -> None:
     from rich.text import Text
 
     from tare.cli.study_setup import show_setup
-    from tare.published import Sort, setup_of
+    from tare.results.published import Sort, setup_of
 
     console = Console()
     console.print(Text.assemble((analysis.study, "bold"), f"  {analysis.source}"))
@@ -131,7 +131,7 @@ def show(analysis: Analysis) -> None:
 
 
 def _show_table(console: Console, table: Table) -> None:
-    from tare.cli.tables import Field, print_table
+    from tare.present.terminal.tables import Field, print_table
 
     columns = table.columns
     fields = [Field(one.name, one.form.value != "text", one.weight) for one in columns]
@@ -143,8 +143,8 @@ def _show_table(console: Console, table: Table) -> None:
 
 
 def _written(form: Form, value: Any) -> str:  # noqa: ANN401 - whatever its form says
-    from tare.published import Form
-    from tare.report.numbers import NONE, cost_text, costs_text, p_text
+    from tare.present.view.numbers import NONE, cost_text, costs_text, p_text
+    from tare.results.published import Form
 
     if value is None:
         return NONE

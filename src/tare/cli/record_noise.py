@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tare.model import HostCost, Plan, Slot, Trial
-    from tare.simulation.trace import Row
-    from tare.store.reader import Results
+    from tare.core.model import HostCost, Plan, Slot, Trial
+    from tare.machines.simulation.trace import Row
+    from tare.results.store.reader import Results
 
 NAME = "record-noise"
 HELP = "record this host's noise as a trace that the sim layer and make prove can replay"
@@ -46,13 +46,14 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     import yaml
 
-    from tare import runner
     from tare.cli import DONE
     from tare.cli.progress import watching
-    from tare.errors import ConfigError, ResultsError
-    from tare.simulation import trace
-    from tare.store import Writer, load
-    from tare.study import make_plan, read_study
+    from tare.core.errors import ConfigError, ResultsError
+    from tare.experiment import run as runner
+    from tare.experiment.design import make_plan
+    from tare.experiment.study import read_study
+    from tare.machines.simulation import trace
+    from tare.results.store import Writer, load
 
     if not 0 < options.minutes <= 24 * 60:
         raise ConfigError(f"--minutes {options.minutes:g}: expected above 0, at most 1440")
@@ -97,7 +98,7 @@ def arranged(plan: Plan, rounds: int) -> Plan:
     """
     from dataclasses import replace
 
-    from tare.model import Placement, Slot
+    from tare.core.model import Placement, Slot
 
     blocks: dict[int, list[Slot]] = {}
     for slot in plan.slots:
@@ -123,7 +124,7 @@ def rows_of(results: Results) -> list[Row]:
     """Make a trace of a recording's trials; those without numbers are left out."""
     from dataclasses import replace
 
-    from tare.model import Kind, Status
+    from tare.core.model import Kind, Status
 
     measured = [
         trial for trial in results.trials
@@ -137,8 +138,8 @@ def rows_of(results: Results) -> list[Row]:
 
 
 def _row(trial: Trial, plan: Plan, in_pairs: set[int]) -> Row | None:
-    from tare.model import Better, MetricRole, metric_of
-    from tare.simulation.trace import PAIRS, RUNS, Row
+    from tare.core.model import Better, MetricRole, metric_of
+    from tare.machines.simulation.trace import PAIRS, RUNS, Row
 
     cell = plan.cells_by_id[trial.cell]
     metrics = plan.metrics[cell.workload]

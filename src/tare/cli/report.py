@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.report import read_and_report
+    from tare.present.report import read_and_report
 
     gc.disable()  # a fifth of the time with many trials, all of which are needed to the end
     for path in read_and_report(options.results, options.into or options.results):

@@ -17,9 +17,9 @@ from tare.cli.plan import scale_argument
 
 if TYPE_CHECKING:
     from tare.cli.progress import Tally
-    from tare.model import Plan
-    from tare.store import Results
-    from tare.study import Study
+    from tare.core.model import Plan
+    from tare.experiment.study import Study
+    from tare.results.store import Results
 
 NAME = "run"
 HELP = "measure a study and store its trials"
@@ -38,11 +38,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.errors import ConfigError
-    from tare.report import describe
-    from tare.report.finding import finding
-    from tare.store import load
-    from tare.study import load_study, read_study
+    from tare.core.errors import ConfigError
+    from tare.experiment.study import load_study, read_study
+    from tare.present.report import describe
+    from tare.present.view.finding import finding
+    from tare.results.store import load
 
     if options.resume and options.scale:
         raise ConfigError(
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     results = load(folder)
     print(finding(describe(results)))
     if options.report:
-        from tare.report import write_report
+        from tare.present.report import write_report
 
         for path in write_report(results, folder)[:1]:
             print(f"report:  {path}")
@@ -79,9 +79,9 @@ def new_folder(study: Study) -> Path:
 
 def begin(study: Study, seed: int | None, folder: Path) -> Plan:
     """Plan a study and store the plan, or raise ResultsError where the folder has results."""
-    from tare.errors import ResultsError
-    from tare.store import Writer
-    from tare.study import make_plan
+    from tare.core.errors import ResultsError
+    from tare.experiment.design import make_plan
+    from tare.results.store import Writer
 
     drawn = (seed, study.seed, secrets.randbits(31))
     plan = make_plan(study, next(seed for seed in drawn if seed is not None))
@@ -95,8 +95,8 @@ def begin(study: Study, seed: int | None, folder: Path) -> Plan:
 
 def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
     """Run a plan while its progress is shown; returns why it stopped, None if interrupted."""
-    from tare import runner
     from tare.cli.progress import watching
+    from tare.experiment import run as runner
 
     with watching(folder) as progress:
         _second_interrupt_leaves(progress)
@@ -109,7 +109,7 @@ def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
 
 def status_of(results: Results) -> int:
     """Return the exit status for how the trials ended."""
-    from tare.model import Status
+    from tare.core.model import Status
 
     came = {trial.status for trial in results.trials}
     if came == {Status.UNAVAILABLE}:

@@ -16,7 +16,7 @@ from tare.cli import CANNOT, DONE, NOT_ALL_OK
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from tare.selftest import Tested
+    from tare.experiment.selftest import Tested
 
 NAME = "selftest"
 HELP = "inject overheads of known size, and say what this host can resolve in which time"
@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from rich.console import Console
 
-    from tare import resolution
-    from tare.facts import host_facts
-    from tare.machine import Host
-    from tare.selftest.words import said
+    from tare.experiment import resolution
+    from tare.experiment.host.facts import host_facts
+    from tare.experiment.selftest.words import said
+    from tare.machines.machine import Host
 
     now = datetime.now().astimezone()
     into = options.into or Path("results") / f"selftest-{now:%Y%m%d-%H%M%S}"
@@ -69,7 +69,7 @@ def status(tested: Sequence[Tested]) -> int:
 
 def as_table(tested: Sequence[Tested]) -> list[dict[str, Any]]:
     """Put what was found into plain data; ratios minus one, and seconds."""
-    from tare.report.reasons import reason_text
+    from tare.present.view.reasons import reason_text
 
     return [{**asdict(one), "reason": reason_text(one.reason)} for one in tested]
 
@@ -79,9 +79,9 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
     from rich.table import Table
     from rich.text import Text
 
-    from tare.report.reasons import reason_text
-    from tare.selftest.outcome import SPANS_S
-    from tare.selftest.words import NAMES, found_text, share_text, span_text
+    from tare.experiment.selftest.outcome import SPANS_S
+    from tare.experiment.selftest.words import NAMES, found_text, share_text, span_text
+    from tare.present.view.reasons import reason_text
 
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
     found.title = "What was found, in %, of what was injected (red: missed, and not by bad luck)"
@@ -113,11 +113,11 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
 
 def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
     """Run the self-test of one stack by the ordinary runner, in stages until it is resolved."""
-    from tare import runner
     from tare.cli.progress import watching
-    from tare.selftest import STAGES, declare, evaluate, is_resolved, order, until
-    from tare.selftest.words import found_so_far
-    from tare.store import Writer, load
+    from tare.experiment import run as runner
+    from tare.experiment.selftest import STAGES, declare, evaluate, is_resolved, order, until
+    from tare.experiment.selftest.words import found_so_far
+    from tare.results.store import Writer, load
 
     study = declare(stack)
     plan = order(study, secrets.randbits(31))
@@ -139,7 +139,7 @@ def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
 def _guest() -> str:
     """Choose the virtual machine: with hardware virtualization where a guest boots on it."""
     from tare.cli.doctor import ask, built_userland
-    from tare.machine import Host
+    from tare.machines.machine import Host
 
     with built_userland() as userland:
         found = ask("kvm", Host(), userland)

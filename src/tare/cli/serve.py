@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.live import Catalogue, serving
+    from tare.present.live import Catalogue, serving
 
     with serving(Catalogue(options.results), options.port) as server:
         print(f"{server.address}   (of this host alone; end with Ctrl-C)", flush=True)

@@ -21,8 +21,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from rich.console import Console
 
-    from tare.report import as_json, describe, show
-    from tare.store import load
+    from tare.present.report import as_json, describe, show
+    from tare.results.store import load
 
     gc.disable()  # a fifth of the time with many trials, all of which are needed to the end
     described = describe(load(options.results))

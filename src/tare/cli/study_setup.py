@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tare.published.setup import Condition, Experiment, Parameter, Setup, SetupPreset
+    from tare.results.published.setup import Condition, Experiment, Parameter, Setup, SetupPreset
 
 HEADINGS = ("what", "value", "section")
 SILENT = "silent"
@@ -119,8 +119,8 @@ def _condition(one: Condition) -> Line:
 
 
 def _parameter(one: Parameter) -> Iterator[Line]:
-    from tare.parameter import word_of
-    from tare.report.values import as_read
+    from tare.core.parameter import word_of
+    from tare.present.view.values import as_read
 
     def text(values: Iterable[object]) -> str:
         return ", ".join(as_read(one.name, value) for value in values)

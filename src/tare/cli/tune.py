@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tare.cli import DONE, NOT_ALL_OK
 
 if TYPE_CHECKING:
-    from tare.tuning import Journal, Result
+    from tare.experiment.host.tuning import Journal, Result
 
 NAME = "tune"
 HELP = "set what makes this host quieter, and take it back; without a flag, only say what"
@@ -27,8 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.home import home
-    from tare.tuning import Change, apply, measuring_stopped, plan
+    from tare.core.home import home
+    from tare.experiment.host.tuning import Change, apply, measuring_stopped, plan
 
     if options.restore:
         return restored(session_matters=True)
@@ -58,16 +58,16 @@ def run(options: argparse.Namespace) -> int:
 
 def journal() -> Journal:
     """Find the journal of this host."""
-    from tare.home import home
-    from tare.tuning import Journal
+    from tare.core.home import home
+    from tare.experiment.host.tuning import Journal
 
     return Journal(home() / "tune.json")
 
 
 def restored(*, session_matters: bool = False) -> int:
     """Restore what the journal holds and say so; say nothing where it holds nothing and may."""
-    from tare.home import home
-    from tare.tuning import measuring_stopped, restore
+    from tare.core.home import home
+    from tare.experiment.host.tuning import measuring_stopped, restore
 
     if not journal().entries():
         with suppress(OSError):

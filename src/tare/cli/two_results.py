@@ -7,24 +7,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.tables import Field, plain, print_lines, print_table
-from tare.errors import ConfigError, ResultsError
+from tare.core.errors import ConfigError, ResultsError
+from tare.present.terminal.tables import Field, plain, print_lines, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tare.compare.between import Between, CellChange, Change
-    from tare.model import Cell
+    from tare.core.model import Cell
+    from tare.results.compare.between import Between, CellChange, Change
 
 
 def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
     """Set the second directory's results beside the first's."""
-    from tare.compare.between import between
-    from tare.compare.side import Side
-    from tare.report.findings import Findings
-    from tare.report.reasons import reason_text
-    from tare.report.values import few
-    from tare.store import load
+    from tare.present.view.findings import Findings
+    from tare.present.view.reasons import reason_text
+    from tare.present.view.values import few
+    from tare.results.compare.between import between
+    from tare.results.compare.side import Side
+    from tare.results.store import load
 
     if first.resolve() == second.resolve():
         raise ConfigError(f"{first} and {second} are the same directory; expected two")
@@ -53,9 +53,9 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
 
 def between_json(found: Between) -> dict[str, Any]:
     """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
-    from tare.report.between import ends_text, what_text
-    from tare.report.flags import flag_texts
-    from tare.report.reasons import reason_text
+    from tare.present.view.between import ends_text, what_text
+    from tare.present.view.flags import flag_texts
+    from tare.present.view.reasons import reason_text
 
     return {
         "margin": found.margin,
@@ -99,7 +99,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def _change_json(change: Change) -> dict[str, Any]:
-    from tare.report.reasons import reason_text
+    from tare.present.view.reasons import reason_text
 
     return {
         "ratio": plain(change.ratio),
@@ -119,9 +119,9 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from tare.report.between import ends_text, what_text
-    from tare.report.flags import flag_texts
-    from tare.report.names import platform_text
+    from tare.present.view.between import ends_text, what_text
+    from tare.present.view.flags import flag_texts
+    from tare.present.view.names import platform_text
 
     console = Console()
     console.print(Text(title, "bold"))
@@ -153,8 +153,8 @@ def _show_changes(console: Console, found: Between, names: Mapping[str, str]) ->
     """Print the changes; where there is no room, without the values and one of the intervals."""
     from rich.text import Text
 
-    from tare.report.names import platform_text
-    from tare.report.numbers import p_text, scale_for
+    from tare.present.view.names import platform_text
+    from tare.present.view.numbers import p_text, scale_for
 
     numbers = {
         "A": 1,
@@ -189,7 +189,7 @@ def _show_changes(console: Console, found: Between, names: Mapping[str, str]) ->
 
 
 def _change_texts(change: Change) -> tuple[str, str]:
-    from tare.report.numbers import percent_text, percents_text
+    from tare.present.view.numbers import percent_text, percents_text
 
     ends = change.low, change.high
     return percent_text(change.ratio, *ends), percents_text(*ends, change.ratio)
@@ -197,7 +197,7 @@ def _change_texts(change: Change) -> tuple[str, str]:
 
 def _whys(row: CellChange) -> Iterator[str]:
     """Say why a number that should be there is not."""
-    from tare.report.reasons import reason_text
+    from tare.present.view.reasons import reason_text
 
     if row.refused:
         return
@@ -210,8 +210,8 @@ def _whys(row: CellChange) -> Iterator[str]:
 
 
 def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
-    from tare.report.names import platform_text
-    from tare.report.reasons import reason_text
+    from tare.present.view.names import platform_text
+    from tare.present.view.reasons import reason_text
 
     grouped: dict[str, list[str]] = {}
     for row in found.rows:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tare import layer
-from tare.engines import tree
-from tare.engines.keeper import Keeper
-from tare.engines.namespaces import INIT, enter_argv
-from tare.errors import Unavailable
-from tare.limits import cgroup
-from tare.machine import Inner, Machine
-
-if TYPE_CHECKING:
-    from tare.userland import Userland
+from tare import plugin
+from tare.plugin import (
+    INIT,
+    Inner,
+    Keeper,
+    Machine,
+    Site,
+    Threads,
+    Unavailable,
+    Userland,
+    cgroup,
+    enter_argv,
+    tree,
+)
 
 UNSHARE = ("unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child")
 READY = "tare: ready"
@@ -33,7 +36,7 @@ exec chroot "$root" sh -c "$init"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer(layer.Layer):
+class Layer(plugin.Layer):
     """The userland in mount, PID, IPC and UTS namespaces of its own."""
 
     hostname: str = "tare"
@@ -53,7 +56,7 @@ class Layer(layer.Layer):
         """See Layer.detected_as."""
         return ("namespaces",)
 
-    def create(self, outer: Machine, site: layer.Site) -> Instance:
+    def create(self, outer: Machine, site: Site) -> Instance:
         """See Layer.create."""
         folder = tree.writable(outer, site)
         group = cgroup.make(
@@ -66,10 +69,10 @@ class Layer(layer.Layer):
         return [*UNSHARE, "sh", "-c", KEEP, f"{folder}/root", self.hostname, READY, INIT]
 
 
-class Instance(layer.Instance):
+class Instance(plugin.Instance):
     """One set of namespaces, and the cgroup that everything in them runs in."""
 
-    def __init__(self, site: layer.Site, keeper: Keeper, start: list[str]) -> None:
+    def __init__(self, site: Site, keeper: Keeper, start: list[str]) -> None:
         self.site, self.keeper, self.start_argv = site, keeper, start
         group = keeper.group
         enter = group.enter_argv(enter_argv(f"{keeper.folder}/leader", group.path))
@@ -104,6 +107,6 @@ class Instance(layer.Instance):
         """See Instance.resume."""
         self.keeper.group.thaw()
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self.keeper.group.path)
+        return Threads(cgroup=self.keeper.group.path)

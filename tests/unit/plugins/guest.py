@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tare.layers import scripted
+from tare.machines.layers import scripted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ What it raises is raised there; what it gives is given instead of what the simul
 
 from dataclasses import dataclass
 
-from tare.layers import sim
+from tare.machines.layers import sim
 
 plot = None
 made = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tare import layer
-from tare.layers import sim
-from tare.limits.readback import Inside
+from tare.machines import layer
+from tare.machines.cgroup.readback import Inside
+from tare.machines.layers import sim
 
 COSTS = {"filter": 1.2, "net": 1.1, "disk": 1.05}
 TOGETHER = 1.08

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from tare.cli import DONE, INTERRUPTED
 from tare.cli.measure.options import declare as arguments
-from tare.errors import ConfigError
+from tare.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tare.cli.measure.mapping import Declared
-    from tare.study import Study
+    from tare.experiment.study import Study
 
 __all__ = ["HELP", "NAME", "arguments", "run"]
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli.measure import outcome
     from tare.cli.run import begin, carry_out, new_folder
-    from tare.study import read_study
+    from tare.experiment.study import read_study
 
     outcome.refuse_unwritable(options)
     declared = declare(options)
@@ -102,7 +102,7 @@ def _refuse_no_text(argv: Sequence[str]) -> None:
 
 def _show_plan(study: Study, seed: int | None) -> None:
     from tare.cli.plan import estimated, show
-    from tare.study import make_plan
+    from tare.experiment.design import make_plan
 
     plan = make_plan(study, secrets.randbits(31) if seed is None else seed)
     show(study, plan, {"": estimated(study, plan)})

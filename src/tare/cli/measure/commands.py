@@ -22,8 +22,8 @@ from tare.cli.measure.parameters import (
     fillings,
     refuse_unused,
 )
-from tare.errors import ConfigError
-from tare.workloads.command import WORDS
+from tare.core.errors import ConfigError
+from tare.work.workloads.command import WORDS
 
 MAX_NAME = 40
 

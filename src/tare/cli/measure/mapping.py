@@ -12,8 +12,8 @@ from typing import Any
 from tare.cli.measure.commands import Command
 from tare.cli.measure.options import INSTANCES, MAX_BLOCKS
 from tare.cli.measure.stacks import Stack, read_stack, set_image, written
-from tare.errors import ConfigError
-from tare.visible import visible
+from tare.core.errors import ConfigError
+from tare.core.visible import visible
 
 BUDGET_S = 22.5
 """For each command in each stack: two stacks and one command have 45 s."""

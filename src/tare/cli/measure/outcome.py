@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare.errors import ConfigError
-from tare.model import Status
+from tare.core.errors import ConfigError
+from tare.core.model import Status
 
 if TYPE_CHECKING:
-    from tare.compare import Comparison
-    from tare.report import Findings
+    from tare.present.report import Findings
+    from tare.results.compare import Comparison
 
 FORMS = ("markdown", "json", "csv")
 
@@ -52,9 +52,10 @@ def show(folder: Path, options: Namespace) -> int:
     from rich.text import Text
 
     from tare.cli.run import status_of
-    from tare.report import commands, describe
-    from tare.report import show as shown
-    from tare.store import load
+    from tare.present.export import commands
+    from tare.present.report import describe
+    from tare.present.report import show as shown
+    from tare.results.store import load
 
     gc.disable()  # all trials are needed to the end
     found = describe(load(folder))
@@ -73,8 +74,10 @@ def show(folder: Path, options: Namespace) -> int:
 
 
 def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -> None:
-    from tare.report import as_json, commands, exports
-    from tare.report.tables import write_csv
+    from tare.present.export import commands
+    from tare.present.export import texts as exports
+    from tare.present.export.tables import write_csv
+    from tare.present.report import as_json
 
     if options.export_markdown is not None:
         section = f"\n{commands.markdown(found, rows)}" if rows else ""

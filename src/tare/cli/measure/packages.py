@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tare.errors import ConfigError
-from tare.machine import Host, Machine
+from tare.core.errors import ConfigError
+from tare.machines.machine import Host, Machine
 
 USUAL = "quick"
 """The study whose packages the userland always has: who has run it need not build another one."""
@@ -55,15 +55,15 @@ def find_packages(
 
 
 def _usual() -> tuple[str, ...]:
-    from tare.runner.resolved import resolve
-    from tare.study import load_study
+    from tare.experiment.run.resolved import resolve
+    from tare.experiment.study import load_study
 
     return resolve(load_study(USUAL)).packages
 
 
 def _known(program: str) -> str:
     """Return the package of this name that a workload of Tare has, if there is one."""
-    from tare import workload
+    from tare.work import workload
 
     for name in workload.names():
         try:

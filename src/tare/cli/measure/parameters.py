@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import product
 
-from tare.errors import ConfigError
+from tare.core.errors import ConfigError
 
 MAX_COMMANDS = 200
 """More commands than this are a mistake in a scan."""

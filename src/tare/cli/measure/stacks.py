@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
-from tare import layer
-from tare.errors import ConfigError
-from tare.model import path_of
+from tare.core.errors import ConfigError
+from tare.core.model import path_of
+from tare.machines import layer
 
 STARTS = ("host", "lab")
 """What a stack of a study begins with; any other first word is a layer on the host."""

@@ -1,0 +1,1 @@
+"""What every other room uses: records of a study, errors, durable files. Starts no process."""

@@ -1,0 +1,98 @@
+"""Everything this package raises on purpose.
+
+TareError
+  ConfigError           the user's file is wrong; shown without a traceback
+  Unavailable           this host cannot do it, and what would mend that
+  LayerError            a layer did not start or stop; the trial failed
+    LayerTimedOut       it did not come up within its deadline
+  ResultsError          a results directory cannot be read, written or resumed
+  CommandFailed         a command ended with another status than 0
+    CommandTimedOut
+  OutputNotUnderstood   a tool printed something its parser does not know
+  WorkloadFault         a workload's own code raised what it may not; the trial failed
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tare.core.completed import Completed
+
+
+class TareError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class ConfigError(TareError):
+    """The user's file is wrong.
+
+    The message begins with ``file:line`` where there is a file, names the key, and says what was
+    found and what is expected.
+    """
+
+
+class Unavailable(TareError):  # noqa: N818
+    """This host cannot do what was asked; ``mend`` is the command or step that changes that."""
+
+    def __init__(self, reason: str, mend: str = "") -> None:
+        self.reason = reason
+        self.mend = mend
+        super().__init__(f"{reason}; to mend it: {mend}" if mend else reason)
+
+
+class LayerError(TareError):
+    """A layer did not start or stop."""
+
+
+class LayerTimedOut(LayerError):  # noqa: N818
+    """A layer did not come up within its deadline."""
+
+
+class ResultsError(TareError):
+    """A results directory cannot be read, written or resumed."""
+
+
+class CommandFailed(TareError):  # noqa: N818
+    """A command ended with another status than 0."""
+
+    def __init__(self, completed: Completed, machine: str, tried: str = "") -> None:
+        self.completed = completed
+        self.machine = machine
+        # What a machine runs on the host, such as ssh, is not what was asked of it.
+        self.tried = tried or completed.argv[0]
+        tail = completed.stderr.decode(errors="replace").strip()[-400:]
+        super().__init__(
+            f"{self.tried} exited with {completed.returncode} on {machine}: "
+            f"{tail or 'nothing on stderr'}"
+        )
+
+
+class CommandTimedOut(CommandFailed):
+    """A command did not end in its time."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tried} did not end within {self.completed.duration_s:.1f} s on {self.machine}"
+        )
+
+
+class OutputNotUnderstood(TareError):  # noqa: N818
+    """A tool printed something its parser does not know."""
+
+    def __init__(self, wanted: str, text: str) -> None:
+        self.wanted = wanted
+        self.text = text
+        super().__init__(f"no {wanted} in the output, which begins: {text.strip()[:200]!r}")
+
+
+class WorkloadFault(TareError):  # noqa: N818
+    """A workload's own code raised what it may not: a fault in it, most likely of a plug-in."""
+
+    def __init__(self, workload: str, method: str, error: Exception) -> None:
+        # What stood in the output may be in the message.
+        said = f"{type(error).__name__}: {error}"[:300].encode(errors="replace").decode()
+        super().__init__(
+            f"workload {workload}: its {method} raised {said}; only OutputNotUnderstood may leave "
+            "it (see docs/how-to/add-a-workload.md)"
+        )

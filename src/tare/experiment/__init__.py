@@ -1,0 +1,1 @@
+"""From a study file to stored trials: declaration, design, execution, observation of the host."""

@@ -1,0 +1,177 @@
+"""The order of all trials: randomized complete blocks, made before the first trial is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from random import Random
+from typing import TypeVar
+
+from tare.core.errors import ConfigError
+from tare.core.model import Cell, Contrast, ContrastKind, Design, Metric, Placement, Plan, Slot
+from tare.experiment import scenario
+from tare.experiment.scenario import Scenario
+from tare.experiment.study.declaration import Study
+from tare.experiment.study.duet import BLOCKS_IN_TURN, Half, Pairing
+from tare.experiment.study.ladder import neighbours
+from tare.work.workload import Measured
+
+T = TypeVar("T")
+ATTRIBUTION = ContrastKind.ATTRIBUTION
+
+
+def make_plan(study: Study, seed: int) -> Plan:
+    """Cross the factors into cells and order them; the same seed gives the same plan anywhere.
+
+    Every block has every cell once. Cells that are compared with each other (one workload, one set
+    of limits) stand back to back, so that what disturbs the host falls on both halves of a pair. In
+    a duet the baseline stands beside each of the others instead; see
+    ``tare.experiment.study.duet``. Blocks take the places of the platform with most instances in
+    turn; one with fewer serves several places with the same instance, so that pairs that share one
+    are always the same (decision 27). Raises ConfigError where workloads that measure different
+    things have one name.
+    """
+    groups = _groups(study)
+    # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
+    ids = [[cell.id for cell in group] for group in groups]
+    random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
+    own = {
+        cell.id: study.repetition.instances_of(cell.platform) for group in groups for cell in group
+    }
+    most = max(own.values())
+    chosen = scenario.load(study.scenario)
+    contrasts = [contrast for group in groups for contrast in _contrasts(study, chosen, group)]
+    _refuse_chains(study.scenario, contrasts)
+    pairing = Pairing({one.reference for one in contrasts if one.kind is not ATTRIBUTION}, random)
+    is_duet = study.repetition.design is Design.DUET
+    made = {(one.name, one.params): one.made for one in study.workloads}
+    parts = {
+        cell.id: chosen.parts(made[cell.workload, cell.params])
+        for group in groups
+        for cell in group
+    }
+
+    most_parts = max(map(len, parts.values()))
+
+    @cache
+    def placed(cell: str, place: int) -> tuple[Placement, ...]:
+        return tuple(
+            Placement(instance=place * most_parts + n, part=part)
+            for n, part in enumerate(parts[cell])
+        )
+
+    @cache
+    def paired(half: Half, place: int) -> Placement:
+        return Placement(instance=place, part=half.part, cores=half.cores, cell=half.cell)
+
+    slots = []
+    for block in range(study.repetition.max_blocks):
+        order = [_shuffled(group, random) for group in _shuffled(ids, random)]
+        turn = block // BLOCKS_IN_TURN if is_duet else block
+        instance = turn % most
+        if is_duet:
+            pairs = [pair for group in order for pair in pairing.pairs(group)]
+            places = [
+                (cell, tuple(paired(half, instance % own[half.cell]) for half in halves))
+                for cell, halves in pairs
+            ]
+        else:
+            every = [cell for group in order for cell in group]
+            places = [(cell, placed(cell, instance % own[cell])) for cell in every]
+        each = 2 if is_duet else 1
+        slots += [
+            Slot(block=block, slot=each * n, cell=cell, placements=placements)
+            for n, (cell, placements) in enumerate(places)
+        ]
+    return Plan(
+        study=study.name,
+        seed=seed,
+        cells=tuple(cell for group in groups for cell in group),
+        contrasts=tuple(contrasts),
+        metrics=_metrics(study),
+        repetition=study.repetition,
+        slots=tuple(slots),
+        replicates=chosen.replicates,
+        ladders=study.ladders,
+    )
+
+
+def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
+    """Map each workload to its metrics; those of one name must measure the same, or they merge."""
+    metrics: dict[str, tuple[Metric, ...]] = {}
+    for chosen in study.workloads:
+        first = metrics.setdefault(chosen.name, chosen.made.metrics)
+        if chosen.made.metrics != first:
+            told = " and ".join(
+                f"{one[0].name} ({one[0].unit}, {one[0].better})"
+                for one in (first, chosen.made.metrics)
+            )
+            has_name = "called" in dict(chosen.params)
+            remedy = "give one of them another name: called" if has_name else "make two studies"
+            raise ConfigError(
+                f"workloads: two are called {chosen.name!r} and measure different things, {told}; "
+                f"expected the same of both; {remedy}"
+            )
+    return metrics
+
+
+def _groups(study: Study) -> list[list[Cell]]:
+    """Make the cells, those of one workload under one set of limits together, control last."""
+    groups = []
+    for chosen in study.workloads:
+        for limits in study.limits:
+            cells = [
+                Cell(
+                    id="",
+                    platform=platform.name,
+                    stack=platform.stack,
+                    settings=platform.settings,
+                    workload=chosen.name,
+                    params=chosen.params,
+                    limits=limits,
+                    file_access=chosen.made.file_access(),
+                )
+                for platform in study.platforms
+            ]
+            baseline = next(cell for cell in cells if cell.platform == study.baseline)
+            groups.append([_named(cell) for cell in (*cells, replace(baseline, replica=1))])
+    return groups
+
+
+def _named(cell: Cell) -> Cell:
+    """Give a cell an id that stands for all that is in it, so that equal plans are equal files."""
+    text = json.dumps(asdict(cell), sort_keys=True)
+    return replace(cell, id=hashlib.sha256(text.encode()).hexdigest()[:10])
+
+
+def _contrasts(
+    study: Study, chosen: Scenario[Measured], group: Sequence[Cell]
+) -> Iterator[Contrast]:
+    """Compare the cells of a group as their scenario says, and attribute costs to switches."""
+    cells = {cell.platform: cell for cell in group if not cell.replica}
+    yield from chosen.contrasts(group, cells[study.baseline])
+    for ladder in study.ladders:
+        for name, reference in neighbours(ladder):
+            yield Contrast(cell=cells[name].id, reference=cells[reference].id, kind=ATTRIBUTION)
+
+
+def _refuse_chains(name: str, contrasts: Sequence[Contrast]) -> None:
+    """Raise ConfigError where a scenario compares a cell twice, or against one that is compared."""
+    decided = [one for one in contrasts if one.kind is not ATTRIBUTION]
+    cells, references = [one.cell for one in decided], {one.reference for one in decided}
+    if len(set(cells)) < len(cells) or references & set(cells):
+        raise ConfigError(
+            f"scenario {name}: a cell is compared with two others, or with one that is compared "
+            "itself; expected of each cell one contrast, with a cell that has none"
+        )
+
+
+def _shuffled(items: Sequence[T], random: Random) -> list[T]:
+    """Shuffle by sorting on random keys.
+
+    Of all that ``random`` offers, Python promises the same sequence for ever only for ``random()``.
+    """
+    return sorted(items, key=lambda _: random.random())

@@ -1,0 +1,1 @@
+"""The controlling host: facts, conditions for fair measurements, settings to tune."""

@@ -1,0 +1,23 @@
+"""What monitors keep from one trial to the next: files of the host that are open, and a thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from tare.experiment.probes.files import KeptFiles
+from tare.experiment.probes.pulse import Pulse
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """The files of the host that every trial reads, and the thread that reads while it runs."""
+
+    files: KeptFiles = field(default_factory=KeptFiles)
+    pulse: Pulse = field(default_factory=Pulse)
+
+
+@cache
+def shared() -> Instruments:
+    """Return those of this process: it has one host, and its trials follow each other."""
+    return Instruments()

@@ -1,0 +1,62 @@
+"""One of the cells that a slot measures: its instances, and how far it has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from tare.core.errors import TareError
+from tare.core.model import Cell, Placement
+from tare.experiment.run.fleet import Fleet, Member, running
+
+ALIVE_S = 20.0
+
+
+@dataclass
+class CellRun:
+    """One of the cells that a slot measures, and how far it has come.
+
+    ``error`` is what kept it from being measured; ``is_lost`` says that its trial stands and its
+    instances could not be paused after it.
+    """
+
+    cell: Cell
+    slot: int
+    placements: tuple[Placement, ...]
+    fleet: Fleet
+    members: Sequence[Member]
+    awake: ExitStack = field(default_factory=ExitStack)
+    error: TareError | None = None
+    is_lost: bool = False
+
+    def wake(self) -> None:
+        """Let its instances have CPU time, and note how long each took to wake."""
+        for member in self.members:
+            begin = time.perf_counter()
+            self.awake.enter_context(running(member))
+            member.resumed_s = time.perf_counter() - begin
+
+    def rest(self) -> None:
+        """Pause its instances."""
+        try:
+            self.awake.close()
+        except TareError as error:
+            self.is_lost = True
+            self.error = self.error or error
+
+    @property
+    def resumed_s(self) -> float:
+        """How long its instances took to wake."""
+        return sum(member.resumed_s for member in self.members)
+
+
+def answers(member: Member) -> bool:
+    """Return whether an instance still runs a command, and holds nothing of an earlier one."""
+    try:
+        with running(member) as stack:
+            is_alive = stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0
+            return is_alive and not stack.may_hold_orphans
+    except TareError:
+        return False

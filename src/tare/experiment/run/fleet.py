@@ -1,0 +1,148 @@
+"""The warm instances of one platform, or why there are none; a pool opens and keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from tare.core.errors import LayerError
+from tare.core.model import Cell, Limits, Status
+from tare.experiment.probes.inside import AnyReader
+from tare.experiment.run import conditions
+from tare.experiment.study import Platform
+from tare.experiment.trial.cast import end_kept
+from tare.experiment.trial.seat import Kept
+from tare.machines import detection
+from tare.machines.cgroup import readback
+from tare.machines.stack import Stack
+
+Key = tuple[str, int, Limits, int | None]
+
+
+def key(cell: Cell, cores: int | None = None) -> Key:
+    """Say which set of instances a cell is run on: a replica has some of its own.
+
+    A duet has one more on each of the two sets of CPUs, ``cores``.
+    """
+    return cell.platform, cell.replica, cell.limits, cores
+
+
+def takes_userland(platform: Platform) -> bool:
+    """Say whether any layer of a platform takes the shared userland."""
+    return any(one.runs_userland for one in platform.made)
+
+
+def runs_userland(platform: Platform) -> bool:
+    """Say whether what is measured on a platform is the shared userland's."""
+    return takes_userland(platform) and not platform.made[-1].own_system()
+
+
+def label_of(index: int, reopened: int) -> str:
+    """Name an instance among its platform's: by its place, and how many had that before it."""
+    return f"{index}r{reopened}" if reopened else str(index)
+
+
+@dataclass
+class Member:
+    """One warm instance; ``warmed`` are the cells that had their first trial in it.
+
+    ``index`` says which of its platform's instances it is, or takes the place of, ``reopened`` how
+    many had this place before it. ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is
+    how long it last took to wake; ``reader`` reads in the machine inside, where this has a kernel
+    of its own.
+    """
+
+    index: int
+    stack: Stack
+    warmed: set[str] = field(default_factory=set)
+    reopened: int = 0
+    start_s: float = 0.0
+    number: int = 0
+    resumed_s: float = 0.0
+    reader: AnyReader | None = None
+    kept: Kept = field(default_factory=dict)
+    """The programs of roles that last as long as it does."""
+
+    @property
+    def label(self) -> str:
+        """Its name among its platform's instances."""
+        return label_of(self.index, self.reopened)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is asked for what holds for all of a platform, and takes no other's place.
+
+        Whichever opens first would make two runs of one plan differ.
+        """
+        return self.index == 0 and not self.reopened
+
+
+@dataclass
+class Fleet:
+    """The instances of one platform under one set of limits, or why there are none."""
+
+    platform: Platform
+    limits: Limits
+    name: str
+    members: list[Member] = field(default_factory=list)
+    status: Status = Status.OK
+    reason: str = ""
+    warnings: list[str] = field(default_factory=list)
+    inside: readback.Inside | None = None
+    detected: Sequence[detection.Detected] | None = None
+    conditions: conditions.Conditions | None = None
+    probe: Mapping[str, str] = field(default_factory=dict)
+    cores: int | None = None
+    """Which of a duet's two sets of CPUs it is held to."""
+    number: int = 0
+    """The number of these CPUs in Session.cpus."""
+    places: int = 1
+    """How many sets of instances it has, as declared: open at once, or one after another."""
+    parts: int = 1
+    """How many instances are a set: what a trial has at once."""
+    _lock: Lock = field(default_factory=Lock)
+
+    def admit(self, member: Member) -> None:
+        """Take an instance in, or remove it if the platform was given up while it was started."""
+        with self._lock:
+            if self.status is Status.OK:
+                self.members.append(member)
+                return
+        self.remove(member)
+
+    def sets(self, places: Iterable[int]) -> list[Member]:
+        """List the instances of some sets, each once; places are counted on over the last set."""
+        count = len(self.members) // self.parts
+        chosen = sorted({place % count for place in places})
+        return [self.members[one * self.parts + n] for one in chosen for n in range(self.parts)]
+
+    def close(self, status: Status, reason: str) -> None:
+        """Give the platform up, for the first reason there is; whatever still runs is removed."""
+        with self._lock:
+            if self.status is Status.OK:
+                self.status, self.reason = status, reason
+            members, self.members = self.members, []
+        for member in members:
+            self.remove(member)
+
+    def remove(self, member: Member) -> None:
+        """Remove an instance; what fails stays in the ledger, and the session's end tries again."""
+        if member.reader is not None:
+            member.reader.close()
+        self.warnings += end_kept(member.kept, apart=True)
+        try:
+            member.stack.close()
+        except LayerError as error:
+            self.warnings.append(str(error))
+
+
+@contextmanager
+def running(member: Member) -> Iterator[Stack]:
+    """Let an instance have CPU time for as long as it is measured."""
+    member.stack.resume()
+    try:
+        yield member.stack
+    finally:
+        member.stack.pause()

@@ -1,0 +1,146 @@
+"""What is written beside the trials: the facts of host and platforms, how sessions ended."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+
+from tare.core.errors import ResultsError
+from tare.core.model import Entry, Plan, Trial
+from tare.experiment import resolution
+from tare.experiment.host.facts import host_facts, noise
+from tare.experiment.run import conditions, cores
+from tare.experiment.run.fleet import Fleet, takes_userland
+from tare.experiment.run.pool import Pool
+from tare.experiment.run.versions import other_versions
+from tare.experiment.study import Platform, Study
+from tare.machines import detection
+from tare.results.store import read_facts
+from tare.work.workload import Workload
+
+SAME_HOST = ("kernel", "cpu_model", "cpus")
+"""The facts that must not have changed for results to be continued."""
+
+
+def lacking(folder: Path) -> Mapping[str, str]:
+    """Say what the userland that these results were begun with was built without, and why."""
+    userland = read_facts(folder).get("userland")
+    return dict(userland.get("lacking", {})) if isinstance(userland, dict) else {}
+
+
+def session_facts(
+    study: Study, plan: Plan, pool: Pool, folder: Path, *, goes_on: bool
+) -> dict[str, object]:
+    """State what the host is, or raise ResultsError if results go on that another one began."""
+    session = pool.session
+    host = host_facts(session.host)
+    known = read_facts(folder).get("host")
+    if goes_on and isinstance(known, dict):
+        changed = [name for name in SAME_HOST if known.get(name) != host.get(name)]
+        if changed:
+            raise ResultsError(
+                f"{folder} was measured on another host or after a change of it: "
+                f"{', '.join(changed)} differ; start a new study instead"
+            )
+    return {
+        "host": {**host, "detected": detection.table(pool.outside)},
+        "noise": [
+            *(advice.what for advice in noise(host)),
+            *cores.caveats(session, plan, study.limits),
+        ],
+        **({"peer": _stack(study.peer)} if study.has_peer else {}),
+        "selftest": dict(resolution.last(host)),
+        "tare": {"version": version("tare"), "python": python_version()},
+        "session": {
+            "cpuset": cores.named(session, plan, study.limits),
+            "seed": plan.seed,
+            "disk_free_bytes": shutil.disk_usage(folder).free,
+        },
+    }
+
+
+def _stack(peer: Platform) -> dict[str, object]:
+    """State what the peer is, in words that no platform has to be read for."""
+    return {"stack": peer.stack, **dict(peer.settings)}
+
+
+def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
+    """State what the platforms are, and what of them was read back inside."""
+    platforms: dict[str, object] = {}
+    for which, fleet in pool.fleets.items():
+        name, replica, *_ = which
+        if replica:
+            continue
+        known = platforms.get(name)
+        if isinstance(known, dict):  # the same platform under other limits
+            known["warnings"] += [new for new in fleet.warnings if new not in known["warnings"]]
+            continue
+        platforms[name] = {
+            "stack": fleet.platform.stack,
+            "entry": pool.entry.value,
+            "settings": dict(fleet.platform.settings),
+            "probe": dict(fleet.probe),
+            "inside": asdict(fleet.inside) if fleet.inside else {},
+            "detected": detection.table(fleet.detected or ()),
+            **_conditions(study, fleet, pool.fleets.get((study.baseline, 0, *which[2:]))),
+            "start_s": [round(member.start_s, 3) for member in fleet.members],
+            "warnings": [*fleet.warnings, *_versions(study, pool, fleet)],
+            **({"unavailable": fleet.reason} if fleet.reason else {}),
+        }
+    userland: dict[str, object] = {}
+    if any(takes_userland(platform) for platform in study.platforms):
+        source = pool.session.userland
+        userland = {
+            "id": source.id,
+            "suite": source.suite,
+            "versions": dict(source.versions),
+            "kernel": source.kernel_version or "",
+            "lacking": dict(source.lacking),
+        }
+    return {"platforms": platforms, "userland": userland}
+
+
+def _versions(study: Study, pool: Pool, fleet: Fleet) -> list[str]:
+    """Say which tools are of another version than their parsers know, where they are shared."""
+    if not takes_userland(fleet.platform):
+        return []
+    made = [one.made for one in study.workloads if isinstance(one.made, Workload)]
+    return other_versions(made, pool.session.userland.versions)
+
+
+def _conditions(study: Study, fleet: Fleet, base: Fleet | None) -> dict[str, object]:
+    nothing = conditions.Conditions()
+    of_base = (base and base.conditions) or nothing
+    return conditions.facts(study, fleet.conditions or nothing, of_base)
+
+
+def was_entered_anew(trials: Iterable[Trial]) -> bool:
+    """Whether stored trials entered their machines without an agent; false where there are none."""
+    return any(trial.samples and trial.entry is Entry.ANEW for trial in trials)
+
+
+def refuse_other_entry(folder: Path, trials: Iterable[Trial], pool: Pool) -> None:
+    """Refuse to go on without an agent where there was one: such trials make no pairs."""
+    by_agent = any(trial.samples and trial.entry is Entry.AGENT for trial in trials)
+    if not by_agent or pool.entry is Entry.AGENT:
+        return
+    members = [one for fleet in pool.fleets.values() for one in fleet.members]
+    why = next((one.stack.no_agent for one in members if one.stack.no_agent), "")
+    raise ResultsError(
+        f"{folder} was measured by agents, which this host cannot have now ({why}); install what "
+        "is missing, or start a new study"
+    )
+
+
+def refuse_other_userland(folder: Path, known: object, now: object) -> None:
+    """Refuse to go on with other packages; a guest that was not built yet had no kernel."""
+    if not (isinstance(known, dict) and isinstance(now, dict)):
+        return
+    if any(known.get(name) and known.get(name) != now.get(name) for name in ("id", "kernel")):
+        raise ResultsError(
+            f"{folder} was measured with other packages in the userland; start a new study instead"
+        )

@@ -1,0 +1,387 @@
+"""One slot of a plan after another: the trial, what prepares it, and what becomes of failures.
+
+A slot has one cell, or several that are measured at the same moment: each is woken, warmed up and
+prepared by itself, so that one that fails there leaves the others their trial.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from tare.core.errors import ResultsError, TareError
+from tare.core.model import (
+    Cell,
+    Entry,
+    Kind,
+    Measurement,
+    Part,
+    Plan,
+    Slot,
+    Status,
+    Trial,
+    Variant,
+    recorded,
+)
+from tare.experiment import scenario
+from tare.experiment.run.cell_run import CellRun, answers
+from tare.experiment.run.fleet import Fleet, Member, key
+from tare.experiment.run.peer import Peers
+from tare.experiment.run.pool import Pool
+from tare.experiment.run.recycling import Recycling
+from tare.experiment.run.repeats import may_repeat
+from tare.experiment.run.resolved import Resolved
+from tare.experiment.run.settle import Gate, jitter_s
+from tare.experiment.run.stored_trials import StoredTrials
+from tare.experiment.run.weighing import weigh
+from tare.experiment.scenario import Turn
+from tare.experiment.trial.measure import GOOD, Outcome, status_of
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.together import of_all
+from tare.experiment.trial.watch import Watching
+from tare.machines.layer import Layer, Site
+from tare.results.store import Writer
+from tare.work.workload import Measured
+
+GIVE_UP_AFTER = 3
+"""Failures of a cell in a row after which it is left out: the next would fail too."""
+GAP_S = 0.002
+"""How much later the second cell of a trial is started: the order is the plan's, not the kernel's.
+"""
+ALONE = "measured alone: the other half of its pair was lost"
+
+
+class Slots:
+    """Runs slots on the instances of a pool; ``given_up`` are cells that are run no more."""
+
+    def __init__(self, resolved: Resolved, plan: Plan, writer: Writer, pool: Pool) -> None:
+        study = resolved.study
+        self.study, self.plan, self.pool = study, plan, pool
+        self.session, self.progress = pool.session, pool.progress
+        self.measured = resolved.measured
+        self.scenario = scenario.load(study.scenario)
+        self.stored = StoredTrials(plan, writer, pool.progress)
+        self.failures: Counter[str] = Counter()
+        self.given_up: set[str] = set()
+        self.peers = Peers(study, pool.session)
+        self.gate = Gate()
+        self.recycling = Recycling(plan, pool)
+        self.lives = 0
+
+    def close(self) -> None:
+        """End what lasted for the session and write the last samples, or raise ResultsError."""
+        self.peers.close()
+        self.stored.close()
+
+    def is_open(self, slot: Slot) -> bool:
+        """Whether a slot has yet to be run; where it has several cells all have to stand."""
+        return not self.stored.has(slot)
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All trials that are stored, those of earlier sessions too."""
+        return self.stored.trials
+
+    def give_up_closed(self) -> None:
+        """Leave out the cells of every platform that could not be opened."""
+        for cell in self.plan.cells:
+            for fleet in self.pool.of(cell):
+                if fleet.status is not Status.OK:
+                    self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, placements=()), fleet)
+
+    def run(self, slot: Slot, following: Slot | None = None) -> None:
+        """Run a slot, unless one of its cells is given up; ``following`` is what comes next."""
+        runs = [self._running(slot, number) for number in range(len(slot.cells))]
+        for one in runs:
+            if one.cell.id not in self.given_up and one.fleet.status is not Status.OK:
+                self._give_up(one.cell, slot, one.fleet)
+        if any(one.cell.id in self.given_up for one in runs):
+            return
+        turns = []
+        try:
+            cells = self.plan.cells_by_id
+            next_cells = [cells[cell] for cell in following.cells] if following else []
+            self.progress.trial([one.cell for one in runs], next_cells)
+            for one in runs:
+                try:
+                    one.wake()
+                    if any(one.cell.id not in member.warmed for member in one.members):
+                        self._warm(slot, one)
+                    turns.append(self._before(one, Kind.MEASURED))
+                except ResultsError:
+                    raise
+                except TareError as error:
+                    one.error = error
+            last = self._measured(slot, runs, turns)
+        finally:
+            for one in runs:
+                one.rest()
+        for one, trial in zip(runs, last, strict=True):
+            self._see_to(one, trial)
+
+    def _running(self, slot: Slot, number: int) -> CellRun:
+        """Find the instances of one of a slot's cells."""
+        cell = self.plan.cells_by_id[slot.cells[number]]
+        placements = slot.of(cell.id)
+        cores = placements[0].cores if len(slot.cells) > 1 else None
+        fleet = self.pool.fleets[key(cell, cores)]
+        count = len(fleet.members)
+        members = [fleet.members[one.instance % count] for one in placements] if count else []
+        return CellRun(cell, slot.slot + number, placements, fleet, members)
+
+    def _measured(
+        self, slot: Slot, runs: Sequence[CellRun], turns: Sequence[Turn[Measured]]
+    ) -> Sequence[Trial]:
+        """Measure what is ready, once more if it is suspect; returns the last trial by its cells.
+
+        What an error keeps from being measured is stored as what the error says; one of the second
+        measurement leaves the first.
+        """
+        ready = [one for one in runs if one.error is None]
+        last: Sequence[Trial] = ()
+        try:
+            last = self._trial(slot, runs, turns, Kind.MEASURED)
+            found = {trial.status for trial in last}
+            if Status.SUSPECT in found and found <= set(GOOD) and may_repeat(self.trials):
+                again = [self._before(one, Kind.MEASURED) for one in ready]
+                last = self._trial(slot, runs, again, Kind.MEASURED, repeat=1)
+        except ResultsError:
+            raise
+        except TareError as error:
+            if last:
+                for one in ready:
+                    one.is_lost = True
+                return last
+            for one in ready:
+                one.error = error
+            last = self._trial(slot, runs, (), Kind.MEASURED)
+        return last
+
+    def _see_to(self, one: CellRun, trial: Trial) -> None:
+        """Replace the instances of a cell that failed, if they are dead, or leave the cell out."""
+        cell = one.cell.id
+        is_good = trial.status in GOOD
+        self.failures[cell] = 0 if is_good else self.failures[cell] + 1
+        if is_good and not one.is_lost:
+            return
+        replaced = [self._replace_dead(one.fleet, member) for member in one.members]
+        replaced.append(self._has_lost_peer())
+        is_impossible = trial.status is Status.UNAVAILABLE and not any(replaced)
+        if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
+            self.given_up.add(cell)
+
+    def _warm(self, slot: Slot, one: CellRun) -> None:
+        """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
+        fresh = partial(self._fresh, one.cell, one.members[0])
+        weigh(self.pool.headroom, one.cell, one.members[0].stack, fresh)
+        self.scenario.prepare(self._turn(one, Kind.WARMUP))
+        for number in range(self.recycling.warmups(one.cell)):
+            turn = self._before(one, Kind.WARMUP)
+            (came,) = self._trial(slot, [one], [turn], Kind.WARMUP, repeat=number)
+            if came.status not in GOOD:
+                self._has_lost_peer()
+        for member in one.members:
+            member.warmed.add(one.cell.id)
+
+    def _before(self, one: CellRun, kind: Kind) -> Turn[Measured]:
+        """Do what comes before each trial of a cell."""
+        turn = self._turn(one, kind)
+        self.stored.settle()
+        self.scenario.before(turn)
+        return turn
+
+    def _turn(self, one: CellRun, kind: Kind) -> Turn[Measured]:
+        """Put together what a scenario needs to run a cell in its instances."""
+        cell = one.cell
+        made = self.measured[cell.workload, cell.params]
+        seats = [
+            self._seat(cell, placement.part, member, kind)
+            for placement, member in zip(one.placements, one.members, strict=True)
+        ]
+        return Turn(
+            cell=cell,
+            made=made,
+            kind=kind,
+            host=self.session.host,
+            seats=seats,
+            peer=self.peers.of(cell.limits, made, len(one.members), self.pool.headroom),
+            kept=self.peers.kept,
+            ledger=self.session.ledger,
+            deadline_s=self.study.deadlines.for_trial(made.expected_s()),
+            fresh=partial(self._fresh, cell, one.members[0]),
+        )
+
+    def _seat(self, cell: Cell, part: str, member: Member, kind: Kind) -> Seat:
+        is_new = not member.warmed
+        return Seat(
+            part=part,
+            instance=self._instance(member),
+            stack=member.stack,
+            how=Watching(
+                cpus=self.session.cpus_under(cell.limits, member.number),
+                hertz=self.study.readings_per_s,
+                closely=kind is Kind.WARMUP,
+                foreign_counts=self.plan.repetition.variant is Variant.WALL,
+                reader=member.reader,
+            ),
+            first=[one.id for one in self.plan.cells if is_new and key(one) == key(cell)],
+            is_cold=cell.id not in member.warmed,
+            kept=member.kept,
+        )
+
+    def _settle(
+        self, slot: Slot, members: Sequence[Member]
+    ) -> tuple[tuple[str, ...], dict[str, float]]:
+        """Let the host come to rest, then pause at random; gives warnings and how long it took.
+
+        A command that no thread of this host runs does not share its disk, memory and neighbours.
+        What takes long keeps step with nothing.
+        """
+        is_short = self.scenario.settles
+        if is_short and all(member.stack.threads() is None for member in members):
+            return (), {}
+        begin = time.perf_counter()
+        warnings = self.gate.wait()
+        settle_s = time.perf_counter() - begin
+        if not is_short:
+            return warnings, {"settle": settle_s}
+        pause_s = jitter_s(self.plan.seed, slot.block, slot.slot)
+        time.sleep(pause_s)
+        return warnings, {"settle": settle_s, "jitter": pause_s}
+
+    def _trial(
+        self,
+        slot: Slot,
+        runs: Sequence[CellRun],
+        turns: Sequence[Turn[Measured]],
+        kind: Kind,
+        *,
+        repeat: int = 0,
+    ) -> Sequence[Trial]:
+        """Run one trial of what is ready and store it; returns it by its cells.
+
+        ``turns`` are those of the cells without an error, in their order.
+        """
+        ready = [one for one in runs if one.error is None]
+        members = [member for one in ready for member in one.members]
+        warnings, settled_s = self._settle(slot, members) if ready else ((), {})
+        measured = iter(self._outcomes(turns))
+        outcomes = [
+            next(measured) if one.error is None else self._missed(one, one.error) for one in runs
+        ]
+        if len(runs) > 1:
+            is_whole = all(outcome.completed is not None for outcome in outcomes)
+            warnings = warnings if is_whole else (*warnings, ALONE)
+            outcomes = [
+                replace(
+                    outcome,
+                    name=one.placements[0].part,
+                    cell=one.cell.id,
+                    warnings=() if outcome.completed is None else (*warnings, *outcome.warnings),
+                )
+                for one, outcome in zip(runs, outcomes, strict=True)
+            ]
+            subject = next(one for one in outcomes if one.cell == slot.cell)
+            whole = of_all(outcomes, subject.samples)
+        else:
+            whole = replace(outcomes[0], warnings=(*warnings, *outcomes[0].warnings))
+        whole, series = whole.read()
+        resume = {"resume": 0.0 if repeat else sum(one.resumed_s for one in ready)}
+        around_s = {**resume, **settled_s, **whole.phases_s, "store": self.stored.took_s}
+        trial = Trial(
+            **recorded(whole, Measurement) | {"phases_s": around_s if ready else {}},
+            cell=slot.cell if len(runs) > 1 else runs[0].cell.id,
+            block=slot.block,
+            slot=runs[0].slot,
+            kind=kind,
+            repeat=repeat,
+            entry=self._entry,
+            session=self.session.id,
+            parts=tuple(Part(**recorded(part, Part)) for part in whole.parts),
+        )
+        return self.stored.add(trial, [one.completed for one in outcomes], series)
+
+    def _outcomes(self, turns: Sequence[Turn[Measured]]) -> Sequence[Outcome]:
+        if len(turns) > 1:
+            return self.scenario.measure_together(turns, GAP_S)
+        return [self.scenario.measure(turn) for turn in turns]
+
+    def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
+        """Give the innermost layer and a site for each of some instances that a trial makes."""
+        if self.pool.headroom is not None:
+            self.pool.headroom.before_trial(cell.platform, cell.limits, count)
+        fleet = self.pool.fleets[key(cell)]
+        self.lives += 1
+        instances = []
+        for number in range(count):
+            name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
+            site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
+            cpuset = member.stack.cpuset or site.cpuset
+            site = replace(site, cpuset=cpuset, agents=None)
+            instances.append((fleet.platform.made[-1], site))
+        return instances
+
+    def _missed(self, one: CellRun, error: TareError) -> Outcome:
+        """Return what becomes of a cell that could not be measured."""
+        return Outcome(
+            instance=self._instance(one.members[0]) if one.members else "",
+            status=status_of(error),
+            reason=str(error),
+            started_at=_now(),
+        )
+
+    @property
+    def _entry(self) -> Entry:
+        """How commands get into their machines; where not by agents, by the layers' own clients."""
+        return self.pool.entry if self.scenario.by_agent else Entry.ANEW
+
+    def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:
+        """Leave out a cell whose platform is not there, with one trial that says why."""
+        self.given_up.add(cell.id)
+        known = any(t.cell == cell.id and t.reason == fleet.reason for t in self.trials)
+        if not known:
+            trial = Trial(
+                cell=cell.id,
+                block=slot.block,
+                slot=slot.slot,
+                kind=Kind.MEASURED,
+                instance="",
+                status=fleet.status,
+                reason=fleet.reason,
+                started_at=_now(),
+                entry=self._entry,
+                session=self.session.id,
+            )
+            self.stored.add(trial, (None,))
+
+    def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
+        """Replace an instance if it no longer answers, and all others that went down with it."""
+        if member not in fleet.members:  # it went down with another part's, and was seen to
+            return True
+        if answers(member):
+            return False
+        self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
+        others = [other for other in fleet.members if other is not member]
+        self.pool.reopen(fleet, member)
+        for other in others:
+            if fleet.status is Status.OK and not answers(other):
+                self.pool.reopen(fleet, other)
+        return True
+
+    def _has_lost_peer(self) -> bool:
+        """Say whether a peer no longer answers, and tell it."""
+        lost = self.peers.drop_dead()
+        if lost:
+            self.progress.says(f"the peer {self.study.peer.name} no longer answers")
+        return lost
+
+    def _instance(self, member: Member) -> str:
+        return f"{self.session.id}-{member.label}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,76 @@
+"""Which instances are open when: all of them, or by blocks those of the cells that are next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tare.core.model import EndedSession, Plan, Slot, Status
+from tare.experiment.run.fleet import Fleet
+from tare.experiment.run.pool import Pool
+
+
+class Turns:
+    """Opens one instance of each platform for the cells of a block and closes it after them.
+
+    Only where not all instances fit the host's memory at once. Cells under different limits are
+    never compared, so those under one set of limits have their turn after those under another, in
+    the order in which a block first has them. An instance serves one block.
+    """
+
+    def __init__(self, plan: Plan, pool: Pool) -> None:
+        self.plan, self.pool = plan, pool
+        self.opened = 0
+        self._is_first = True
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether instances are opened by blocks."""
+        return self.pool.headroom is not None and self.pool.headroom.is_by_blocks
+
+    def noted(self, session: EndedSession) -> EndedSession:
+        """Add what was opened anew to what is stored of a session, unless all was open at once."""
+        if not self.are_needed:
+            return session
+        return replace(session, blocks_per_instance=1, replaced_instances=self.opened)
+
+    def ordered(self, slots: Sequence[Slot]) -> list[Slot]:
+        """Return a block's slots in the order in which ``over`` goes over them."""
+        if not self.are_needed:
+            return list(slots)
+        return [slot for own in self._by_limits(slots) for slot in own]
+
+    def over(self, slots: Sequence[Slot], turn: int) -> Iterator[Slot]:
+        """Go over a block's slots, with what each needs open by then."""
+        if not self.are_needed:
+            yield from slots
+            return
+        for own in self._by_limits(slots):
+            self._open(self._fleets(own), turn)
+            yield from own
+
+    def _by_limits(self, slots: Sequence[Slot]) -> list[list[Slot]]:
+        cells = self.plan.cells_by_id
+        return [
+            [slot for slot in slots if cells[slot.cell].limits == limits]
+            for limits in dict.fromkeys(cells[slot.cell].limits for slot in slots)
+        ]
+
+    def _fleets(self, slots: Sequence[Slot]) -> list[Fleet]:
+        cells = {cell for slot in slots for cell in slot.cells}
+        fleets = {
+            id(fleet): fleet
+            for cell in self.plan.cells
+            if cell.id in cells
+            for fleet in self.pool.of(cell)
+        }
+        return [fleet for fleet in fleets.values() if fleet.status is Status.OK]
+
+    def _open(self, fleets: Sequence[Fleet], turn: int) -> None:
+        """Open what is needed; the first block finds open what was asked for its facts last."""
+        is_open = turn == 0 and all(fleet.members for fleet in fleets)
+        if not (self._is_first and is_open):
+            self.pool.progress.says(f"opening {len(fleets)} fresh instances for a block")
+            self.pool.open_only(fleets, turn)
+            self.opened += len(fleets)
+        self._is_first = False

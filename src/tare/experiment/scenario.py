@@ -1,0 +1,134 @@
+"""What a scenario has to say about itself: how cells are measured, and what that makes of them.
+
+``solo`` (a workload in one instance) and ``lifecycle`` are scenarios. A new one is a module of its
+own under tare/experiment/scenarios, with a class named Scenario in it, or a plugin's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from tare.core.errors import ConfigError
+from tare.core.model import Cell, Contrast, ContrastKind, Kind, Repetition, Replicates
+from tare.experiment import scenarios
+from tare.work.workload import Measured
+
+if TYPE_CHECKING:  # what trials are run with is no business of those who only read a study
+    from tare.experiment.trial.measure import Outcome
+    from tare.experiment.trial.peer import Peer
+    from tare.experiment.trial.seat import Kept, Seat
+    from tare.machines.layer import Layer, Site
+    from tare.machines.ledger import Ledger
+    from tare.machines.machine import Host
+
+M = TypeVar("M", bound=Measured)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn(Generic[M]):
+    """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
+
+    ``seats`` are the places of its parts, in their order. ``peer`` is the machine that is no part,
+    for what has a role there; ``kept`` are the programs that last for the session at it, and
+    ``ledger`` is where those are written that nothing else would end. ``fresh`` gives the innermost
+    layer and a site for each of so many instances that the trial makes itself.
+    """
+
+    cell: Cell
+    made: M
+    kind: Kind
+    host: Host
+    seats: Sequence[Seat]
+    peer: Peer | None
+    kept: Kept
+    ledger: Ledger
+    deadline_s: float
+    fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
+
+
+class Scenario(ABC, Generic[M]):
+    """One way of measuring cells; it has no state.
+
+    What goes wrong in a trial is its outcome. ``prepare`` and ``before`` raise LayerError or
+    Unavailable, which say what was prepared.
+    """
+
+    section: ClassVar[str] = "workloads"
+    """The key of a study file below which it stands what is measured."""
+
+    measures: ClassVar[type[Measured] | None] = None
+    """What stands there, read as one thing by its fields; None is a list of workloads."""
+
+    replicates: ClassVar[Replicates] = Replicates.INSTANCES
+    """What its trials repeat."""
+
+    opens_whole: ClassVar[bool] = True
+    """Whether trials have whole stacks open before; if not, all but the innermost layer."""
+
+    by_agent: ClassVar[bool] = True
+    """Whether commands get into machines by agents."""
+
+    settles: ClassVar[bool] = True
+    """Whether a trial is short: it begins when the host is at rest, and keeps step with nothing."""
+
+    def objections(self, repetition: Repetition) -> Iterator[str]:
+        """Say why cells cannot be repeated so: nothing, by default."""
+        del repetition
+        yield from ()
+
+    def parts(self, made: M) -> Sequence[str]:
+        """Name the parts of a trial, each in an instance of its own: one, by default."""
+        del made
+        return ("",)
+
+    def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:
+        """Say what of the cells of equal work is compared with what: all with the baseline's."""
+        for cell in cells:
+            if cell is not baseline:
+                kind = ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD
+                yield Contrast(cell=cell.id, reference=baseline.id, kind=kind)
+
+    def prepare(self, turn: Turn[M]) -> None:
+        """Prepare a cell in an instance that it has not been run in: nothing, by default."""
+        del turn
+
+    def before(self, turn: Turn[M]) -> None:
+        """Do what comes before each trial, outside its clock: nothing, by default."""
+        del turn
+
+    @abstractmethod
+    def measure(self, turn: Turn[M]) -> Outcome:
+        """Run one trial."""
+
+    def measure_together(self, turns: Sequence[Turn[M]], gap_s: float) -> Sequence[Outcome]:
+        """Run one trial of several cells, which are started in their order, ``gap_s`` apart.
+
+        Returns what each came to. A scenario without it cannot be measured in a duet.
+        """
+        raise NotImplementedError
+
+    @property
+    def can_be_together(self) -> bool:
+        """Whether several cells can be measured in one trial."""
+        return type(self).measure_together is not Scenario.measure_together
+
+
+def names() -> list[str]:
+    """List every scenario there is, without importing any; ``_name`` is no scenario."""
+    modules = (module.name for module in iter_modules(scenarios.__path__))
+    return sorted(name for name in modules if not name.startswith("_"))
+
+
+def load(name: str) -> Scenario[Measured]:
+    """Make a scenario, or raise ConfigError."""
+    if name not in names():
+        raise ConfigError(f"no scenario is called {name!r}; there are: {', '.join(names())}")
+    try:
+        return import_module(f"tare.experiment.scenarios.{name}").Scenario()  # type: ignore[no-any-return]
+    except (ImportError, SyntaxError, AttributeError, TypeError) as error:  # from outside the tree
+        raise ConfigError(f"scenario {name} cannot be loaded: {error}") from error

@@ -1,0 +1,97 @@
+"""One command whose roles have several instances: it is run once, and every instance is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from tare.core.model import HostCost, Status
+from tare.experiment.trial.cast import Command
+from tare.experiment.trial.measure import GOOD, Outcome, Run, suspected
+from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.together import each_once
+from tare.experiment.trial.watch import Watch
+from tare.work.workload import Workload
+
+
+def measure_among(
+    seats: Sequence[Seat], workload: Workload, command: Command, deadline_s: float
+) -> Outcome:
+    """Run a command once; the first instance is the one under test, the others have its roles.
+
+    CPU time that one takes on CPUs which it shares with others is the trial's own. What the trial
+    cost is what all of them cost; what was read over its time is kept with each part.
+    """
+    first, *others = seats
+    run = Run(first, workload, command, deadline_s)
+    watches = [Watch(one.stack, workload, None, one.how) for one in others]
+    with ExitStack() as watching:
+        for watch in watches:
+            watching.enter_context(watch)
+        run.go(lambda: command.machine.run(command.argv, timeout_s=deadline_s))
+    spent = [(first.how.cpus, run.cpu_s)]
+    spent += [(one.how.cpus, watch.cpu_s) for one, watch in zip(others, watches, strict=True)]
+
+    def others_s(number: int) -> float:
+        mine = set(seats[number].how.cpus)
+        rest = [one for n, one in enumerate(spent) if n != number]
+        return sum(cpu_s for cpus, cpu_s in rest if mine & set(cpus))
+
+    outcome = run.outcome(others_s(0))
+    parts = [outcome]
+    for number, (seat, watch) in enumerate(zip(others, watches, strict=True), start=1):
+        is_bad = outcome.status not in GOOD
+        part = replace(
+            outcome,
+            name=seat.part,
+            instance=seat.instance,
+            cpuset=seat.cpuset,
+            status=outcome.status if is_bad else Status.OK,
+            reason=outcome.reason if is_bad else "",
+            warnings=(),
+            timeline=watch.timeline,
+            courses=(),
+        )
+        # The command's samples say how long its tool ran, and are no part's but the first one's.
+        parts.append(replace(suspected(watch.fill(part, others_s(number))), samples={}))
+    status, reason = outcome.status, outcome.reason
+    doubted = [part for part in parts[1:] if part.status is Status.SUSPECT]
+    if doubted and status in GOOD:
+        status = Status.SUSPECT
+        said = [f"{part.name}: {part.reason}" for part in doubted]
+        reason = "; ".join([*([reason] if reason else []), *said])
+    return replace(
+        outcome,
+        name="",
+        status=status,
+        reason=reason,
+        host=_sum([part.host for part in parts]),
+        warnings=each_once([one for part in parts for one in part.warnings]),
+        timeline=None,
+        courses=(),
+        parts=tuple(parts),
+    )
+
+
+def _sum(costs: Sequence[HostCost | None]) -> HostCost | None:
+    """Add up what all parts cost; None where it is not known of one.
+
+    What of the wall time may be laid to other work is that of the one it may be most.
+    """
+    known = [one for one in costs if one is not None]
+    if len(known) < len(costs):
+        return None
+    delays = [one.foreign_delay_s for one in known]
+    return HostCost(
+        cpu_s=sum(one.cpu_s for one in known),
+        run_delay_s=sum(one.run_delay_s for one in known),
+        all_cpu_s=sum(one.all_cpu_s for one in known),
+        coverage=min(one.coverage for one in known),
+        threads=sum(one.threads for one in known),
+        workers=sum(one.workers for one in known),
+        lasting=all(one.lasting for one in known),
+        throttled_s=sum(one.throttled_s for one in known),
+        foreign_cpu_s=sum(one.foreign_cpu_s for one in known),
+        foreign_delay_s=None if None in delays else max(one for one in delays if one is not None),
+    )

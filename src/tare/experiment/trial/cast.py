@@ -1,0 +1,267 @@
+"""Where each role of a workload runs in a trial, under which addresses, and from when to when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tare.core.errors import LayerError, TareError, Unavailable
+from tare.experiment.trial.peer import Peer
+from tare.experiment.trial.port import free_port
+from tare.experiment.trial.seat import Kept, Seat
+from tare.experiment.trial.service import Ended, Server
+from tare.machines.ledger import Ledger
+from tare.machines.machine import NOT_FOUND, Machine
+from tare.work.roles import COMMAND, PEER, PLACEHOLDER, Lifetime, Role, Roles
+
+NOT_IN_USERLAND = (NOT_FOUND, 126)
+"""Statuses of a command that is not there, or is no program."""
+PEER_LOST = "the peer no longer answers"
+LOOPBACK, ANY = "127.0.0.1", "0.0.0.0"  # noqa: S104 - a role is to be reached by others
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a trial runs and where; ``peer`` is None where nothing is there.
+
+    ``conclude`` ends its roles, or lets them stand still, and says how each came to that; of those
+    at a peer that is lost nothing is known, and they stay in the ledger.
+    """
+
+    machine: Machine
+    argv: Sequence[str]
+    peer: Peer | None = None
+    conclude: Callable[[bool], Mapping[str, Ended]] = lambda _: {}
+
+
+class Cast:
+    """The roles of one cell's workload, in their places.
+
+    ``name`` is that of their directories. Of ``seats`` each role with an instance of its own has
+    one, in turn: where a scenario gives fewer, several share it. ``session`` are the programs that
+    last for the session, and ``ledger`` is where those are written that nothing else would end.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is cast, where, and what is left of the trial before
+        self,
+        roles: Roles,
+        name: str,
+        seats: Sequence[Seat],
+        peer: Peer | None = None,
+        session: Kept | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self._roles, self._name, self._seats, self._peer = roles, name, seats, peer
+        self._session, self._ledger = {} if session is None else session, ledger
+        self._seat = {home: seats[n % len(seats)] for n, home in enumerate(roles.seats())}
+        self._ports: dict[str, dict[str, int]] = {}
+
+    def at(self, role: str) -> tuple[Machine, str]:
+        """Give the machine of a role and its directory there."""
+        directory = self._name if role == COMMAND else f"{self._name}-{role}"
+        seat = self._seat_of(role)
+        if seat is not None:
+            return seat.stack.machine, f"{seat.stack.workdir}/{directory}"
+        assert self._peer is not None  # noqa: S101 - it is made for whatever has a role there
+        # The same for all instances.
+        label = self._seats[0].instance
+        if role != COMMAND and self._lifetime(role) is Lifetime.SESSION:
+            return self._peer.machine, f"{self._peer.stack.workdir}/{directory}"
+        directory = directory.replace(self._name, f"{self._name}-{label}", 1)
+        return self._peer.machine, f"{self._peer.stack.workdir}/{directory}"
+
+    @contextmanager
+    def up(self) -> Iterator[Command]:
+        """Have all roles up, and give the command that they serve.
+
+        Raises Unavailable where one cannot be reached or its machine lacks its program, LayerError
+        if one cannot be started.
+        """
+        machine, directory = self.at(COMMAND)
+        peer = self._peer if self._roles.at_peer() else None
+        addresses = {
+            (viewer, of): self._address(viewer, of)
+            for viewer, of, what in self._roles.named()
+            if what == "address"
+        }
+        started: list[Server] = []
+        ended: dict[str, Ended] = {}
+
+        def conclude(is_lost: bool) -> Mapping[str, Ended]:
+            while started:
+                server = started.pop()
+                if not (is_lost and self._seat_of(server.role.name) is None):
+                    ended[server.role.name] = self._rest(server)
+            return ended
+
+        try:
+            self._choose_ports()
+            for role in self._roles.starts():
+                started.append(self._start(role, addresses))
+        except TareError as error:
+            is_lost = peer is not None and not peer.answers()
+            conclude(is_lost)
+            if is_lost:
+                raise LayerError(f"{PEER_LOST}: {error}") from error
+            raise
+        except BaseException:
+            conclude(False)
+            raise
+        try:
+            argv = [self._fill(COMMAND, word, addresses) for word in self._roles.main.command]
+            yield Command(machine, in_directory(directory, argv), peer, conclude)
+        finally:
+            conclude(False)
+
+    def _start(self, role: Role, addresses: Mapping[tuple[str, str], str]) -> Server:
+        """Have a role up: start it, or let the one that was kept go on."""
+        machine, directory = self.at(role.name)
+        seat = self._seat_of(role.name)
+        # A stack's group takes what is in it with it; what is on another computer nothing takes.
+        stack = seat.stack if seat is not None else self._at_peer.stack
+        is_own = seat is not None or role.lifetime is Lifetime.TRIAL
+        goes_by_itself = is_own and stack.threads() is not None
+        server = Server(
+            role,
+            machine,
+            directory,
+            lambda text: self._fill(role.name, text, addresses),
+            self._ports.get(role.name, {}),
+            None if goes_by_itself else self._ledger,
+        )
+        kept = self._kept(role.name)
+        if kept is None:
+            server.start()
+            return server
+        known = kept.pop((self._name, role.name), None)
+        if known is not None:
+            if known.is_same(server) and known.resume():
+                kept[self._name, role.name] = known
+                return known
+            known.end()
+        server.start()
+        kept[self._name, role.name] = server
+        return server
+
+    def _rest(self, server: Server) -> Ended:
+        """End a role, or let one that lasts stand still."""
+        kept = self._kept(server.role.name)
+        if kept is None:
+            return server.end()
+        if server.pause():
+            return Ended(lived=True, said="")
+        kept.pop((self._name, server.role.name), None)
+        return server.end()
+
+    def _seat_of(self, role: str) -> Seat | None:
+        """Give the place of a role; None is the peer."""
+        home = self._roles.home(role)
+        return None if home == PEER else self._seat[home]
+
+    def _lifetime(self, role: str) -> Lifetime:
+        known = self._roles.by_name[role]
+        return known.lifetime if isinstance(known, Role) else Lifetime.TRIAL
+
+    def _kept(self, role: str) -> Kept | None:
+        """Say where a role's program is kept; None: it is not."""
+        lifetime = self._lifetime(role)
+        if lifetime is Lifetime.TRIAL:
+            return None
+        seat = self._seat_of(role) or self._seats[0]
+        return self._session if lifetime is Lifetime.SESSION else seat.kept
+
+    def _fill(self, viewer: str, text: str, addresses: Mapping[tuple[str, str], str]) -> str:
+        return PLACEHOLDER.sub(
+            lambda found: (
+                addresses[viewer, found[1]]
+                if found[2] == "address"
+                else str(self._ports[found[1]][found[2]])
+            ),
+            text,
+        )
+
+    def _address(self, viewer: str, of: str) -> str:
+        """Give the address at which one role finds another, and make ways where there is none."""
+        if viewer == of:
+            return ANY
+        here, there = self._seat_of(viewer), self._seat_of(of)
+        if here is there:
+            return LOOPBACK
+        mine = here.stack.address() if here is not None else self._at_peer.address
+        address = there.stack.address() if there is not None else self._at_peer.address
+        if address is None:
+            return LOOPBACK if here is not None else self._at_peer.gateway
+        for end, to in ((here, address), (there, mine)):
+            if to is not None and address != mine:
+                (self._at_peer.stack if end is None else end.stack).route_to(to)
+        return address
+
+    @property
+    def _at_peer(self) -> Peer:
+        assert self._peer is not None  # noqa: S101 - as above
+        return self._peer
+
+    def _choose_ports(self) -> None:
+        """Choose the ports that are named: as kept programs have them, as published, or free.
+
+        Which are free is asked where the role is: what this host has free may be taken there.
+        """
+        ends: dict[tuple[str, str], bool] = {}
+        for viewer, of, what in self._roles.named():
+            if what != "address":
+                is_far = self._seat_of(viewer) is not self._seat_of(of)
+                ends[of, what] = ends.get((of, what), False) or is_far
+        for role in dict.fromkeys(of for of, _ in ends):
+            kept = self._kept(role)
+            known = None if kept is None else kept.get((self._name, role))
+            self._ports[role] = {} if known is None else dict(known.ports)
+        for (role, what), is_far in ends.items():
+            if what not in self._ports[role]:
+                self._ports[role][what] = self._port(role, is_far=is_far)
+
+    def _port(self, role: str, *, is_far: bool) -> int:
+        """Choose a port at which a role is reached, ``is_far``: by other machines."""
+        seat = self._seat_of(role)
+        stack = seat.stack if seat is not None else self._at_peer.stack
+        published = stack.ports() if is_far else None
+        if published is None:
+            # Some instances have one network together.
+            chosen = {port for ports in self._ports.values() for port in ports.values()}
+            return free_port(self.at(role)[0], chosen)
+        here = [name for name in self._ports if self._seat_of(name) is seat]
+        taken = {port for name in here for port in self._ports[name].values()}
+        free = [port for port in published if port not in taken]
+        if not free:
+            raise Unavailable(
+                f"{stack.machine.name} passes on {len(published)} ports, and its roles "
+                f"{', '.join(sorted(here))} are reached at more",
+                "give the layer another `network:`, or its `netdev: tap`",
+            )
+        kept = {} if seat is None else seat.kept
+        others = {port for other in kept.values() for port in other.ports.values()}
+        left = next((port for port in free if port not in others), free[0])
+        for key, other in [*kept.items()]:
+            if left in other.ports.values():  # of another cell: it has to be started anew then
+                del kept[key]
+                other.end()
+        return left
+
+
+def end_kept(kept: Kept, *, apart: bool = False) -> Iterator[str]:
+    """End programs that were kept; with ``apart`` only those that outlive their instance.
+
+    Gives what could not be ended: it stays in the ledger.
+    """
+    for key, server in [*kept.items()]:
+        if not apart or server.is_apart:
+            del kept[key]
+            try:
+                server.end()
+            except TareError as error:
+                yield str(error)
+
+
+def in_directory(directory: str, argv: Sequence[str]) -> list[str]:
+    """Build the command that runs argv in a directory, in the language that parsers know."""
+    return ["env", "-C", directory, "LC_ALL=C", *argv]

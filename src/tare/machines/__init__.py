@@ -1,0 +1,1 @@
+"""Places where commands run, and the layers that make one place inside another."""

@@ -1,0 +1,330 @@
+"""What a layer has to say about itself, and how layers are found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from ipaddress import IPv4Address
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar
+
+from tare.core.errors import ConfigError, LayerError, Unavailable
+from tare.core.model import DiskCache, Limits, Params, Scalar
+from tare.machines import layers
+from tare.machines.agent import Agents
+from tare.machines.cgroup import readback
+from tare.machines.cgroup.held import Held, read_group
+from tare.machines.cgroup.readback import Inside
+from tare.machines.machine import get
+
+if TYPE_CHECKING:
+    from tare.machines.ledger import Scope, Services
+    from tare.machines.machine import Machine
+    from tare.machines.userland import Userland
+
+
+OFF = "off"
+"""The value of a setting that takes away what is done where the setting is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What a layer is given besides the outer machine.
+
+    ``name`` is unique on the host and begins with ``tare-``: whatever is made bears it. ``folder``
+    is a directory below which files of that name may be made on the outer machine. ``cpuset`` lists
+    the CPUs of the outer machine that the workload may use (``"1"``, ``"0-3"``). What is made is
+    written in ``scope`` first, with what removes it; that is all the clean-up a layer has to do.
+    """
+
+    name: str
+    session: str
+    folder: str
+    limits: Limits
+    cpuset: str
+    scope: Scope
+    services: Services
+    userland: Userland
+    deadline_s: float = 120.0
+    reached: bool = False
+    """Whether another machine has to reach the machine inside: what that takes may cost a boot."""
+    agents: Agents | None = None
+    """What puts an agent into the machine inside; None: every command enters it anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threads:
+    """Which threads of the controlling host do an instance's work.
+
+    ``cgroup`` is a path below the root of every hierarchy, such as ``tare/x``; all processes in it
+    and below are the platform's. ``comm`` is a prefix of the names of those threads on the critical
+    path (QEMU's vCPUs are ``CPU 0/...``); empty means all.
+    """
+
+    cgroup: str
+    comm: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One thing that a layer does by default and that can be turned off: a step of a ladder.
+
+    ``on`` is what the engine itself does when nobody asks for anything else, which need not be the
+    default of the layer's ``setting``; ``off`` is the bare end. None is a setting left out.
+    ``about`` is one sentence of what it is. ``shows`` names what is read back inside
+    (``Inside.confinement``) of which at least one differs where the switch has an effect.
+    """
+
+    name: str
+    setting: str
+    on: Scalar | None
+    off: Scalar | None
+    about: str
+    shows: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The two positions in words, on and off."""
+        return _word(self.on, self.off), _word(self.off, self.on)
+
+
+def _word(value: Scalar | None, other: Scalar | None) -> str:
+    if value is None:
+        return "on" if other == OFF else "default"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+class Instance(ABC):
+    """One made layer: verbs in the order of its life. Every verb raises LayerError on failure.
+
+    There is no verb to delete: closing its site's scope removes all that was made for it, at any
+    time, twice, and on a dead machine. What has no life of its own (a chroot, somebody's machine)
+    leaves ``stop`` and ``reboot`` out; they then raise Unavailable.
+    """
+
+    machine: Machine
+    """The machine inside; answers once ``ready`` has returned."""
+    cpuset: str
+    """The CPUs for the workload as they are numbered inside."""
+    workdir: str = "/data"
+    """An empty directory inside, on the storage that is to be measured."""
+    takes_agent: ClassVar[bool] = True
+    """Whether the machine inside can have an agent pushed into it through a shell."""
+    shared: ClassVar[bool] = False
+    """Whether instances of other stacks are in the same machine, so that it alone holds none."""
+    passes_on: ClassVar[bool] = False
+    """Whether others can be given a way through it to what is inside; see ``pass_on``."""
+    network: str = "host"
+    """Which network it was asked for, in its layer's words; ``none`` leads nowhere."""
+
+    ports: tuple[int, int] | None = None
+    """The only ports at which others reach it; None: all there are."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start what was created; it may still be booting when this returns."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Wait until the machine inside answers a command, or raise LayerError at the deadline."""
+
+    def stop(self, *, hard: bool = False) -> None:
+        """Stop it and wait until it stands; what was written to its disk is there after ``start``.
+
+        In order (what runs inside is told to end), or ``hard``, as if its power was cut.
+        """
+        del hard
+        raise Unavailable("it cannot be stopped and started again")
+
+    def reboot(self, *, hard: bool = False) -> None:
+        """Begin it anew, in order or as by a reset button; ``ready`` waits for it to be back."""
+        self.stop(hard=hard)
+        self.start()
+
+    def hold(self) -> None:  # noqa: B027 - most layers hold what they start from the start
+        """Hold it to its CPUs; what takes long to boot may use all of them until then."""
+
+    def pause(self) -> None:  # noqa: B027 - a layer without processes of its own has nothing to do
+        """Take its CPU time away while others are measured."""
+
+    def resume(self) -> None:  # noqa: B027 - as pause
+        """Undo pause."""
+
+    def disk_cache(self) -> DiskCache | None:
+        """Read back how the host caches this layer's disk; None where it has no disk of its own."""
+        return None
+
+    def held(self, outer: Machine) -> Held | None:
+        """Read back on the outer machine what the instance's control group holds it to.
+
+        None where no group of that machine holds it. Raises LayerError.
+        """
+        threads = self.threads()
+        return read_group(outer, threads.cgroup) if threads else None
+
+    def inside(self) -> Inside:
+        """Read back what a command inside really gets, or raise CommandFailed."""
+        return readback.read(self.machine)
+
+    def address(self) -> str | None:
+        """Give the IPv4 address at which the outer machine reaches the machine inside.
+
+        None: it has the outer machine's own network. Raises Unavailable where it has no address,
+        LayerError where it should have one.
+        """
+        if self.network == "none":
+            raise Unavailable(
+                f"the network of {self.machine.name} is `none`, which leads nowhere",
+                f"give {self.machine.name.rpartition('/')[2]} another `network:`",
+            )
+        return None
+
+    def gateway(self) -> str:
+        """Give the outer machine's IPv4 address as the machine inside sees it.
+
+        By default where its default route leads, as proc_net(5) has it; raises LayerError where
+        there is none.
+        """
+        for line in get(self.machine, "/proc/net/route").decode().splitlines()[1:]:
+            _, destination, gateway, *_ = line.split()
+            if destination == "00000000":
+                return str(IPv4Address(int(gateway, 16).to_bytes(4, "little")))
+        raise LayerError(f"no way leads from {self.machine.name} to the host")
+
+    def route_to(self, address: str) -> None:  # noqa: B027 - what is on this host has the way
+        """Let the machine inside reach an address that the outer one knows; works twice.
+
+        Raises Unavailable where that cannot be.
+        """
+
+    def pass_on(self, address: str) -> None:
+        """Let the outer machine reach an address that only the machine inside knows; works twice.
+
+        Raises Unavailable where that cannot be.
+        """
+        raise Unavailable(f"{address} is reached only from inside {self.machine.name}")
+
+    def threads(self) -> Threads | None:
+        """Say which threads of the outer machine do the work, or None where that cannot be said."""
+        return None
+
+
+class Layer(ABC):
+    """One step of virtualization.
+
+    A concrete layer is a frozen dataclass named Layer in a module of its own under
+    tare/machines/layers; its fields are its settings, all with defaults. The module's name is the
+    layer's name, with ``-`` for ``_``. A layer talks to the outer machine only by running commands
+    there.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ()
+    """The Debian packages that the outer machine must have, whatever the settings."""
+    runs_userland: ClassVar[bool] = True
+    """Whether it can take the shared userland, which is then built before anything is opened."""
+    boots_guest: ClassVar[bool] = False
+    """Whether it boots the guest that has the userland on its disk."""
+    own_kernel: ClassVar[bool] = False
+    """Whether what runs inside sees another kernel, with its own account of the memory."""
+
+    switches: ClassVar[tuple[Switch, ...]] = ()
+    """What a ladder takes apart, in the order of its rows (docs/decisions/0026-the-ladder.md)."""
+    ladder_settings: ClassVar[Params] = ()
+    """Settings that all platforms of a ladder share, so that a switch turns nothing else."""
+
+    nominal_start_s: ClassVar[float] = 1.0
+    """From create to ready on a laptop of today, for estimates before anything is run."""
+
+    @property
+    def name(self) -> str:
+        """The name used in stacks, such as ``qemu-tcg``."""
+        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+
+    @abstractmethod
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """Say what would be used (versions, settings), or raise Unavailable.
+
+        Without a userland only what can be told without building one is told.
+        """
+
+    def needs(self) -> tuple[str, ...]:
+        """List the packages that the outer machine must have for these settings."""
+        return self.packages
+
+    def held_to(self, limits: Limits) -> Limits:
+        """Return what it is to give under a study's limits, which its settings may override."""
+        return limits
+
+    def lacks(self, limits: Limits) -> str:
+        """Return why it cannot give limits of some kind; empty where it can."""
+        del limits
+        return ""
+
+    shared: ClassVar[bool] = False
+    """Whether all instances of a session are in one machine, whose memory is committed once."""
+
+    def commits(self, limits: Limits) -> int | None:
+        """Return the bytes of this host's memory that an instance may keep until it is closed.
+
+        None: the memory limit is only a cap on what runs at the moment. 0: its memory is another
+        machine's, or was set apart before.
+        """
+        return limits.memory_bytes if self.boots_guest else None
+
+    def own_system(self) -> str:
+        """Say what it runs instead of the shared userland; empty where it runs that."""
+        return ""
+
+    def caveat(self) -> str:
+        """Say what whoever reads a number measured through it has to know; mostly nothing."""
+        return ""
+
+    def prepare(self, host: Machine, userland: Userland) -> None:
+        """Build on the controlling host what instances are made of, before any is made.
+
+        Raises Unavailable where a tool or room is missing, LayerError where a build fails.
+        """
+        if self.boots_guest:
+            userland.guest(host)
+
+    def detected_as(self) -> tuple[str, ...]:
+        """Name the steps of ``tare.machines.detection`` that it may be seen as from inside, any one
+        of them.
+
+        ``""`` among them: it need not show at all (a chroot). ``"*"``: what is inside cannot be
+        known beforehand (somebody's machine), as it is where detection does not know the name.
+        None at all: nothing inside can be asked.
+        """
+        return (self.name,)
+
+    @abstractmethod
+    def create(self, outer: Machine, site: Site) -> Instance:
+        """Make an instance, not yet started; what it makes is in the ledger before it is made."""
+
+
+def names() -> list[str]:
+    """List every layer there is, without importing any; ``_name`` is no layer."""
+    modules = (module.name for module in iter_modules(layers.__path__))
+    return sorted({name.replace("_", "-") for name in modules if not name.startswith("_")})
+
+
+def kind(name: str) -> type[Layer]:
+    """Find a layer's class by its name, or raise ConfigError."""
+    if name not in names():
+        raise ConfigError(f"no layer is called {name!r}; there are: {', '.join(names())}")
+    try:
+        return import_module(f"tare.machines.layers.{name.replace('-', '_')}").Layer  # type: ignore[no-any-return]
+    except (ImportError, SyntaxError, AttributeError) as error:  # one from outside the tree
+        raise ConfigError(f"layer {name} cannot be loaded: {error}") from error
+
+
+def load(name: str, **settings: Scalar) -> Layer:
+    """Make a layer from its name and settings, or raise ConfigError."""
+    try:
+        return kind(name)(**settings)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"layer {name}: {error}") from None

@@ -1,0 +1,118 @@
+"""A simulated layer of known cost, noise and drift: the truth to check statistics against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from tare.core.model import Limits
+from tare.machines import layer
+from tare.machines.cgroup.cgroup import cpus_of
+from tare.machines.cgroup.held import Held
+from tare.machines.cgroup.readback import Inside
+from tare.machines.machine import Machine
+from tare.machines.simulation.trace import Variant, read
+from tare.machines.simulation.world import Replay, SimulatedMachine, World
+
+if TYPE_CHECKING:
+    from tare.machines.ledger import Scope
+    from tare.machines.userland import Userland
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(layer.Layer):
+    """Work takes ``cost`` times as long; see SimulatedMachine for ``noise`` and ``drift``.
+
+    ``instance_noise`` is the standard deviation of the log of an instance's own cost, which it
+    keeps for as long as it lives.
+
+    ``trace`` is a file of ``tare record-noise`` that disturbs it too, by its wall time or by
+    another ``variant``.
+    """
+
+    cost: float = 1.0
+    noise: float = 0.01
+    drift: float = 0.0
+    instance_noise: float = 0.0
+    seed: int = 1
+    trace: str | None = None
+    variant: Variant | None = None
+
+    runs_userland = False
+    nominal_start_s = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be simulated."""
+        if self.cost <= 0:
+            raise ValueError(f"cost is {self.cost}; expected a number above 0")
+        if self.noise < 0:
+            raise ValueError(f"noise is {self.noise}; expected 0 or more")
+        if self.instance_noise < 0:
+            raise ValueError(f"instance_noise is {self.instance_noise}; expected 0 or more")
+        if self.trace is not None:
+            read(Path(self.trace))
+
+    def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
+        """See Layer.probe."""
+        del outer, userland
+        return {"sim.is": "simulated: no program is run and no time passes"}
+
+    def commits(self, limits: Limits) -> int:
+        """See Layer.commits: no program is run."""
+        del limits
+        return 0
+
+    def detected_as(self) -> tuple[str, ...]:
+        """See Layer.detected_as; there is nothing inside."""
+        return ()
+
+    def create(self, outer: Machine, site: layer.Site) -> Instance:
+        """See Layer.create."""
+        return Instance(outer, site, self)
+
+
+class Instance(layer.Instance):
+    """A simulated machine; there is nothing to start and nothing to remove."""
+
+    takes_agent = False
+
+    def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:
+        root = outer
+        while isinstance(root, SimulatedMachine):
+            root = root.outer
+        world = site.services.once("simulated world", root, _world, lambda _: True)
+        # The same study gives the same numbers again, whatever the session is called.
+        random = Random(f"{of.seed}{site.name.removeprefix(f'tare-{site.session}')}")  # noqa: S311
+        luck = random.gauss(0, of.instance_noise) if of.instance_noise else 0.0
+        cost = of.cost * math.exp(luck)
+        self.machine = SimulatedMachine(outer, world, random, cost, of.noise, of.drift)
+        if of.trace is not None:
+            replay = Replay(Path(of.trace), of.variant or "wall", of.seed)
+            self.machine.replay = replay
+        self.site = site
+        self.cpuset = site.cpuset
+
+    def start(self) -> None:
+        """See Instance.start."""
+
+    def ready(self) -> None:
+        """See Instance.ready."""
+
+    def inside(self) -> Inside:
+        """See Instance.inside."""
+        limits, cpus = self.site.limits, len(cpus_of(self.site.cpuset))
+        return Inside(cpus, limits.memory_bytes, swap_bytes=limits.swap_bytes)
+
+    def held(self, outer: Machine) -> Held:
+        """See Instance.held."""
+        del outer
+        return Held(self.site.limits.quota_cpus)
+
+
+def _world(scope: Scope) -> World:
+    del scope
+    return World()

@@ -1,0 +1,151 @@
+"""Programs that Debian lacks: built on the controlling host, from sources that are pinned here.
+
+Each fills a folder with files as they are to lie below the root of a userland. How it is built and
+from what is its recipe, which is part of the userland's own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Protocol
+
+from tare.core.errors import CommandFailed, ConfigError, LayerError, Unavailable
+from tare.core.home import home
+from tare.machines.ledger import Ledger, Scope
+from tare.machines.machine import Machine, check
+from tare.machines.userland import cache
+
+NEEDS_BYTES = 1_000_000_000
+BUILD_S = 900.0
+GO = "/usr/local/go/bin:/usr/lib/go/bin"
+"""Where Go is besides the PATH."""
+
+
+class Program(Protocol):
+    """How one program is had."""
+
+    @property
+    def version(self) -> str:
+        """The upstream version."""
+
+    def recipe(self) -> Mapping[str, object]:
+        """Say all that decides what is built."""
+
+    def make(self, host: Machine, folder: Path, root: Path, arch: str) -> None:
+        """Fill the empty ``root`` for an architecture; ``folder`` is for what that takes.
+
+        Raises Unavailable where a tool is missing, CommandFailed where the build fails.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GoProgram:
+    """The main package of a Go module, linked statically.
+
+    The files ``go.mod`` and ``go.sum`` of its name pin it and all that it is made of, so that
+    nobody has to be asked whether what was fetched is what was meant.
+    """
+
+    name: str
+    package: str
+    version: str
+
+    def recipe(self) -> Mapping[str, object]:
+        """See Program.recipe."""
+        return {"package": self.package, "version": self.version, "go.sum": self._pinned("go.sum")}
+
+    def make(self, host: Machine, folder: Path, root: Path, arch: str) -> None:
+        """See Program.make."""
+        go = shutil.which("go") or shutil.which("go", path=GO)
+        if go is None:
+            raise Unavailable(
+                f"{self.name} {self.version} is in no Debian and is built from source; "
+                "Go is not installed",
+                "apt-get install golang-go",
+            )
+        program = root / "usr/local/bin" / self.name
+        program.parent.mkdir(parents=True)
+        for name in ("go.mod", "go.sum"):
+            (folder / name).write_text(self._pinned(name))
+        environment = [
+            f"GOPATH={folder}/path", f"GOCACHE={folder}/cache", "GOFLAGS=-modcacherw",
+            "GOSUMDB=off", "GOTOOLCHAIN=local", "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux",
+            f"GOARCH={arch}",
+        ]  # fmt: skip
+        build = ["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags",
+                 f"-s -w -X main.Version={self.version}",
+                 "-o", str(program), self.package]  # fmt: skip
+        check(host, ["env", "-C", str(folder), *environment, go, *build], timeout_s=BUILD_S)
+
+    def _pinned(self, name: str) -> str:
+        return (
+            files("tare.machines.userland").joinpath("program_files", self.name, name).read_text()
+        )
+
+
+# The last release of vegeta that Debian's Go 1.19 builds.
+_ALL = (GoProgram("vegeta", "github.com/tsenart/vegeta/v12", "12.11.1"),)
+KNOWN: Mapping[str, Program] = {program.name: program for program in _ALL}
+"""Every program by the name that workloads ask for it."""
+
+
+def recipe(names: Sequence[str]) -> dict[str, object]:
+    """Say what decides how programs come out, by name; raises ConfigError for an unknown one."""
+    for name in names:
+        if name not in KNOWN:
+            raise ConfigError(f"no program is called {name!r}; there are: {', '.join(KNOWN)}")
+    return {name: dict(KNOWN[name].recipe()) for name in sorted(set(names))}
+
+
+def place(
+    host: Machine, built: Mapping[str, Path], tree: Path, tar: Path
+) -> dict[str, dict[str, str]]:
+    """Put what was built into a userland's tree and tar, or raise CommandFailed.
+
+    Returns versions and content addresses by name.
+    """
+    for folder in built.values():
+        root = str(folder / "root")
+        check(host, ["cp", "-a", f"{root}/.", str(tree)])
+        # The directories are in it already, and Docker takes no path twice.
+        files = [
+            str(one.relative_to(root)) for one in sorted(Path(root).rglob("*")) if one.is_file()
+        ]
+        check(host, ["tar", "-rf", str(tar), "-C", root, "--owner=0", "--group=0", *files])
+    return {
+        name: {"version": KNOWN[name].version, "id": folder.name} for name, folder in built.items()
+    }
+
+
+def build(name: str, arch: str, ledger: Ledger) -> Path:
+    """Find or build a program; its files are below ``root`` in the folder.
+
+    Raises Unavailable where a tool or room is missing, LayerError where the build fails.
+    """
+    asked = {**recipe([name]), "arch": arch}
+
+    def make(folder: Path, scope: Scope) -> Mapping[str, object]:
+        host, root, work = cache.builder(folder, scope), folder / "root", folder / "work"
+        root.mkdir()
+        work.mkdir()
+        try:
+            KNOWN[name].make(host, work, root, arch)
+            # Whatever the umask was: the modes of folders are those that the tree then has.
+            check(host, ["chmod", "-R", "u=rwX,go=rX", str(root)])
+        except CommandFailed as error:
+            raise LayerError(f"{name} could not be built: {error}") from error
+        shutil.rmtree(work)
+        return {**asked, "files": _digests(root)}
+
+    return cache.build(home() / "programs", asked, ledger, NEEDS_BYTES, make)
+
+
+def _digests(root: Path) -> dict[str, str]:
+    """Stand for the content of files by its SHA-256; links are what they lead to."""
+    found = sorted(path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): sha256(path.read_bytes()).hexdigest() for path in found}

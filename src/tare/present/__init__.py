@@ -1,0 +1,1 @@
+"""From verdicts to eyes: sentences, charts, pages, terminal tables, exported files."""

@@ -1,0 +1,175 @@
+"""Charts of costs: what each platform costs, and of what a stack's cost is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tare.present.charts.cost_plots import (
+    across,
+    domain,
+    held,
+    interval_layers,
+    line_at_one,
+    plots,
+    widths,
+)
+from tare.present.charts.figure import Figure, Spec, fitted, within
+from tare.present.view import theme
+from tare.present.view.findings import Findings, Group
+from tare.present.view.marks import SHORT, explained, gap
+from tare.present.view.names import platform_text
+from tare.present.view.numbers import cost_text, costs_text, share_text
+from tare.results.compare import Attribution, Comparison
+from tare.results.stats.sequential import Verdict
+
+_VERDICTS = {verdict.value for verdict in Verdict}
+
+
+def forest(found: Findings, groups: Sequence[Group]) -> Figure:
+    """Show what every platform costs on every workload, with intervals: the picture of a study."""
+    colours = theme.colours(found.platforms)
+    ids = {cell.id for group in groups for cell in group.cells}
+    rows = [row for row in found.headline if row.cell.id in ids]
+    margin = found.plan.repetition.margin
+    low, high = domain(rows, margin)
+    order = list(dict.fromkeys(platform_text(row.cell) for row in rows))
+    words = {row.cell.id: _gap(found, row) for row in rows if row.cost is None}
+    values = [
+        {
+            "group": found.group_names[row.cell.id],
+            "platform": platform_text(row.cell),
+            "colour": colours[row.cell.platform],
+            **held(row, low, high),
+            "text": word or _forest_text(row),
+            "short": SHORT.get(word, word) or cost_text(row.cost),
+            "decided": row.verdict not in (Verdict.UNDECIDED, Verdict.NOT_MEASURED),
+        }
+        for row in rows
+        for word in [words.get(row.cell.id, "")]
+    ]
+    caption = (
+        "Cost on each platform as a multiple of its baseline, "
+        f"{found.plan.reference}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
+        "intervals that hold at every look together (95 %). Points are filled where there is a "
+        f"verdict, hollow where there is none. The band is the margin of ±{share_text(margin)}."
+        f"{explained(set(words.values()))}"
+    )
+    if any(one["beyond"] is not None or one["below"] is not None for one in values):
+        caption += " An interval that ends in a triangle goes on beyond the axis."
+    if verdicts := sorted(_VERDICTS.intersection(words.values())):
+        caption += f" Where there is only {' or '.join(verdicts)}, too many pairs have no ratio."
+    if len(groups) < len(found.groups):
+        caption += (
+            f" The {len(groups)} of {len(found.groups)} workloads with the largest costs are drawn."
+        )
+
+    def draw(width: int) -> Spec:
+        left, plot = widths(order, width)
+        x = across("cost", low, high, plot)
+        y = {
+            "field": "platform",
+            "type": "nominal",
+            "sort": order,
+            "axis": {"title": None, **fitted(order, left - 12)},
+        }
+        layers = interval_layers(x, y, margin)
+        return plots(values, layers, y, plot, width)
+
+    return Figure("forest", "Cost of every platform on every workload", caption, draw)
+
+
+def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) -> Figure:
+    """Show how the cost of a stack is made up of its layers' costs and their interaction."""
+    colours = theme.colours(found.platforms)
+    values = [
+        {"group": f"{found.group_names[one.stack.cell.id]}: {one.stack.cell.platform}", **step}
+        for one in attributions
+        for step in _steps(one, colours)
+    ]
+    ends = [value[end] for value in values for end in ("start", "end")]
+    low, high = min(1.0, *ends) / 1.05, max(1.0, *ends) * 1.05
+
+    def draw(width: int) -> Spec:
+        names = [value["step"] for value in values]
+        left, plot = widths(names, width)
+        x = across("start", low, high, plot)
+        y = {
+            "field": "step",
+            "type": "nominal",
+            "sort": None,
+            "axis": {"title": None, **fitted(names, left - 12)},
+        }
+        layers = [
+            line_at_one(x),
+            {
+                "mark": {"type": "bar", "height": 13, "minBandSize": 2, "aria": False},
+                "encoding": {
+                    "x": x,
+                    "x2": {"field": "end"},
+                    "y": y,
+                    "color": {"field": "colour", "type": "nominal", "scale": None},
+                },
+            },
+            {
+                "mark": {"type": "tick", "thickness": 2, "size": 18, "color": theme.INK},
+                "encoding": {"x": {**x, "field": "end"}, "y": y},
+            },
+        ]
+        return plots(values, layers, y, plot, width)
+
+    caption = (
+        "From the baseline through each layer, as it costs alone, to the stack. Each bar begins "
+        "where the one before ends; on this logarithmic scale equal lengths are equal factors. "
+        "The interaction is what the layers' product does not explain: above 1 they hinder each "
+        "other; an interval that holds 1 says that none has been shown."
+    )
+    if there > len(attributions):
+        caption += f" {len(attributions)} of {there} stacks are drawn."
+    return Figure("attribution", "Which layer costs what", caption, draw)
+
+
+def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]]:
+    start = 1.0
+    for place, layer in enumerate(one.layers, 1):
+        cost = layer.cost or 1.0
+        # Numbered, because a layer may stand in a stack twice.
+        name = f"{place} {layer.cell.path[-1]}"
+        ends, end = (layer.low, layer.high), within(start * cost, log=True)
+        yield _step(name, cost, (start, end), colours[layer.cell.platform], ends)
+        start = end
+    cost = one.stack.cost or 1.0
+    whole = within(cost, log=True)
+    ends = one.interaction_interval or (None, None)
+    yield _step("interaction", one.interaction or 1.0, (start, whole), theme.BASELINE, ends)
+    colour = colours[one.stack.cell.platform]
+    yield _step("whole stack", cost, (1.0, whole), colour, (one.stack.low, one.stack.high))
+
+
+def _step(
+    name: str,
+    cost: float,
+    span: tuple[float, float],
+    colour: str,
+    ends: tuple[float | None, float | None],
+) -> dict[str, Any]:
+    factor = cost_text(cost)
+    return {
+        "step": name,
+        "start": span[0],
+        "end": span[1],
+        "colour": colour,
+        "text": f"{cost_text(cost, *ends)} {costs_text(*ends, cost)}",
+        "short": factor,
+    }
+
+
+def _gap(found: Findings, row: Comparison) -> str:
+    """Say in a word what there is instead of a cost: the verdict if there is one."""
+    is_told = row.verdict is not Verdict.NOT_MEASURED
+    return row.verdict.value if is_told else gap(found, row)
+
+
+def _forest_text(row: Comparison) -> str:
+    ends = costs_text(row.low, row.high, row.cost) if row.low is not None else ""
+    return f"{cost_text(row.cost, row.low, row.high)} {ends}"

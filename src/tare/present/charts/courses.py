@@ -1,0 +1,301 @@
+"""Metrics over the time of a trial, as the workload's tool told them: response time, throughput.
+
+A column is a metric, a lane in it a platform. All lanes of a column have one scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Any
+
+from tare.core.model import Cell, Metric, MetricRole, Trial, Unit
+from tare.present.charts.figure import (
+    BOLD,
+    MAX_POINTS,
+    NARROW,
+    SCHEMA,
+    Figure,
+    Spec,
+    shortened,
+    within,
+)
+from tare.present.charts.lanes import at, lanes, line_of, round_ticks, share_of
+from tare.present.charts.trials import better
+from tare.present.view import theme
+from tare.present.view.courses import MAX_OTHERS, Points, Told, chosen
+from tare.present.view.findings import Findings, Group
+from tare.present.view.marks import own_gap
+from tare.present.view.names import platform_text
+from tare.present.view.numbers import Scale, plain, scale_for
+from tare.present.view.sampled_rows import Identity, identity
+
+MAX_COLUMNS = 3
+"""So many metrics are drawn; a workload gives those first that tell most."""
+MAX_IN_LINE = 120
+"""More points in a line would be narrower than one sees: means of neighbours stand for them."""
+FAR = 50
+"""A response time has a logarithmic axis where its longest is so many times its shortest."""
+AWAY = {MetricRole.LOSS: "was lost", MetricRole.FAILED: "failed"}
+"""What is said of the shares of work that did not come to its end."""
+FIGURE_SPACE = "\N{FIGURE SPACE}"
+GAP = 1.5
+"""A line ends where the next value is so many times later than values mostly are."""
+_MAX_REASON = 110
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """A platform with the trials that are drawn, the one nearest to the median first."""
+
+    cell: Cell
+    trials: Sequence[tuple[Trial, Told]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One metric over all lanes: how it is written, where its axis has ticks and where it ends."""
+
+    metric: Metric
+    scale: Scale
+    ticks: Sequence[float]
+    top: float
+    log: bool
+
+    def share(self, value: float) -> float:
+        """Say how high in its lane a value is drawn."""
+        ends = (self.ticks[0], self.top)
+        return share_of(within(value / self.scale.factor, log=self.log), ends, log=self.log)
+
+    @property
+    def title(self) -> str:
+        """Name the metric with the unit of its axis."""
+        unit = f" ({self.scale.unit})" if self.scale.unit else ""
+        return f"{self.metric.name}{unit}{', logarithmic' if self.log else ''}"
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What all columns share; a point stands for ``every`` values, a tick has ``widest`` digits."""
+
+    colours: Mapping[str, str]
+    widest: int
+    every: int
+    end_s: float
+    failures: Sequence[Mapping[str, float]]
+
+
+def over_time(
+    found: Findings, group: Group, number: int, told: Mapping[Identity, Told]
+) -> Iterator[Figure]:
+    """Draw what is known of a group over the time of its trials; nothing where nothing is."""
+    some = [_lane(found, cell, told) for cell in group.cells]
+    metrics = _metrics(group, some)
+    if not metrics:
+        return
+    longest = max(len(one) for one in _lines(some, metrics))
+    every = -(-longest // MAX_IN_LINE)
+    most = MAX_POINTS // -(-longest // every)
+    some = [_Lane(one.cell, one.trials[:most], one.note) for one in some]
+    end_s = max(one[-1][0] for one in _lines(some, [*metrics, *_lost(group)]))
+    columns = [_column(metric, some, every) for metric in metrics[:MAX_COLUMNS]]
+    failures = _failures(group, some, every)
+    widest = max(len(plain(tick, 3)) for one in columns for tick in one.ticks)
+    picture = _Picture(theme.colours(found.platforms), widest, every, end_s, failures)
+
+    def draw(width: int) -> Spec:
+        narrow = width < NARROW
+        apart = 0 if narrow else 20
+        own = width if narrow else (width + apart) // len(columns) - apart
+        drawn = [_drawn(one, some, picture, own) for one in columns]
+        beside = "vconcat" if narrow else "hconcat"
+        return {
+            "$schema": SCHEMA,
+            "config": theme.CONFIG,
+            "spacing": 28 if narrow else apart,
+            beside: drawn,
+        }
+
+    caption = _caption(group, some, columns, metrics[MAX_COLUMNS:], every)
+    if failures:
+        words = " or ".join(AWAY[one.role] for one in _lost(group))
+        caption += f" A cross: some of the work {words} in that second of one of the trials drawn."
+    title = f"{group.name}: over the time of a trial"
+    yield Figure(f"course-{number:02d}", title, caption, draw)
+
+
+def _lane(found: Findings, cell: Cell, told: Mapping[Identity, Told]) -> _Lane:
+    """Put the trials of a platform together, and say why there are none."""
+    known = [(one, told[identity(one)]) for one in chosen(found, cell) if identity(one) in told]
+    drawn = [both for both in known if both[1].points]
+    if drawn:
+        return _Lane(cell, drawn)
+    reasons = [one.reason for _, one in known if one.reason]
+    return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not told"))
+
+
+def _metrics(group: Group, some: Sequence[_Lane]) -> list[Metric]:
+    """List the metrics that were told, in the workload's order; failures are marks, not lines."""
+    known = {one.name: one for one in group.metrics if one not in _lost(group)}
+    names = (name for lane in some for _, one in lane.trials for name in one.points)
+    return [known[name] for name in dict.fromkeys(names) if name in known]
+
+
+def _lost(group: Group) -> list[Metric]:
+    return [one for one in group.metrics if one.role in AWAY]
+
+
+def _lines(some: Sequence[_Lane], metrics: Sequence[Metric]) -> list[Points]:
+    every = (
+        one.points.get(metric.name) for metric in metrics for lane in some for _, one in lane.trials
+    )
+    return [points for points in every if points]
+
+
+def _column(metric: Metric, some: Sequence[_Lane], every: int) -> _Column:
+    """Choose the axis of a metric: from 0, or logarithmic where times lie far apart."""
+    parts = (part for points in _lines(some, [metric]) for part in _thinned(points, every))
+    values = [value for part in parts for _, value in part]
+    scale = scale_for(metric.unit, values)
+    low, high = (within(one / scale.factor, log=False) for one in (min(values), max(values)))
+    log = metric.unit is Unit.SECOND and 0 < FAR * low < high
+    top = high or 1.0
+    ticks = [one for one in round_ticks(low if log else 0.0, top, log=log) if one <= top]
+    return _Column(metric, scale, ticks, top, log)
+
+
+def _thinned(points: Points, every: int) -> Iterator[Points]:
+    """Cut a line where the tool told nothing; put the mean of so many neighbours for them."""
+    if not points:
+        return
+    steps = [later - time_s for (time_s, _), (later, _) in pairwise(points)]
+    usual_s = median(steps) if steps else 0.0
+    ends = [place for place, step in enumerate(steps, 1) if step > GAP * usual_s]
+    for begin, end in pairwise([0, *ends, len(points)]):
+        whole = points[begin:end]
+        parts = (whole[place : place + every] for place in range(0, len(whole), every))
+        yield [(part[-1][0], fmean(value for _, value in part)) for part in parts]
+
+
+def _failures(group: Group, some: Sequence[_Lane], every: int) -> list[dict[str, float]]:
+    """Mark the times at which something was lost, above the lane of its platform."""
+    times = {
+        (place, time_s)
+        for place, lane in enumerate(some)
+        for _, one in lane.trials
+        for metric in _lost(group)
+        for part in _thinned(one.points.get(metric.name, ()), every)
+        for time_s, share in part
+        if share > 0
+    }
+    return [{"lane": lane, "x": time_s, "y": at(lane, 1) - 4} for lane, time_s in sorted(times)]
+
+
+def _drawn(column: _Column, some: Sequence[_Lane], of: _Picture, width: int) -> Spec:
+    """Draw one metric: thin lines, over them the strong one of each lane, and marks of failures."""
+    strong: list[dict[str, Any]] = []
+    thin: list[dict[str, Any]] = []
+    for lane, one in enumerate(some):
+        for number, (_, told) in enumerate(one.trials):
+            points = told.points.get(column.metric.name, ())
+            for part, line in enumerate(_thinned(points, of.every)):
+                (thin if number else strong).extend(
+                    {
+                        "line": f"{lane}-{number}-{part}",
+                        "place": place,
+                        "colour": of.colours[one.cell.platform],
+                        "x": time_s,
+                        "y": at(lane, column.share(value)),
+                        "alone": len(line) == 1,
+                    }
+                    for place, (time_s, value) in enumerate(line)
+                )
+    titles = [(platform_text(one.cell), _note(one, column)) for one in some]
+    # As wide in all columns, so that one stands below the other where there is no room beside it.
+    labels = {
+        column.share(tick * column.scale.factor): plain(tick, 3).rjust(of.widest, FIGURE_SPACE)
+        for tick in column.ticks
+    }
+    encoding: Mapping[str, Spec] = {
+        "detail": {"field": "line", "type": "nominal"},
+        "color": {"field": "colour", "type": "nominal", "scale": None},
+    }
+    dot = {"type": "point", "filled": True, "aria": False}
+    layers = [
+        line_of(thin, {"strokeWidth": 1, "opacity": 0.4}, **encoding),
+        line_of(strong, {"strokeWidth": 2}, **encoding),
+        {
+            # A value between two gaps is no line.
+            "data": {"values": [one for one in (*thin, *strong) if one["alone"]]},
+            "mark": {**dot, "size": 12},
+            "encoding": {"color": encoding["color"]},
+        },
+        {
+            "data": {"values": list(of.failures)},
+            "mark": {**dot, "shape": "cross", "size": 30, "color": theme.BAD, "opacity": 1},
+            "encoding": {},
+        },
+    ]
+    x: Spec = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"domain": [0, of.end_s], "nice": False, "zero": True},
+        "axis": {
+            "title": "time since the tool began (s)",
+            "tickCount": max(3, width // 120),
+            "format": ",~r",
+            "labelOverlap": "greedy",
+            "grid": False,
+        },
+    }
+    spec = lanes(width, titles, labels, x, layers)
+    title = {
+        "text": shortened(column.title, width - 12, BOLD),
+        "anchor": "start",
+        "color": theme.INK,
+        "fontSize": 13,
+    }
+    return {name: of for name, of in spec.items() if name not in ("$schema", "config")} | {
+        "title": title
+    }
+
+
+def _note(lane: _Lane, column: _Column) -> str:
+    """Say which trial the strong line is, and what its metric was over the whole run."""
+    if not lane.trials:
+        return lane.note
+    trial, told = lane.trials[0]
+    whole = trial.samples.get(column.metric.name)
+    said = f"block {trial.block}, slot {trial.slot}"
+    said += f": {column.scale.full(whole)}" if whole is not None else ""
+    return said if column.metric.name in told.points else f"{said}, not told over time"
+
+
+def _caption(
+    group: Group,
+    some: Sequence[_Lane],
+    columns: Sequence[_Column],
+    others: Sequence[Metric],
+    every: int,
+) -> str:
+    """Say what is drawn, and what is not."""
+    ways = ", ".join(f"{one.metric.name}: {better(one.metric)}" for one in columns)
+    caption = (
+        "What the workload's own tool said of every second or so of a trial, by its own clock. The "
+        f"strong line is the trial whose {group.metrics[0].name} is the median of its platform, or "
+        f"the next to it; the thin ones are up to {MAX_OTHERS} others, chosen evenly from the "
+        f"least to the most. All platforms have one scale; {ways}. Above each plot: which trial "
+        "the strong line is, and its value over the whole run."
+    )
+    if every > 1:
+        caption += f" Each point is the mean of {every} values that follow each other."
+    if others:
+        caption += f" Told but not drawn: {', '.join(one.name for one in others)}."
+    lacking = [one for one in some if not one.trials]
+    if lacking:
+        said = shortened("; ".join(dict.fromkeys(one.note for one in lacking)), _MAX_REASON, 1)
+        caption += f" Of {len(lacking)} of {len(some)} platforms nothing is drawn ({said})."
+    return caption

@@ -1,0 +1,181 @@
+"""How the values of each platform are distributed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.core.model import Better, Cell, Kind, Metric, Status
+from tare.present.charts.figure import Figure, Spec, clipped
+from tare.present.charts.lanes import at, lanes, line_of
+from tare.present.charts.trials import is_number
+from tare.present.view import theme
+from tare.present.view.findings import Findings, Group
+from tare.present.view.marks import own_gap
+from tare.present.view.names import platform_text
+from tare.present.view.numbers import scale_for
+from tare.results.stats.signed_rank import Array
+
+MAX_STEPS = 100
+"""So many steps are drawn of a longer staircase; each lies on it exactly."""
+FAR = 5.0
+"""The axis ends where a value is so many times as far from its median as the tenth part is that
+lies farthest out, on the platform where that is farthest."""
+
+
+def distribution(found: Findings, group: Group, number: int) -> Figure:
+    """Show the empirical distribution of each platform about its own median.
+
+    A staircase, and no violin: it has one step for each value, so it shows as much as 5 values
+    know and all that 200 do. A density needs a bandwidth, which at 5 values would be the whole
+    picture; a box hides two humps. Values stand as differences from the median of their own
+    platform, because where they lie is shown by the points, and beside a cost of 14 every spread of
+    1 % would be an upright line.
+    """
+    metric = group.metrics[0]
+    colours = theme.colours(found.platforms)
+    values = {cell.id: _differences(found, cell, metric) for cell in group.cells}
+    low, high = reach(list(values.values()))
+    lost = {cell.id: _lost(found, cell, metric) for cell in group.cells}
+    stairs = {
+        cell.id: _stairs(values[cell.id], lost[cell.id], metric.better, (low, high))
+        for cell in group.cells
+    }
+    medians = [found.summaries[cell.id, metric.name].values for cell in group.cells]
+    scale = scale_for(metric.unit, (one.median for one in medians if one))
+    titles, marks = [], []
+    for lane, (cell, one) in enumerate(zip(group.cells, medians, strict=True)):
+        middle = f"median {scale.full(one.median)}, n {one.n:,}" if one else own_gap(found, cell)
+        beyond = sum(not low <= value <= high for value in values[cell.id])
+        far = f", {beyond} beyond" if beyond else ""
+        note = f"{middle or 'no value'}{_flawed(found, cell, lost[cell.id])}{far}"
+        titles.append((platform_text(cell), note))
+        marks += _placed(stairs[cell.id], lane, colours[cell.platform])
+    base = next(
+        (stairs[cell.id] for cell in group.cells if cell.id in found.plan.references),
+        [],
+    )
+    beside = [one for lane in range(len(titles)) for one in _placed(base, lane, theme.MUTED)]
+    caption = (
+        f"The share of trials whose {metric.name} is at most so much, as a difference in % from "
+        "the platform's own median: a steep staircase is a steady platform, a flat stretch in its "
+        "middle is two humps. The grey one in each plot is the baseline's. "
+        f"{'More' if metric.better is Better.HIGHER else 'Less'} is better."
+    )
+    if any(lost.values()):
+        end = "starts above 0 %" if metric.better is Better.HIGHER else "ends below 100 %"
+        caption += (
+            " Lost trials have no value and count as worse than all others: the staircase of a "
+            f"platform that has them {end}."
+        )
+    if any(not low <= value <= high for some in values.values() for value in some):
+        caption += " What lies beyond the axis is drawn at its edge, and counted."
+    if any(one and one.n > MAX_STEPS for one in medians):
+        caption += f" Of more than {MAX_STEPS} values {MAX_STEPS} steps are drawn."
+
+    def draw(width: int) -> Spec:
+        x: Spec = {
+            "field": "value",
+            "type": "quantitative",
+            "scale": {"zero": True, "nice": False, "padding": 8},
+            "axis": {
+                "title": f"{metric.name}, difference from own median (%)",
+                "tickCount": 5,
+                "format": "+~r",
+                "labelOverlap": "greedy",
+                "labelExpr": "datum.value ? datum.label : '0'",
+            },
+        }
+        stair = {"interpolate": "step-after"}
+        colour: Spec = {"field": "colour", "type": "nominal", "scale": None}
+        layers = [
+            line_of(beside, {**stair, "strokeWidth": 1.5, "opacity": 0.45}, color=colour),
+            line_of(marks, {**stair, "strokeWidth": 2}, color=colour),
+        ]
+        return lanes(width, titles, {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"}, x, layers)
+
+    return Figure(f"distribution-{number:02d}", f"{group.name}: distribution", caption, draw)
+
+
+def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
+    """Give the values in order, in % from their median; none where that is nothing to relate to."""
+    described = found.summaries[cell.id, metric.name].values
+    if described is None or described.median <= 0:
+        return []
+    differences: list[float] = np.sort(
+        percents(found.values(cell, metric), described.median)
+    ).tolist()
+    return differences
+
+
+def percents(values: Array, median: float) -> Array:
+    """Give values as differences in % from their median."""
+    with np.errstate(over="ignore"):
+        return clipped(100 * (values / median - 1))
+
+
+def reach(some: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Choose the ends of the axis: one value far away must not make a line of all others."""
+    known = [values for values in some if values]
+    widest = max(
+        (abs(values[round(share * (len(values) - 1))]) for values in known for share in (0.1, 0.9)),
+        default=0.0,
+    )
+    far = FAR * widest or math.inf
+    return (
+        max(-far, min((values[0] for values in known), default=0.0)),
+        min(far, max((values[-1] for values in known), default=0.0)),
+    )
+
+
+def _stairs(
+    values: Sequence[float], lost: int, better: Better, ends: tuple[float, float]
+) -> list[dict[str, float]]:
+    """Give the corners of a staircase between the ends of the axis."""
+    if not values:
+        return []
+    below = lost if better is Better.HIGHER else 0
+    total = len(values) + lost
+    inside = [min(max(value, ends[0]), ends[1]) for value in values]
+    return [
+        {"value": inside[0], "share": below / total},
+        *(
+            {"value": inside[place], "share": (below + place + 1) / total}
+            for place in _places(inside)
+        ),
+    ]
+
+
+def _placed(steps: Sequence[dict[str, float]], lane: int, colour: str) -> list[dict[str, Any]]:
+    return [
+        {"lane": lane, "place": place, "colour": colour, "value": one["value"]}
+        | {"y": at(lane, one["share"])}
+        for place, one in enumerate(steps)
+    ]
+
+
+def _places(values: Sequence[float]) -> list[int]:
+    """Choose the steps that are drawn: all, or evenly many with the first and the last."""
+    if len(values) <= MAX_STEPS:
+        return list(range(len(values)))
+    last = len(values) - 1
+    return sorted({round(place * last / (MAX_STEPS - 1)) for place in range(MAX_STEPS)})
+
+
+def _lost(found: Findings, cell: Cell, metric: Metric) -> int:
+    """Count the trials that were to give a value and gave none."""
+    return sum(
+        one.status in (Status.FAILED, Status.DNR)
+        or (metric.name in one.samples and not is_number(one, metric))
+        for one in found.trials[cell.id]
+        if one.kind is Kind.MEASURED
+    )
+
+
+def _flawed(found: Findings, cell: Cell, lost: int) -> str:
+    suspect = sum(one.status is Status.SUSPECT for one in found.measured[cell.id])
+    said = f", {suspect} suspect" if suspect else ""
+    return said + (f", {lost} lost" if lost and found.measured[cell.id] else "")

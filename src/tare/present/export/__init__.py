@@ -1,0 +1,1 @@
+"""Results as CSV, JSON, Markdown and LaTeX."""

@@ -1,0 +1,218 @@
+"""Several studies beside each other: how they stand, and what each says of each platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tare.present.live.catalogue import Catalogue
+from tare.present.live.drawings import strip
+from tare.present.live.glancing import Glance
+from tare.present.live.markup import macro, problem, whole
+from tare.present.live.narrowing import Look
+from tare.present.live.telling import Told
+from tare.present.live.views import Parts
+from tare.present.live.watching import Seen, Watching
+from tare.present.view.names import params_text, platform_text
+from tare.present.view.numbers import bytes_text, cost_text, costs_text
+from tare.present.view.words import pairs_text, verdict_text
+from tare.results.compare import Comparison
+
+MAX_BESIDE = 7
+"""So many studies stand beside each other: as many as there are colours."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one study says; ``differs`` is what sets its cell apart from the others of the row."""
+
+    cost: str
+    interval: str
+    pairs: str
+    verdict: str
+    word: str
+    differs: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One platform under one workload: of each study what it says, or why it says nothing.
+
+    There is a ``drawing`` of cells that are the same only: of others, costs are not to be compared.
+    """
+
+    platform: str
+    values: Sequence[Sequence[Value]]
+    lacks: Sequence[str]
+    drawing: object = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one workload."""
+
+    name: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The studies with the numbers of their colours, the tables, and the names of what lacks."""
+
+    studies: Sequence[tuple[Glance, int]]
+    shared: Sequence[Table]
+    other: Sequence[Table]
+    missing: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A comparison of one study."""
+
+    study: str
+    group: str
+    row: Comparison
+    margin: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Several studies: cost and interval of each platform under each workload."""
+
+    catalogue: Catalogue
+    names: tuple[str, ...]
+    kept: list[Watching | None] = field(default_factory=list, compare=False)
+
+    def look(self) -> list[Seen | None]:
+        """See View.look; None where there is no such study."""
+        self.kept[:] = [self.catalogue.watching(name) for name in self.names[:MAX_BESIDE]]
+        return [one.seen() if one else None for one in self.kept]
+
+    def parts(self, seen: Sequence[Seen | None]) -> Parts:
+        """See View.parts."""
+        if len(self.names) > MAX_BESIDE:
+            return {}
+        known = sides(self.names, seen)
+        return {name: str(macro("beside.html", name)(known)) for name in ("chosen", "beside")}
+
+    def page(self, seen: Sequence[Seen | None]) -> str:
+        """See View.page."""
+        if len(self.names) > MAX_BESIDE:
+            return problem("Too many studies", f"At most {MAX_BESIDE} stand beside each other.")
+        body = macro("beside.html", "body")(self.parts(seen), self.names)
+        return whole("Beside each other", body)
+
+
+def sides(names: Sequence[str], seen: Sequence[Seen | None]) -> Sides:
+    """Put what studies say beside each other: first of cells that are the same, then the others."""
+    told = {
+        name: Told(one)
+        for name, one in zip(names, seen, strict=True)
+        if one is not None and one.glance.plan is not None
+    }
+    all_said = [
+        _Said(name, one.found.group_names[row.cell.id], row, one.plan.repetition.margin)
+        for name, one in told.items()
+        for row in one.course.rows
+    ]
+    by_cell: dict[tuple[object, ...], list[_Said]] = {}
+    for said in all_said:
+        by_cell.setdefault(_same(said.row), []).append(said)
+    by_name: dict[tuple[str, str], list[_Said]] = {}
+    for said in all_said:
+        by_name.setdefault(_name(said), []).append(said)
+    shared = [some for some in by_cell.values() if len(some) > 1]
+    alone = {_name(some[0]) for some in by_cell.values() if len(some) == 1}
+    other = [some for name, some in by_name.items() if name in alone]
+    studies = tuple(told)
+    return Sides(
+        [(one.glance, index + 1) for index, one in enumerate(told.values())],
+        _tables([(some[0].group, _shared(some, by_name, studies)) for some in shared]),
+        _tables([(some[0].row.cell.workload, _other(some, studies)) for some in other]),
+        [name for name in names if name not in told],
+    )
+
+
+def _tables(rows: Sequence[tuple[str, Row]]) -> Sequence[Table]:
+    by_workload: dict[str, list[Row]] = {}
+    for name, row in rows:
+        by_workload.setdefault(name, []).append(row)
+    return [Table(name, some) for name, some in by_workload.items()]
+
+
+def _same(row: Comparison) -> tuple[object, ...]:
+    """Tell comparisons apart: the same cell, against the same, by the same variant of a metric."""
+    baseline = row.baseline.id if row.baseline else ""
+    return (row.cell.id, baseline, row.metric.name, row.variant.value)
+
+
+def _name(said: _Said) -> tuple[str, str]:
+    """Tell what people would set beside each other."""
+    return said.row.cell.workload, platform_text(said.row.cell)
+
+
+def _shared(
+    some: Sequence[_Said],
+    by_name: Mapping[tuple[str, str], Sequence[_Said]],
+    studies: Sequence[str],
+) -> Row:
+    values = [[_value(one) for one in some if one.study == study] for study in studies]
+    otherwise = {one.study for one in by_name[_name(some[0])]}
+    lacks = [
+        "measured otherwise: see below" if study in otherwise else "not in this study"
+        for study in studies
+    ]
+    bars = [
+        (Look(row.pairs, row.cost, row.low, row.high), studies.index(one.study) + 1, one.study)
+        for one in some
+        for row in [one.row]
+    ]
+    return Row(platform_text(some[0].row.cell), values, lacks, strip(bars))
+
+
+def _other(some: Sequence[_Said], studies: Sequence[str]) -> Row:
+    """Set cells beside each other that are not the same, each with what sets it apart."""
+    traits = [dict(_traits(one.row)) for one in some]
+    names = dict.fromkeys(name for one in traits for name in one)
+    apart = [name for name in names if len({one.get(name) for one in traits}) > 1]
+    differs = [", ".join(filter(None, (one.get(name) for name in apart))) for one in traits]
+    values = [
+        [_value(one, text) for one, text in zip(some, differs, strict=True) if one.study == study]
+        for study in studies
+    ]
+    return Row(platform_text(some[0].row.cell), values, ["not in this study"] * len(studies))
+
+
+def _value(said: _Said, differs: str = "") -> Value:
+    row = said.row
+    return Value(
+        cost_text(row.cost, row.low, row.high),
+        costs_text(row.low, row.high, row.cost),
+        pairs_text(row),
+        verdict_text(row, said.margin),
+        row.verdict.value.replace(" ", "-"),
+        differs,
+    )
+
+
+def _traits(row: Comparison) -> Iterator[tuple[str, str]]:
+    """Give what makes a comparison what it is, by what kind of thing it is, in words."""
+    cell, baseline = row.cell, row.baseline
+    yield "stack", cell.stack
+    for name, value in cell.settings:
+        yield f"setting {name}", f"{name} {value}"
+    for name, value in cell.params:
+        yield f"parameter {name}", params_text(((name, value),))
+    yield "cpus", f"{cell.limits.cpus} CPU{'s' if cell.limits.cpus > 1 else ''}"
+    yield "memory", bytes_text(cell.limits.memory_bytes)
+    yield "disk cache", f"disk cache {cell.limits.disk_cache.value}"
+    yield "CPU limit", f"CPU limit {cell.limits.cpu_limit.value}"
+    yield "swap", f"swap {bytes_text(cell.limits.swap_bytes)}"
+    yield "metric", f"by {row.metric.name}"
+    yield "variant", f"decided by {row.variant.value}"
+    if baseline is None:
+        yield "baseline", "against nothing"
+        return
+    yield "baseline", f"against {baseline.platform}"
+    of_baseline = {"stack": baseline.stack, **dict(baseline.settings)}
+    yield "baseline's settings", f"whose {params_text(tuple(of_baseline.items()))}"

@@ -1,0 +1,350 @@
+"""Reads the state of a results directory while a session writes it: only what is new."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from stat import S_ISLNK, S_ISREG
+from typing import BinaryIO
+
+from pydantic import TypeAdapter, ValidationError
+
+from tare.core.errors import ResultsError
+from tare.core.model import NO_RUN, Kind, Phase, Plan, Run, SessionProgress, Status, Trial
+from tare.results.store import formats
+from tare.results.store.progress import NAME as PROGRESS
+from tare.results.store.progress import SILENT_S, progress_of
+from tare.results.store.reader import first_of, plan_of
+from tare.results.store.run import run_of
+
+FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
+Stamp = tuple[int, int, int] | None
+
+TRIALS = TypeAdapter(Trial)
+
+
+class State(StrEnum):
+    """What a study is doing."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+    """A session has written down why it stopped; it may be continued."""
+    KILLED = "killed"
+    """The last session wrote no end, and has no heartbeat."""
+    NOT_BEGUN = "not begun"
+    REMOVED = "removed"
+    """It was there, and its plan is no more."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Glance:
+    """What a study is at a moment, as far as counting lines tells.
+
+    ``done`` of ``planned`` slots have a trial; ``bad`` trials are not ok. ``active_at`` is when a
+    session last wrote, in seconds since 1970. ``progress`` is what a session is doing that lives.
+    ``problem`` says why it cannot be read, if so.
+    """
+
+    name: str
+    plan: Plan | None
+    state: State
+    stop: str
+    done: int
+    bad: int
+    blocks: int
+    active_at: float
+    has_report: bool
+    progress: SessionProgress | None = None
+    problem: str = ""
+
+    @property
+    def planned(self) -> int:
+        """How many slots the plan has; fewer are run where comparisons are decided early."""
+        return len(self.plan.slots) if self.plan else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What is counted of a trial; ``is_half``: it is one of the two that a slot has."""
+
+    kind: Kind
+    status: Status
+    session: str
+    block: int
+    repeat: int
+    is_half: bool
+
+    @classmethod
+    def of(cls, trial: Trial) -> Noted:
+        """Return what is counted of a stored trial."""
+        return cls(
+            kind=trial.kind,
+            status=trial.status,
+            session=trial.session,
+            block=trial.block,
+            repeat=trial.repeat,
+            is_half=bool(trial.partner),
+        )
+
+
+class Tail:
+    """The whole lines of a file that is appended to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._inode = self._offset = 0
+
+    def read(self) -> tuple[list[bytes], bool]:
+        """Give the lines since the last reading, and whether they begin the file (anew).
+
+        A last line without its end is being written, or was cut by a kill; it is left for later.
+        """
+        try:
+            file = opened(self.path)
+        except FileNotFoundError:
+            self._inode = self._offset = 0
+            return [], True
+        with file:
+            about = os.fstat(file.fileno())
+            anew = about.st_ino != self._inode or about.st_size < self._offset
+            if anew:
+                self._inode, self._offset = about.st_ino, 0
+            file.seek(self._offset)
+            content = file.read()
+        whole = content.rfind(b"\n") + 1
+        self._offset += whole
+        return content[:whole].split(b"\n")[:-1], anew
+
+
+class Pulse:
+    """What a living session says that it is doing, by its file and the heartbeat of that."""
+
+    def __init__(self, path: Path, root: Path, clock: Callable[[], float]) -> None:
+        self._path, self._root, self._clock = path, root, clock
+        self._stamp: Stamp = None
+        self._beat_at = -math.inf
+        self._said: SessionProgress | None = None
+
+    def look(self) -> SessionProgress | None:
+        """Return what the session is doing; None where none lives.
+
+        The clocks of two hosts that share a folder may differ: that a heartbeat is recent counts at
+        the first look alone, and later that it has changed since.
+        """
+        found = stamp(self._path, self._root)
+        if found is None:
+            self._stamp = self._said = None
+            return None
+        if found != self._stamp:
+            age_s = max(0.0, time.time() - found[2] / 1e9) if self._stamp is None else 0.0
+            self._stamp, self._beat_at = found, self._clock() - age_s
+            try:
+                with opened(self._path) as file:
+                    self._said = progress_of(file.read(), self._path)
+            except (OSError, ResultsError):
+                self._said = None
+        lives = self._clock() - self._beat_at < SILENT_S
+        return self._said if lives and self.unended else None
+
+    @property
+    def unended(self) -> str:
+        """The session that did not say that it has ended, living or dead; empty: none."""
+        said = self._said
+        return said.session if said is not None and said.phase is not Phase.ENDED else ""
+
+
+class Glancing:
+    """A study of which only the state and the numbers of trials are wanted."""
+
+    def __init__(
+        self, folder: Path, name: str, root: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.folder, self.name, self.root = folder, name, root
+        self._paths = [folder / name for name in FILES]
+        self._clock, self._pulse = clock, Pulse(folder / PROGRESS, root, clock)
+        self._lock = threading.Lock()
+        self._stamps: tuple[Stamp, ...] = ()
+        self._progress: SessionProgress | None = None
+        self._said: tuple[object, ...] = ()
+        self._glance: Glance | None = None
+        self._forget()
+
+    def glance(self) -> Glance:
+        """Look again; what is given is the same object as before if nothing has changed."""
+        with self._lock:
+            return self._refresh()
+
+    def _refresh(self) -> Glance:
+        # First the session: what it leaves at its end is there before it says that it has ended.
+        progress = self._pulse.look()
+        stamps = tuple(stamp(path, self.root) for path in self._paths)
+        said = (stamps, progress, self._pulse.unended)
+        if self._glance and said == self._said:
+            return self._glance
+        if self._stamps[:1] != stamps[:1]:  # another study under the same name
+            self._forget()
+        self._stamps, self._progress, self._said = stamps, progress, said
+        try:
+            self._read()
+            problem = ""
+        except (OSError, ValueError, KeyError, TypeError, ResultsError) as error:
+            problem = f"{self.folder} cannot be read: {error}"
+        self._glance = self._described(problem)
+        return self._glance
+
+    def _forget(self) -> None:
+        self._tail = Tail(self.folder / "trials.jsonl")
+        self._plan: Plan | None = None
+        self._run = NO_RUN
+        self._anew()
+
+    def _anew(self) -> None:
+        """Forget all trials."""
+        self._count = self._whole = self._halves = self._bad = self._blocks = 0
+        self._session = ""
+
+    def _read(self) -> None:
+        is_there = dict(zip(FILES, self._stamps, strict=True))
+        if not is_there["plan.json"]:
+            self._forget()
+            raise ResultsError("its plan.json was removed, or is a link that leads elsewhere")
+        if self._plan is None:
+            self._plan = _plan(self.folder / "plan.json")
+        self._run = _run(self.folder / "run.json") if is_there["run.json"] else NO_RUN
+        lines, anew = self._tail.read() if is_there["trials.jsonl"] else ([], True)
+        if anew:
+            self._anew()
+        for line in lines:
+            self._count += 1
+            try:
+                self._take(line)
+            except ResultsError:
+                self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
+                raise
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
+                raise ResultsError(
+                    f"trials.jsonl:{self._count} is not a trial ({_why(line)}); restore the file "
+                    "from a copy, or delete the line, which gives its trial up"
+                ) from error
+
+    def _take(self, line: bytes) -> None:
+        trial = json.loads(self._todays(line))
+        self._note(
+            Noted(
+                kind=Kind(trial["kind"]),
+                status=Status(trial["status"]),
+                session=str(trial["session"]),
+                block=int(trial["block"]),
+                repeat=int(trial["repeat"]),
+                is_half=bool(trial.get("partner")),
+            )
+        )
+
+    def _todays(self, line: bytes) -> bytes:
+        return formats.todays_trial(line, f"trials.jsonl:{self._count}")
+
+    def _note(self, one: Noted) -> None:
+        is_measured = one.kind is Kind.MEASURED
+        if is_measured and not one.repeat:
+            self._halves += one.is_half
+            self._whole += not one.is_half
+        self._bad += one.status is not Status.OK
+        self._blocks = max(self._blocks, one.block + 1) if is_measured else self._blocks
+        self._session = one.session or self._session
+
+    @property
+    def _done(self) -> int:
+        """How many slots have a trial; those of a duet had two before one trial was of both."""
+        return self._whole + self._halves // 2
+
+    def _described(self, problem: str) -> Glance:
+        times = [one[2] for one in self._stamps[:4] if one]
+        state = State.RUNNING if self._progress else self._state_at_rest()
+        return Glance(
+            name=self.name,
+            plan=self._plan,
+            state=state,
+            stop=self._run.stop or "",
+            done=self._done,
+            bad=self._bad,
+            blocks=self._blocks,
+            active_at=max(times, default=0) / 1e9,
+            has_report=self._stamps[FILES.index("report.html")] is not None,
+            progress=self._progress,
+            problem=problem,
+        )
+
+    def _state_at_rest(self) -> State:
+        """Tell by what it left how a study without a session stands."""
+        if self._stamps[FILES.index("plan.json")] is None:
+            return State.REMOVED
+        if self._stamps[FILES.index("facts.json")] is None:
+            return State.NOT_BEGUN
+        known = [one.id for one in self._run.sessions]
+        if self._pulse.unended and self._pulse.unended not in known:
+            return State.KILLED  # perhaps before its first trial
+        if self._session in known or (known and not self._session):
+            return State.ENDED
+        return State.KILLED
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether a path, all links followed, lies in a folder; the folder is an absolute one."""
+    try:
+        return path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # a loop of links
+        return False
+
+
+def stamp(path: Path, root: Path) -> Stamp:
+    """Tell a version of a file from others; None if it is not there, or leads out of the root."""
+    try:
+        about = path.lstat()
+        if S_ISLNK(about.st_mode):
+            about = path.stat()
+            if not is_inside(path, root):
+                return None
+    except OSError:
+        return None
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file to read it, or raise OSError: reading a FIFO, say, might never end."""
+    if not S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path.name} is no regular file")
+    return path.open("rb")
+
+
+def _why(line: bytes) -> str:
+    """Say what is wrong with a line that is not a trial."""
+    try:
+        TRIALS.validate_json(line)
+    except ValidationError as error:
+        return first_of(error)
+    return "it is not understood"
+
+
+def _plan(path: Path) -> Plan:
+    try:
+        with opened(path) as file:
+            return plan_of(file.read(), path.name)
+    except ValidationError as error:
+        raise ResultsError(f"plan.json is not understood: {error.error_count()} errors") from error
+
+
+def _run(path: Path) -> Run:
+    with opened(path) as file:
+        content = json.load(file)
+    if not isinstance(content, dict):
+        raise ResultsError("run.json is not understood: expected an object")
+    formats.refuse_newer(content, formats.RUN, path.name)
+    return run_of(content)

@@ -1,0 +1,1 @@
+"""Tables and verdicts on a terminal."""

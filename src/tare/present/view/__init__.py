@@ -1,0 +1,1 @@
+"""What every presentation shows: rows, sentences and scaled numbers made of verdicts."""

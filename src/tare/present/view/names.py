@@ -1,0 +1,94 @@
+"""What cells, their parameters and their groups are called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tare.core.model import INJECTED, Cell, Limits, Params, Plan, Unit
+from tare.core.parameter import unit_of, word_of
+from tare.present.view.numbers import bytes_text, plain
+
+
+def platform_text(cell: Cell) -> str:
+    """Name a cell's platform so that the control is told from the baseline."""
+    added = dict(cell.params).get(INJECTED)
+    if isinstance(added, float):
+        return f"{cell.platform} ({100 * added:+g} % work)"
+    return f"{cell.platform} (A/A control)" if cell.replica else cell.platform
+
+
+_NOUNS = {
+    "docker": "a Docker container",
+    "podman": "a Podman container",
+    "lxc": "an LXC container",
+    "nspawn": "a systemd-nspawn container",
+    "gvisor": "a gVisor sandbox",
+    "bubblewrap": "a bubblewrap sandbox",
+    "kvm": "a KVM virtual machine",
+    "qemu-tcg": "an emulated virtual machine",
+    "vsphere": "a vSphere virtual machine",
+    "xen": "a Xen virtual machine",
+    "uml": "a User Mode Linux machine",
+}
+
+
+def plain_names(plan: Plan) -> Mapping[str, str]:
+    """Name a plan's platforms by what they are: a Docker container in a KVM virtual machine.
+
+    A platform that shares its description with another, or has a layer that is not in the list,
+    keeps its own name.
+    """
+    paths = {cell.platform: cell.path for cell in plan.cells}
+    counts = Counter(paths.values())
+    return {
+        platform: (_noun(path) if counts[path] == 1 else None) or platform
+        for platform, path in paths.items()
+    }
+
+
+def _noun(path: Sequence[str]) -> str | None:
+    _, *layers = path
+    if not layers:
+        return "the host itself"
+    nouns = [_NOUNS.get(layer) for layer in reversed(layers)]
+    return " in ".join(filter(None, nouns)) if all(nouns) else None
+
+
+def params_text(params: Params) -> str:
+    """Write parameters as people read them."""
+    return ", ".join(f"{word_of(name)} {_value(name, value)}" for name, value in params)
+
+
+def limits_text(limits: Limits) -> str:
+    """Write limits as people read them."""
+    cpus = "1 CPU" if limits.cpus == 1 else f"{limits.cpus} CPUs"
+    usual = f"{cpus}, {bytes_text(limits.memory_bytes)}, disk cache {limits.disk_cache.value}"
+    return ", ".join(filter(None, [usual, params_text(limits.unusual)]))
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if unit_of(name) is Unit.BYTE and isinstance(value, int):
+        return bytes_text(value)
+    if isinstance(value, int | float):
+        written = plain(value) if isinstance(value, int) else f"{value:g}"
+        return written + (" s" if unit_of(name) is Unit.SECOND else "")
+    return str(value)
+
+
+def named_apart(keys: Sequence[tuple[str, Params, Limits]]) -> list[str]:
+    """Name each group by its workload and by what differs among the groups of that workload."""
+    many_limits = len({limits for _, _, limits in keys}) > 1
+    values: dict[tuple[str, str], set[object]] = {}
+    for workload, params, _ in keys:
+        for name, value in params:
+            values.setdefault((workload, name), set()).add(value)
+    names = []
+    for workload, params, limits in keys:
+        differing = tuple((k, v) for k, v in params if len(values[workload, k]) > 1)
+        parts = [params_text(differing)] if differing else []
+        parts += [limits_text(limits)] if many_limits else []
+        names.append(" · ".join([workload, *parts]))
+    return names

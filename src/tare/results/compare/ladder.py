@@ -1,0 +1,280 @@
+"""A platform taken apart: what each of its switches costs, from both of its ends.
+
+The cells of a ladder are compared with each other as any cell is with its baseline: pairs of one
+block, intervals that hold at all looks together. The cost of a switch is asked twice: at the
+default end (the default against the default with this switch off) and at the bare end (the bare
+platform with this switch on against the bare one). Where switches do not act on each other the two
+agree, and the costs multiply up to the whole.
+
+**Sum and rest.** Costs add on the log scale. The parts share the cell they are compared with, so
+their intervals may not be added up as those of independent numbers. Instead each block gives one
+sum, and one rest (the log ratio of default to bare less that sum), and these are the values that an
+interval is made of, by the same rule as pairs are. A block in which one of these platforms has no
+ratio is left out, since a sum has no rank to keep. The rest is the interaction: 1 where switches do
+not act on each other. Two that hinder each other raise the rest above 1 from the bare end, where
+none of the switches turned meets another, and below 1 from the default end, where what they cost
+only together is counted with each of them.
+
+**Switches without an effect.** What was read back inside shows whether a switch did anything on
+this host. One that did not is reported as having none: it is no part of sum or rest, and any cost
+measured of it is chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from tare.core.model import (
+    Cell,
+    Contrast,
+    ContrastKind,
+    Facts,
+    Ladder,
+    LadderSwitch,
+    Metric,
+    Plan,
+    Replicates,
+)
+from tare.results.compare.comparison import Comparison, is_done, rule_of
+from tare.results.compare.instances import linked
+from tare.results.compare.pairing import Group, History, Pairs, group, pair
+from tare.results.compare.reason import Reason, ReasonKind, reason_of
+from tare.results.compare.rows import begun, compared
+from tare.results.stats.hierarchy import means, numbered
+from tare.results.stats.ratio import ratio, ratios
+from tare.results.stats.sequential import INFINITE_FROM, LookKind
+from tare.results.stats.signed_rank import estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read inside the default platform, and inside it with the switch off."""
+
+    name: str
+    on: str
+    off: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the switch changed it."""
+        return self.on != self.off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """A product of costs, block by block: a ratio with its interval, as a comparison has.
+
+    ``pairs`` are the blocks it rests on, ``left_out`` those in which one of the platforms has no
+    ratio. Where there is no cost, ``reason`` says why.
+    """
+
+    cost: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+    left_out: int = 0
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchCost:
+    """What one switch costs, as seen from the default end and from the bare end."""
+
+    switch: LadderSwitch
+    from_default: Comparison
+    from_bare: Comparison
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def took_effect(self) -> bool | None:
+        """Whether anything read inside differs with it; None where nothing was read."""
+        return any(one.differs for one in self.readings) if self.readings else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndCosts:
+    """The sum of the switches' costs as seen from one end, and what it lacks to the whole."""
+
+    total: Combined
+    rest: Combined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderCosts:
+    """One ladder on one workload under one set of limits, by the workload's first metric.
+
+    ``default`` and ``bare`` are compared with the study's baseline, ``between`` is the default
+    against the bare end; it is what the switches cost together.
+    """
+
+    ladder: Ladder
+    cell: Cell
+    metric: Metric
+    default: Comparison | None
+    bare: Comparison | None
+    between: Comparison
+    switches: tuple[SwitchCost, ...]
+    from_default: EndCosts
+    from_bare: EndCosts
+
+
+def ladder_costs(
+    plan: Plan,
+    histories: Mapping[str, History],
+    facts: Facts,
+) -> Iterator[LadderCosts]:
+    """List what each switch of each ladder costs, on every workload, in the order of the plan."""
+    for ladder in plan.ladders:
+        for cells in _groups(plan).values():
+            if ladder.default in cells and ladder.bare in cells:
+                yield _Ladder(plan, ladder, cells, histories).costs(facts)
+
+
+def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
+    """List the ids of the cells that a ladder needs more blocks of.
+
+    A switch is decided where its neighbours are distinguished, not where both differ from the
+    baseline.
+    """
+    needed = set()
+    for contrast in plan.contrasts:
+        if contrast.kind is not ContrastKind.ATTRIBUTION:
+            continue
+        if not is_done(begun(plan, contrast), histories, plan.repetition):
+            needed |= {contrast.cell, contrast.reference}
+    return needed
+
+
+def _groups(plan: Plan) -> dict[Group, dict[str, Cell]]:
+    """Sort the cells by what must be alike to be compared, and by platform."""
+    groups: dict[Group, dict[str, Cell]] = {}
+    for cell in plan.platform_cells:
+        groups.setdefault(group(cell), {})[cell.platform] = cell
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class _Ladder:
+    """One ladder on one workload, with all that its comparisons are made of."""
+
+    plan: Plan
+    ladder: Ladder
+    cells: Mapping[str, Cell]
+    histories: Mapping[str, History]
+
+    def costs(self, facts: Facts) -> LadderCosts:
+        default, bare = self.cells[self.ladder.default], self.cells[self.ladder.bare]
+        switches = tuple(
+            SwitchCost(
+                switch=one,
+                from_default=self.compared(default, self.cells[one.without]),
+                from_bare=self.compared(self.cells[one.only], bare),
+                readings=tuple(_readings(one, self.ladder, facts)),
+            )
+            for one in self.ladder.switches
+        )
+        parts = [one for one in switches if one.took_effect is not False]
+        return LadderCosts(
+            ladder=self.ladder,
+            cell=default,
+            metric=self.metric,
+            default=self.decided(default),
+            bare=self.decided(bare),
+            between=self.compared(default, bare),
+            switches=switches,
+            from_default=self.end([one.from_default for one in parts]),
+            from_bare=self.end([one.from_bare for one in parts]),
+        )
+
+    @property
+    def metric(self) -> Metric:
+        return self.plan.metrics[self.cells[self.ladder.default].workload][0]
+
+    def compared(self, cell: Cell, reference: Cell) -> Comparison:
+        """Compare two cells by the rule that compares each with its baseline."""
+        kind = ContrastKind.ATTRIBUTION
+        contrast = Contrast(cell=cell.id, reference=reference.id, kind=kind)
+        return compared(self.plan, self.histories, contrast)
+
+    def decided(self, cell: Cell) -> Comparison | None:
+        """Compare a cell as the plan decides about it; None of the reference itself."""
+        contrast = self.plan.decided_by.get(cell.id)
+        return None if contrast is None else compared(self.plan, self.histories, contrast)
+
+    def end(self, parts: Sequence[Comparison]) -> EndCosts:
+        """Add up the costs of switches as seen from one end, and give the rest."""
+        if not parts:
+            none = Combined(reason=reason_of(ReasonKind.NO_SWITCH))
+            return EndCosts(total=none, rest=none)
+        pairs = [(row.cell, row.baseline) for row in parts if row.baseline is not None]
+        whole = self.cells[self.ladder.default], self.cells[self.ladder.bare]
+        return EndCosts(
+            total=self.combined([(1.0, *one) for one in pairs]),
+            rest=self.combined([(1.0, *whole), *((-1.0, *one) for one in pairs)]),
+        )
+
+    def combined(self, terms: Sequence[tuple[float, Cell, Cell]]) -> Combined:
+        """Add weighted log ratios block by block, and estimate the sum."""
+        cells = list(dict.fromkeys(cell for _, *both in terms for cell in both))
+        for cell in cells:
+            if (why := self.histories[cell.id].why_unavailable) is not None:
+                kind = ReasonKind.PLATFORM_UNAVAILABLE
+                return Combined(reason=reason_of(kind, platform=cell.platform, why=why))
+        rows = [
+            dict(zip(found.blocks, found.log_ratios.tolist(), strict=True))
+            for _, cell, other in terms
+            for found in [self.pairs(cell, other)]
+        ]
+        met = sorted(set(rows[0]).intersection(*rows[1:]))
+        weights = np.array([weight for weight, _, _ in terms])
+        logs = np.array([[row[block] for row in rows] for block in met]).reshape(-1, len(rows))
+        known = np.isfinite(logs).all(axis=1)
+        blocks = [block for block, is_known in zip(met, known, strict=True) if is_known]
+        left_out = len(met) - len(blocks)
+        if not blocks or left_out >= INFINITE_FROM * len(met):
+            kind = ReasonKind.BLOCKS_FAILED if met else ReasonKind.NO_COMMON_BLOCK
+            return Combined(left_out=left_out, reason=reason_of(kind))
+        sums = logs[known] @ weights
+        groups = numbered(self.instances(cells, blocks))
+        most = self.plan.repetition.max_blocks
+        ended = all(len(self.histories[cell.id].trials) >= most for cell in cells)
+        judgement = rule_of(self.plan.repetition).judge(sums, groups, ended=ended)
+        used = sums[: judgement.look or len(sums)]
+        is_early = judgement.interval_by is LookKind.EARLY
+        is_nested = judgement.nested and not is_early
+        values = means(used, groups[: len(used)]) if is_nested else used
+        # As a comparison has it: an early interval is Student's, which is around the mean.
+        middle = float(values.mean()) if is_early else estimate(values)
+        ends = judgement.interval
+        low, high = (None, None) if ends is None else ratios(ends)
+        return Combined(
+            cost=ratio(middle),
+            low=low,
+            high=high,
+            pairs=len(used),
+            left_out=left_out,
+            reason=None if ends else reason_of(ReasonKind.FEW_BLOCKS),
+        )
+
+    def pairs(self, cell: Cell, other: Cell) -> Pairs:
+        mine, theirs = self.histories[cell.id], self.histories[other.id]
+        return pair(mine, theirs, self.metric, self.plan.repetition.variant)
+
+    def instances(self, cells: Sequence[Cell], blocks: Sequence[int]) -> Sequence[str]:
+        """Name the group of each block: blocks that share an instance of any cell are one group."""
+        if self.plan.replicates is Replicates.TRIALS:
+            return ()
+        first, *others = (self.histories[cell.id].instances(blocks) for cell in cells)
+        return reduce(lambda names, own: tuple(map(str, linked(names, own))), others, first)
+
+
+def _readings(switch: LadderSwitch, ladder: Ladder, facts: Facts) -> Iterator[Reading]:
+    """List what was read inside with a switch on and off, as far as both are known."""
+    on, off = (facts.platform(name).confinement for name in (ladder.default, switch.without))
+    for name in switch.shows:
+        if name in on or name in off:
+            yield Reading(name, on.get(name, ""), off.get(name, ""))

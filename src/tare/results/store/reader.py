@@ -1,0 +1,176 @@
+"""Reads a results directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from tare.core.errors import ResultsError
+from tare.core.model import Complaint, Facts, Plan, Run, Trial
+from tare.core.visible import visible
+from tare.results.store import formats
+from tare.results.store.facts import facts_of
+from tare.results.store.run import run_of
+
+T = TypeVar("T")
+
+_RESTORE = "restore it from a copy of the results"
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a results directory says."""
+
+    folder: Path
+    study: str
+    plan: Plan
+    facts: Facts
+    run: Run
+    trials: tuple[Trial, ...]
+
+
+def load(folder: Path) -> Results:
+    """Read a results directory, finished, running or killed, or raise ResultsError.
+
+    A last line that was cut short by a kill is not a trial; anything else that is not understood
+    is an error that names the file and line, and what to do.
+
+    Of what is shown no text commands the terminal: a plan that tries is refused, because its cells
+    are known by their texts; in facts, reasons and warnings, which quote what tools print in
+    colour, such characters are made visible.
+    """
+    try:
+        if not (folder / "plan.json").exists():
+            raise ResultsError(f"{folder} is no results directory: it has no plan.json")
+        return Results(
+            folder,
+            _text(folder / "study.yaml"),
+            read_plan(folder / "plan.json"),
+            facts_of(read_facts(folder)),
+            read_run(folder),
+            read_trials(folder / "trials.jsonl"),
+        )
+    except OSError as error:
+        mend = "make it readable" if isinstance(error, PermissionError) else _RESTORE
+        where = error.filename or folder
+        raise ResultsError(f"{where} cannot be read: {error.strerror}; {mend}") from error
+
+
+def read_trials(path: Path) -> tuple[Trial, ...]:
+    """Read the trials, in the order in which they ended; one of several cells as one of each."""
+    read = _reader(Trial).validate_json
+    trials = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                break
+            todays = formats.todays_trial(line, f"{path}:{number}")
+            try:
+                trial = read(todays)
+            except ValidationError as error:
+                raise ResultsError(
+                    f"{path}:{number}: not a trial: {first_of(error)}; restore the file from a "
+                    "copy of the results, or remove this line"
+                ) from error
+            by_cell = trial.by_cell()
+            # Few have an escaped character: most are spared the copy.
+            if b"\\" in line or not line.isascii():
+                by_cell = tuple(map(_visibly, by_cell))
+            trials.extend(by_cell)
+    return tuple(trials)
+
+
+def _visibly(trial: Trial) -> Trial:
+    """Make the characters of a trial's texts visible that would command a terminal."""
+    if not trial.reason and not trial.warnings:
+        return trial
+    warnings = tuple(one if isinstance(one, Complaint) else visible(one) for one in trial.warnings)
+    return replace(trial, reason=visible(trial.reason), warnings=warnings)
+
+
+@cache
+def _reader(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
+
+
+def plan_of(content: bytes, where: object) -> Plan:
+    """Read a plan of any format, or raise ValidationError, or ResultsError if it is a newer one."""
+    plan: Plan = _reader(Plan).validate_json(formats.todays_plan(content, where))
+    return plan
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan, or raise ResultsError."""
+    try:
+        plan = plan_of(path.read_bytes(), path)
+    except ValidationError as error:
+        raise ResultsError(f"{path} is not understood: {first_of(error)}; {_RESTORE}") from error
+    for field, text in _texts(asdict(replace(plan, slots=()))):
+        if text != visible(text):
+            raise ResultsError(
+                f"{path} is not understood: {field} is {text!r}, with characters that command a "
+                f"terminal; {_RESTORE}"
+            )
+    return plan
+
+
+def first_of(error: ValidationError) -> str:
+    """Say in one line what is wrong first, and how much more there is."""
+    first, *others = error.errors(include_url=False, include_context=False, include_input=False)
+    where = ".".join(map(str, first["loc"]))
+    told = f"{where}: {first['msg']}" if where else first["msg"]
+    return str(visible(told)) + (f" (and {len(others)} more)" if others else "")
+
+
+def _texts(content: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """List all texts below a part of a file, keys too, with the path to each."""
+    if isinstance(content, str):
+        yield path, content
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _texts(key, f"a name in {path}")
+            yield from _texts(value, f"{path}.{visible(key)}".removeprefix("."))
+    elif isinstance(content, list | tuple):
+        for place, value in enumerate(content):
+            yield from _texts(value, f"{path}.{place}")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"{path} is not UTF-8 (byte {error.start}); {_RESTORE}") from error
+
+
+def read_facts(folder: Path) -> Mapping[str, object]:
+    """Read what ran where as it is stored, which a session that goes on adds to and writes again.
+
+    Empty where nothing is stored. Raises ResultsError.
+    """
+    return _json(folder / "facts.json", formats.FACTS)
+
+
+def read_run(folder: Path) -> Run:
+    """Read when a study ran; ``NO_RUN`` where nothing is stored. Raises ResultsError."""
+    return run_of(_json(folder / "run.json", formats.RUN))
+
+
+def _json(path: Path, format_: int) -> Mapping[str, object]:
+    if not path.exists():
+        return {}
+    try:
+        content = visible(json.loads(_text(path)))
+    except json.JSONDecodeError as error:
+        raise ResultsError(f"{path}:{error.lineno}: not JSON: {error.msg}; {_RESTORE}") from error
+    except RecursionError:
+        raise ResultsError(f"{path} is not understood: it is nested too deep; {_RESTORE}") from None
+    if not isinstance(content, dict):
+        raise ResultsError(f"{path} is not understood: expected an object; {_RESTORE}")
+    formats.refuse_newer(content, format_, path)
+    return {name: value for name, value in content.items() if name != "format"}
