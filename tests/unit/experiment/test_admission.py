@@ -482,8 +482,15 @@ def test_the_overhead_of_the_first_guest_counts_for_all_of_its_platform(processe
     enough.opened("vm", SMALL, Threads(cgroup="tare/x"))
     assert Sum(enough.needs).kept_bytes == 4 * (GIB + 61 * MIB)
 
-    with pytest.raises(Unavailable, match=r"4 x vm of 1\.1 GiB"):
-        measured(4 * GIB + RESERVE_BYTES).opened("vm", SMALL, Threads(cgroup="tare/x"))
+    assert not enough.is_by_blocks
+
+    scarce = measured(4 * GIB + RESERVE_BYTES)
+    assert not scarce.is_by_blocks
+    scarce.opened("vm", SMALL, Threads(cgroup="tare/x"))
+    assert scarce.is_by_blocks
+
+    with pytest.raises(Unavailable, match=r"1 x vm of 1\.1 GiB"):
+        measured(GIB + RESERVE_BYTES).opened("vm", SMALL, Threads(cgroup="tare/x"))
 
 
 def storm(lab, count, **limits):
@@ -524,6 +531,22 @@ def test_before_a_trial_makes_several_guests_one_is_made_and_what_it_takes_is_co
     # One for the platform, whose control is the same; then three for each trial.
     assert len(scripted.made) == 1 + 3 * len(trials)
     assert heavy[0] == 1
+    assert lab.leftovers() == []
+
+
+def test_guests_that_take_more_than_their_memory_are_opened_by_blocks_where_only_that_fits(
+    lab, heavy, scripted
+):
+    study, plan, folder = by_blocks_study(lab)
+    available = 6 * GIB + RESERVE_BYTES + 100 * MIB  # six guests, of which each takes 1.2 GiB
+
+    runner.run(study, plan, folder, runner.Silent(), lambda: available)
+
+    assert {trial.status for trial in load(folder).trials} <= {Status.OK, Status.SUSPECT}
+    session = json.loads((folder / "run.json").read_text())["sessions"][0]
+    assert session["blocks_per_instance"] == 1
+    # Before it was known two a CPU were begun; then one of each platform and of the control.
+    assert max(heavy[len(heavy) // 2 :]) <= 3
     assert lab.leftovers() == []
 
 

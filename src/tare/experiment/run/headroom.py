@@ -14,10 +14,7 @@ from tare.experiment.design.admission import (
     MEND_TRIAL,
     RESERVE_BYTES,
     Need,
-    Sum,
     admit,
-    by_blocks,
-    refuse,
     text,
 )
 from tare.experiment.host.facts import available_bytes
@@ -30,8 +27,9 @@ PROC = Path("/proc")
 class Headroom:
     """Decides what of a plan is open at once, and refuses what no longer fits when it is opened.
 
-    ``is_by_blocks``: all at once does not fit, the cells of one block and one set of limits do.
-    Raises Unavailable with the sum where they do not either. ``read`` is how much is available.
+    ``is_by_blocks``: all at once does not fit, the cells of one block and one set of limits do. It
+    becomes true while instances are opened where guests take more than their memory. Raises
+    Unavailable with the sum where they do not fit either. ``read`` returns the available memory.
     """
 
     def __init__(
@@ -59,9 +57,10 @@ class Headroom:
             )
 
     def opened(self, platform: str, limits: Limits, threads: Threads | None) -> None:
-        """Measure what a guest takes beside its own memory, in the first instance of a platform.
+        """Measure what a guest takes in addition to its memory, in a platform's first instance.
 
-        Raises Unavailable where the sum no longer fits with that.
+        Where not all fits with that, instances are to be opened by blocks; raises Unavailable with
+        the sum where one block does not fit either.
         """
         with self._lock:
             need = self._of(platform, limits)
@@ -69,9 +68,8 @@ class Headroom:
             if threads is None or not is_guest or (platform, limits) in self._measured:
                 return
             self._measure(platform, limits, threads)
-            whole = Sum(self.needs, self.at_once)
-            for one in by_blocks(self.needs, self.at_once) if self.is_by_blocks else (whole,):
-                refuse(one, self.available_bytes)
+            fits = admit(self.needs, self.at_once, self.available_bytes)
+            self.is_by_blocks = self.is_by_blocks or not fits
 
     def before_trial(self, platform: str, limits: Limits, count: int) -> None:
         """Refuse a trial that makes so many instances when their memory is not available now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -103,14 +103,33 @@ class Pool:
             self.fleets[which].places = repetition.instances_of(platform.name)
             self._probe(self.fleets[which])
         self._build()
-        if self.headroom is not None and self.headroom.is_by_blocks:
-            self.progress.says("not all instances fit the memory at once: opening them by blocks")
-            for limits in dict.fromkeys(fleet.limits for fleet in self.fleets.values()):
-                fleets = [fleet for fleet in self.fleets.values() if fleet.limits == limits]
-                self._close_instances()
-                self._open_some([(fleet, n) for fleet in fleets for n in range(fleet.parts)])
-                self._enter_alike()
-            return
+        if not self._is_by_blocks:
+            self._open_whole()
+        if self._is_by_blocks:  # from the start, or since a guest takes more than its memory
+            self._open_blocks()
+
+    @property
+    def _is_by_blocks(self) -> bool:
+        return self.headroom is not None and self.headroom.is_by_blocks
+
+    def _open_blocks(self) -> None:
+        """Open the first instances of each platform, those under one set of limits at a time."""
+        self.progress.says("not all instances fit the memory at once: opening them by blocks")
+        for limits in dict.fromkeys(fleet.limits for fleet in self.fleets.values()):
+            fleets = [fleet for fleet in self.fleets.values() if fleet.limits == limits]
+            self._close_instances()
+            self._open_some(
+                [(fleet, number) for fleet in fleets for number in range(fleet.parts)],
+                lambda fleet, index: (
+                    self._open_again(fleet, index)
+                    if (fleet.name, index) in self._last
+                    else self._open_one(fleet, index)
+                ),
+            )
+            self._enter_alike()
+
+    def _open_whole(self) -> None:
+        """Open all instances, until a guest shows that not all of them fit."""
         most = max((fleet.parts * fleet.places for fleet in self.fleets.values()), default=0)
         jobs = [
             (fleet, index)
@@ -118,19 +137,23 @@ class Pool:
             for fleet in self.fleets.values()
             if fleet.status is Status.OK and index < fleet.parts * fleet.places
         ]
-        self._open_some(jobs)
+        self._open_some(
+            jobs,
+            lambda fleet, index: None if self._is_by_blocks else self._open_one(fleet, index),
+        )
         for fleet in self.fleets.values():
             fleet.members.sort(key=lambda member: member.index)
         self._enter_alike()
 
-    def _open_some(self, jobs: Iterable[tuple[Fleet, int]], *, again: bool = False) -> None:
-        """Open instances by their numbers, some at a time; ``again``: they take a closed one's."""
+    def _open_some(
+        self, jobs: Iterable[tuple[Fleet, int]], open_one: Callable[[Fleet, int], None]
+    ) -> None:
+        """Open instances by their numbers, some at a time."""
         # The slowest first, so that none of them is waited for alone at the end.
         jobs = sorted(jobs, key=lambda job: _slowness(job[0].platform), reverse=True)
         at_once = AT_ONCE * len(self.session.everything)
         with ThreadPoolExecutor(max_workers=at_once) as workers:
             try:
-                open_one = self._open_again if again else self._open_one
                 list(workers.map(lambda job: open_one(*job), jobs))
             except BaseException:
                 workers.shutdown(wait=False, cancel_futures=True)
@@ -147,7 +170,7 @@ class Pool:
                 for fleet in fleets
                 for part in range(fleet.parts)
             ],
-            again=True,
+            self._open_again,
         )
         for fleet in fleets:
             fleet.members.sort(key=lambda member: member.index)
