@@ -26,7 +26,9 @@ from tare.experiment.study import read_study
 from tare.experiment.study.duet import ASSUMES, Pairing
 from tare.experiment.trial import measure
 from tare.machines.simulation.tools import answer
+from tare.present.view.findings import describe
 from tare.present.view.flags import flag_texts
+from tare.present.view.starts import start_rows
 from tare.present.view.words import stop_text
 from tare.results.compare import compare, decided
 from tare.results.stats.sequential import Rule, Verdict
@@ -814,3 +816,13 @@ def test_the_facts_say_where_both_halves_take_all_cpus(lab, two_cpus):
     told = any("two halves of the duet take all CPUs" in one for one in results.facts.noise)
     first = min(map(int, two_cpus))
     assert told == (first == min(os.sched_getaffinity(0)))
+
+
+def test_how_far_apart_the_halves_started_is_one_row_of_both(lab, scripted, pair_of):
+    results = lab.run(pair_of())
+
+    rows_of = {row["platform"]: row for row in start_rows(describe(results))}
+    row = rows_of["base and scripted"]
+    pairs = [one for one in of(results, "scripted") if one.kind is Kind.MEASURED]
+    assert (row["parts"], row["trials"], row["missing"]) == (2, len(pairs), 0)
+    assert 0 < row["median_s"] <= row["most_s"]

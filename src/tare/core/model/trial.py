@@ -213,7 +213,7 @@ class Trial(Measurement):
             started_at=_later(self.started_at, first.late_s or 0.0),
             phases_s={**self.phases_s, "command": first.duration_s},
             warnings=first.warnings,
-            parts=tuple(own) if len(own) > 1 else (),
+            parts=tuple(own),
         )
 
     def lasted_s(self, tool_duration: Metric | None) -> float:

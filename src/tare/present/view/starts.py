@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from tare.core.model import Kind
+from tare.core.model import Kind, Part
 from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
 
@@ -29,20 +29,47 @@ class Starts:
 
 
 def starts(found: Findings) -> Iterator[Starts]:
-    """List the cells whose trials have several parts, in the order of the plan."""
-    for cell in found.plan.cells:
-        those = [
-            one.parts
-            for one in found.trials[cell.id]
-            if one.kind is Kind.MEASURED and len(one.parts) > 1
-        ]
+    """List the cells whose trials have several parts, in the order of the plan.
+
+    Cells that are measured in one trial, as those of a duet, have one row together.
+    """
+    cells = found.plan.cells_by_id
+    for ids, those in _parts_together(found).items():
         late = [[part.late_s for part in parts if part.late_s is not None] for parts in those]
         spreads = [max(one) - min(one) for one in late if one]
         if spreads:
-            most, missing = max(map(len, those)), sum(map(len, those)) - sum(map(len, late))
-            workload = found.group_names[cell.id]
-            middle, widest = float(median(spreads)), max(spreads)
-            yield Starts(platform_text(cell), workload, most, len(spreads), middle, widest, missing)
+            yield Starts(
+                platform=" and ".join(platform_text(cells[one]) for one in ids),
+                workload=found.group_names[ids[0]],
+                parts=max(map(len, those)),
+                trials=len(spreads),
+                median_s=float(median(spreads)),
+                most_s=max(spreads),
+                missing=sum(map(len, those)) - sum(map(len, late)),
+            )
+
+
+def _parts_together(found: Findings) -> dict[tuple[str, ...], list[tuple[Part, ...]]]:
+    """Return the parts of each measured trial that has several, by the ids of its cells."""
+    second = {
+        (one.cell, one.session, one.block, one.repeat, one.slot): one.parts
+        for one in found.results.trials
+        if one.partner
+    }
+    together: dict[tuple[str, ...], list[tuple[Part, ...]]] = {}
+    for cell in found.plan.cells:
+        for one in found.trials[cell.id]:
+            if one.kind is not Kind.MEASURED:
+                continue
+            ids: tuple[str, ...] = (cell.id,)
+            parts = one.parts
+            key = (one.partner, one.session, one.block, one.repeat, one.slot + 1)
+            if key in second:
+                ids, parts = (cell.id, one.partner), parts + second[key]
+            if len(parts) > 1:
+                known = next((each for each in together if set(each) == set(ids)), ids)
+                together.setdefault(known, []).append(parts)
+    return together
 
 
 def start_sentences(found: Findings) -> Iterator[str]:
