@@ -150,7 +150,7 @@ def test_a_machine_without_an_address_says_why(place, layers_of, name, settings,
     try:
         with pytest.raises(Unavailable, match=why) as refused:
             stack.address()
-        assert refused.value.mend
+        assert refused.value.fix
     finally:
         stack.close()
 

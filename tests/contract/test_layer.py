@@ -399,7 +399,7 @@ def test_a_container_has_the_network_and_storage_that_were_asked_for(
 
 
 @pytest.mark.needs("qemu")
-def test_a_kvm_that_starts_no_guest_is_unavailable_with_what_would_mend_it(place):
+def test_a_kvm_that_starts_no_guest_is_unavailable_with_what_would_fix_it(place):
     kvm = layer.load("kvm")
     try:
         facts = kvm.probe(Host(), place.userland)
@@ -408,7 +408,7 @@ def test_a_kvm_that_starts_no_guest_is_unavailable_with_what_would_mend_it(place
     else:
         pytest.skip(f"a guest comes up with {facts['qemu.accel']} here")
     assert "kvm" in refused.reason
-    assert refused.mend
+    assert refused.fix
     assert layer.load("qemu").probe(Host(), place.userland)["qemu.accel"] == "tcg"
 
 

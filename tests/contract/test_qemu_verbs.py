@@ -103,7 +103,7 @@ def test_the_kernel_can_be_the_same_whatever_the_hardware(place, layers_of):
         assert driver(stack.machine, "/sys/class/net/eth0/device") == "virtio_net"
 
 
-def test_memory_comes_from_huge_pages_or_is_refused_with_what_mends_it(
+def test_memory_comes_from_huge_pages_or_is_refused_with_what_fixes_it(
     place, layers_of, traces, settles
 ):
     known = Path("/proc/sys/vm/nr_hugepages")
@@ -118,7 +118,7 @@ def test_memory_comes_from_huge_pages_or_is_refused_with_what_mends_it(
             place.open(layers, site)
         assert traces(site.name) == []
 
-        check(place.host, refused.value.mend.split())
+        check(place.host, refused.value.fix.split())
         stack = place.open(layers, site)
         try:
             assert "HugePages_Free:        0" in Path("/proc/meminfo").read_text()

@@ -41,7 +41,7 @@ class Finding:
     state: str
     uses: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,13 +98,13 @@ def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
         try:
             made = kind()
         except (TypeError, ValueError) as error:
-            mend = f"in a study: {{stack: host/{name}, {name}: {{...}}}}; see tare list layers"
-            return Finding(layer=name, state="needs settings", reason=str(error), mend=mend)
+            fix = f"in a study: {{stack: host/{name}, {name}: {{...}}}}; see tare list layers"
+            return Finding(layer=name, state="needs settings", reason=str(error), fix=fix)
         uses = made.probe(host, userland)
     except Cancelled:
         return Finding(layer=name, state="broken", reason="did not answer in time")
     except Unavailable as error:
-        return Finding(layer=name, state="unavailable", reason=error.reason, mend=error.mend)
+        return Finding(layer=name, state="unavailable", reason=error.reason, fix=error.fix)
     except TareError as error:
         return Finding(layer=name, state="broken", reason=str(error))
     except Exception as error:  # noqa: BLE001 - one broken layer must not hide the others
@@ -160,8 +160,8 @@ def page(
         uses = ", ".join(_used(key, text) for key, text in finding.uses.items())
         state = Text(finding.state, style=STYLES.get(finding.state, "red"))
         layers.add_row(Text(finding.layer), state, Text(finding.reason or uses))
-        if finding.mend:
-            layers.add_row("", "", _mend(finding.mend))
+        if finding.fix:
+            layers.add_row("", "", _fix(finding.fix))
     yield layers
 
     yield Text("\nWhat makes measurements here noisy or less trustworthy", style="bold")
@@ -170,7 +170,7 @@ def page(
     for one in advice:
         yield Padding(Text(one.what, style="yellow"), (0, 0, 0, 2))
         yield Padding(Text(one.why), (0, 0, 0, 6))
-        yield Padding(_mend(one.mend), (0, 0, 0, 6))
+        yield Padding(_fix(one.fix), (0, 0, 0, 6))
 
     if status(findings) == DONE:
         yield Text("\nNext: tare run quick --report")
@@ -183,7 +183,7 @@ def _used(key: str, text: str) -> str:
     return text if word in text else f"{word} {text}"
 
 
-def _mend(mend: str) -> Text:
+def _fix(fix: str) -> Text:
     from rich.text import Text
 
-    return Text.assemble(("to mend it: ", "dim"), mend)
+    return Text.assemble(("Fix: ", "dim"), fix)

@@ -111,8 +111,8 @@ def _status(options: argparse.Namespace) -> int:
         print(json.dumps(states))
     else:
         for name, state in states.items():
-            mend = f"  (remove what is left with: tare lab down --hypervisor {name})"
-            print(f"{name}: {state}{mend if state == 'dead' else ''}")
+            fix = f"  (remove what is left with: tare lab down --hypervisor {name})"
+            print(f"{name}: {state}{fix if state == 'dead' else ''}")
     return DONE if "up" in states.values() else NOT_ALL_OK
 
 

@@ -2,7 +2,7 @@
 
 TareError
   ConfigError           the user's file is wrong; shown without a traceback
-  Unavailable           this host cannot do it, and what would mend that
+  Unavailable           this host cannot do it, and what would fix that
   LayerError            a layer did not start or stop; the trial failed
     LayerTimedOut       it did not come up within its deadline
   ResultsError          a results directory cannot be read, written or resumed
@@ -33,12 +33,12 @@ class ConfigError(TareError):
 
 
 class Unavailable(TareError):  # noqa: N818
-    """This host cannot do what was asked; ``mend`` is the command or step that changes that."""
+    """This host cannot do what was asked; ``fix`` is the command or step that changes that."""
 
-    def __init__(self, reason: str, mend: str = "") -> None:
+    def __init__(self, reason: str, fix: str = "") -> None:
         self.reason = reason
-        self.mend = mend
-        super().__init__(f"{reason}; to mend it: {mend}" if mend else reason)
+        self.fix = fix
+        super().__init__(f"{reason}; fix: {fix}" if fix else reason)
 
 
 class LayerError(TareError):

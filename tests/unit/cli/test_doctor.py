@@ -60,18 +60,18 @@ def printed(parts):
 
 
 @pytest.mark.parametrize("name", ["host", "docker", "qemu", "kvm", "qemu-tcg"])
-def test_a_layer_whose_tools_are_not_there_is_unavailable_and_says_what_mends_it(name):
+def test_a_layer_whose_tools_are_not_there_is_unavailable_and_says_what_fixes_it(name):
     found = doctor.ask(name, Empty())
     assert (found.layer, found.state) == (name, "unavailable")
     assert "host/empty" in found.reason
-    assert found.mend
+    assert found.fix
 
 
 def test_a_layer_that_needs_settings_is_no_error():
     found = doctor.ask("ssh", Empty())
     assert found.state == "needs settings"
     assert "address" in found.reason
-    assert "host/ssh" in found.mend
+    assert "host/ssh" in found.fix
 
 
 def test_the_simulated_layer_is_told_as_simulated():
@@ -119,7 +119,7 @@ def test_the_status_tells_whether_the_host_itself_can_be_measured(findings, stat
 def test_the_page_tells_facts_layers_noise_and_what_to_do_next():
     usable = doctor.Finding(layer="host", state="usable", uses={"host.cgroup": "v2"})
     lacking = doctor.Finding(
-        layer="docker", state="unavailable", reason="no [docker]", mend="apt-get install docker.io"
+        layer="docker", state="unavailable", reason="no [docker]", fix="apt-get install docker.io"
     )
     advice = Advice("turbo is on", "the clock rate varies", "echo 0 > boost")
     facts = {"os": "Debian", "cpus": 2, "memory_bytes": 2**30}
@@ -135,9 +135,9 @@ def test_the_page_tells_facts_layers_noise_and_what_to_do_next():
         "      no [DMI]",
         "usable       cgroup v2",
         "unavailable  no [docker]",
-        "to mend it: apt-get install docker.io",
+        "Fix: apt-get install docker.io",
         "turbo is on",
-        "to mend it: echo 0 > boost",
+        "Fix: echo 0 > boost",
         "Next: tare run quick",
     ):
         assert words in text

@@ -271,7 +271,7 @@ def test_a_refusal_names_what_needs_how_much_what_there_is_and_the_remedy():
     assert str(refused.value) == (
         "what is open at once needs 5.5 GiB of memory, 3.0 GiB are available on this host: "
         "1 x vm of 4.0 GiB, idle containers 16 MiB, running trials 1.0 GiB, the host itself "
-        "512 MiB; to mend it: a smaller `memory` in the limits, fewer platforms, or a smaller "
+        "512 MiB; fix: a smaller `memory` in the limits, fewer platforms, or a smaller "
         "`count`"
     )
 
@@ -300,7 +300,7 @@ def test_run_ends_with_one_error_and_the_status_of_what_this_host_cannot_do(
     assert main(["run", str(file), "--into", str(tmp_path / "into")]) == CANNOT
     told = capsys.readouterr().err.splitlines()[-1]
     assert told.startswith("tare: what is open at once needs ")
-    assert "to mend it: " in told
+    assert "fix: " in told
     assert scripted.made == []
 
     assert main(["plan", str(file)]) == 0
@@ -561,7 +561,7 @@ def test_a_trial_whose_guests_do_not_fit_with_what_they_take_besides_makes_none(
     assert {trial.status for trial in trials} == {Status.UNAVAILABLE}
     assert trials[0].reason == (
         "a trial makes 3 x base of 1.2 GiB, together 3.6 GiB of memory, and 512 MiB are left to "
-        "the host itself: 4.1 GiB are available; to mend it: a smaller `memory` in the limits, "
+        "the host itself: 4.1 GiB are available; fix: a smaller `memory` in the limits, "
         "fewer platforms, or a smaller `count`"
     )
     assert max(heavy) == 1

@@ -199,7 +199,7 @@ def test_what_makes_noise_is_told_with_a_reason_and_a_remedy(fact, value, what):
     (advice,) = noise(quiet | {fact: value})
     assert advice.what == what
     assert advice.why
-    assert advice.mend
+    assert advice.fix
 
 
 @pytest.mark.parametrize("fact", [{"load": 1.0}, {"steal": 0.01}, {"clocksource": "kvm-clock"}])

@@ -124,7 +124,7 @@ def test_what_cannot_be_made_is_unavailable(lab, scripted):
     results = lab.run(scripts(lab))
 
     assert results.trials[0].status is Status.UNAVAILABLE
-    assert "no daemon; to mend it: install it" in results.trials[0].reason
+    assert "no daemon; fix: install it" in results.trials[0].reason
 
 
 def test_a_removal_that_fails_is_a_failure(lab, scripted):

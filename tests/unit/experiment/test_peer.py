@@ -174,7 +174,7 @@ def test_a_plan_says_beforehand_which_trials_leave_the_peer_no_cpu(
     assert [(one["parts"], one["host_cpus"]) for one in found] == [(2, host_cpus)] * bool(said)
     if said:
         assert f"  suspect    {said}" in told or said in told
-        assert "remedy: fewer `cpus` in the limits, a `peer` on another computer" in told
+        assert "fix: fewer `cpus` in the limits, a `peer` on another computer" in told
 
 
 @pytest.mark.usefixtures("ring")
@@ -198,6 +198,6 @@ def test_limits_that_pin_nothing_leave_the_peer_no_cpu_either():
     (found,) = crowded(study, 4)
     assert found.says() == (
         "limits that pin nothing take all 4 CPUs of this host and leave none to the peer, so each "
-        "trial of ring will be suspect; remedy: `cpu_limit: cpuset`, or a `peer` on another "
+        "trial of ring will be suspect; fix: `cpu_limit: cpuset`, or a `peer` on another "
         "computer"
     )

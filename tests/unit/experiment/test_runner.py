@@ -312,7 +312,7 @@ def test_only_what_needs_what_the_userland_lacks_is_unavailable(lab, scripted, m
         def folder(self):
             if "mbw" not in self.lacking:
                 tried.append("mbw")
-                self.lacking["mbw"] = "Go is not installed; to mend it: apt-get install golang-go"
+                self.lacking["mbw"] = "Go is not installed; fix: apt-get install golang-go"
             return lab.folder
 
     monkeypatch.setattr(session, "Userland", Userland)
@@ -332,7 +332,7 @@ def test_only_what_needs_what_the_userland_lacks_is_unavailable(lab, scripted, m
     (lacks,) = of_workload["mbw"]
     assert lacks.status is Status.UNAVAILABLE
     assert lacks.reason == (
-        "the userland lacks mbw: Go is not installed; to mend it: apt-get install golang-go; "
+        "the userland lacks mbw: Go is not installed; fix: apt-get install golang-go; "
         "these results go on without it, and a new study tries again"
     )
     assert [trial.status for trial in of_workload["sysbench_cpu"]] == [Status.OK] * 3

@@ -107,7 +107,7 @@ def test_kvm_runs_guests_of_the_machines_own_architecture_only(word, arch, own):
 
     with pytest.raises(Unavailable, match=f"board is {own}, a guest of {arch}") as refused:
         layer.load("kvm", arch=arch).probe(board, Shared())
-    assert f"arch: {own}" in refused.value.mend
+    assert f"arch: {own}" in refused.value.fix
     assert layer.load("qemu", arch=arch).probe(board, Shared())["qemu.accel"] == "tcg"
 
 

@@ -112,7 +112,7 @@ def test_what_would_be_used_is_told():
 
 
 @pytest.mark.parametrize(
-    ("failing", "reason", "mend"),
+    ("failing", "reason", "fix"),
     [
         ({"--version": b""}, "host has no bwrap", "apt-get install bubblewrap"),
         ({"/sys/fs/cgroup": b""}, "cgroups cannot be made on host", "root"),
@@ -123,9 +123,9 @@ def test_what_would_be_used_is_told():
         ),
     ],
 )
-def test_what_cannot_run_says_why_and_what_mends_it(failing, reason, mend):
+def test_what_cannot_run_says_why_and_what_fixes_it(failing, reason, fix):
     with pytest.raises(Unavailable) as it:
         layer.load("bubblewrap").probe(Fake(**failing), None)
 
     assert it.value.reason == reason
-    assert mend in it.value.mend
+    assert fix in it.value.fix

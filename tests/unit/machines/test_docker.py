@@ -142,7 +142,7 @@ def test_the_probe_tells_the_version_and_the_runtime():
 
 
 @pytest.mark.parametrize(
-    ("settings", "answers", "reason", "mend"),
+    ("settings", "answers", "reason", "fix"),
     [
         (
             {"runtime": "crun"},
@@ -176,14 +176,14 @@ def test_the_probe_tells_the_version_and_the_runtime():
         ),
     ],
 )
-def test_a_runtime_that_cannot_run_is_told_before_anything_starts(settings, answers, reason, mend):
+def test_a_runtime_that_cannot_run_is_told_before_anything_starts(settings, answers, reason, fix):
     machine = Fake(**answers)
 
     with pytest.raises(Unavailable) as refused:
         layer.load("docker", **settings).probe(machine, None)
 
     assert reason in refused.value.reason
-    assert mend in refused.value.mend
+    assert fix in refused.value.fix
     assert not any(word in argv for argv in machine.asked for word in ("--data-root", "create"))
 
 
@@ -318,7 +318,7 @@ def test_each_storage_driver_has_a_daemon_of_its_own(site):
 
 
 @pytest.mark.parametrize(
-    ("driver", "answers", "reason", "mend"),
+    ("driver", "answers", "reason", "fix"),
     [
         (
             "vfs",
@@ -345,7 +345,7 @@ def test_each_storage_driver_has_a_daemon_of_its_own(site):
     ],
 )
 def test_a_storage_driver_that_cannot_be_is_told_before_anything_starts(
-    driver, answers, reason, mend
+    driver, answers, reason, fix
 ):
     class Told(Fake):
         """Somebody's daemon knows the runtimes that it is asked for first."""
@@ -359,7 +359,7 @@ def test_a_storage_driver_that_cannot_be_is_told_before_anything_starts(
         layer.load("docker", storage_driver=driver).probe(Told(**answers), None)
 
     assert reason in refused.value.reason
-    assert mend in refused.value.mend
+    assert fix in refused.value.fix
 
 
 def test_the_probe_tells_the_storage_driver_that_was_asked_for():

@@ -130,7 +130,7 @@ def test_what_would_be_used_is_told():
 
 
 @pytest.mark.parametrize(
-    ("settings", "answers", "reason", "mend"),
+    ("settings", "answers", "reason", "fix"),
     [
         ({}, [("--version", 127, b"", b"")], "runsc is not installed", "apt-get install runsc"),
         ({"platform": "systrap"}, [VERSION, PLATFORMS], "has no platform systrap", "ptrace"),
@@ -154,12 +154,12 @@ def test_what_would_be_used_is_told():
         ),
     ],
 )
-def test_what_cannot_run_says_why_and_what_mends_it(settings, answers, reason, mend):
+def test_what_cannot_run_says_why_and_what_fixes_it(settings, answers, reason, fix):
     with pytest.raises(Unavailable) as it:
         layer.load("gvisor", **settings).probe(Fake(*answers), None)
 
     assert reason in it.value.reason
-    assert mend in it.value.mend
+    assert fix in it.value.fix
 
 
 def test_a_network_stack_of_its_own_can_be_had_where_runsc_knows_the_hosts_namespace():

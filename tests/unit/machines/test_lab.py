@@ -371,7 +371,7 @@ def test_nobody_takes_it_down_while_a_session_measures(at_home, capsys):
 
 def test_there_is_no_shell_without_a_lab(at_home, capsys):
     assert cli.main(["lab", "shell"]) == cli.CANNOT
-    assert "no lab is up; to mend it: tare lab up" in capsys.readouterr().err
+    assert "no lab is up; fix: tare lab up" in capsys.readouterr().err
 
 
 def test_a_person_gets_a_terminal_and_a_command_gets_none():

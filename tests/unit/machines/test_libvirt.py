@@ -168,25 +168,25 @@ def test_only_this_machines_own_drivers_can_be_started():
         machine = Fake(uri=REFUSED)
         with pytest.raises(Unavailable, match="failed to connect") as refused:
             libvirt.usable(machine, uri)
-        assert refused.value.mend
+        assert refused.value.fix
         assert "libvirtd" not in [argv[0] for argv in machine.asked]
 
 
 @pytest.mark.parametrize(
-    ("missing", "mend"),
+    ("missing", "fix"),
     [
         ("virsh", "apt-get install libvirt-clients"),
         ("libvirtd", "apt-get install libvirt-daemon"),
         (libvirt.DRIVER, "apt-get install libvirt-daemon-driver-lxc"),
     ],
 )
-def test_what_is_missing_is_named_with_its_package(missing, mend):
+def test_what_is_missing_is_named_with_its_package(missing, fix):
     machine = Fake(**{missing: (127, b"", b"")} | {"uri": REFUSED})
 
     with pytest.raises(Unavailable) as refused:
         libvirt.usable(machine, "lxc:///system")
 
-    assert refused.value.mend == mend
+    assert refused.value.fix == fix
 
 
 def test_our_own_daemon_is_reached_by_its_socket():

@@ -76,7 +76,7 @@ def test_no_two_links_have_the_same_name():
 def test_a_host_without_iproute2_is_told_what_to_install(tmp_path):
     with pytest.raises(Unavailable, match="host has no ip") as refused:
         netns.make(Without(tmp_path), place())
-    assert refused.value.mend == "apt-get install iproute2"
+    assert refused.value.fix == "apt-get install iproute2"
 
 
 def test_a_bridge_that_the_kernel_does_not_give_is_an_error(tmp_path):

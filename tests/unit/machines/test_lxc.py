@@ -116,14 +116,14 @@ def test_why_it_did_not_start_is_told_from_its_log(site):
 
 
 @pytest.mark.parametrize(
-    ("answers", "mend"),
+    ("answers", "fix"),
     [({"lxc-start": (127, b"")}, "apt-get install lxc"), ({"test": (1, b"")}, "run Tare as root")],
 )
-def test_without_lxc_or_cgroups_it_says_what_would_mend_that(answers, mend):
+def test_without_lxc_or_cgroups_it_says_what_would_fix_that(answers, fix):
     with pytest.raises(Unavailable) as it:
         layer.load("lxc").probe(Fake(**answers), None)
 
-    assert it.value.mend == mend
+    assert it.value.fix == fix
 
 
 def test_a_probe_tells_the_version():

@@ -95,7 +95,7 @@ def test_a_host_without_iptables_is_told_what_to_install_and_has_nothing_to_remo
     with pytest.raises(Unavailable, match="has no iptables") as refused:
         nat.translate(host, site, FRONT, INSIDE)
 
-    assert refused.value.mend == "apt-get install iptables"
+    assert refused.value.fix == "apt-get install iptables"
     assert host.run(site.scope.undo[0][2]).returncode == 0
 
 

@@ -91,17 +91,17 @@ def test_a_command_is_handed_over_inside_the_namespaces_of_the_leader(site):
 
 
 @pytest.mark.parametrize(
-    ("answers", "mend"),
+    ("answers", "fix"),
     [
         ({"systemd-nspawn": (127, b"")}, "apt-get install systemd-container"),
         ({"test": (1, b"")}, "run Tare as root"),
     ],
 )
-def test_without_nspawn_or_cgroups_it_says_what_would_mend_that(answers, mend):
+def test_without_nspawn_or_cgroups_it_says_what_would_fix_that(answers, fix):
     with pytest.raises(Unavailable) as it:
         layer.load("nspawn").probe(Fake(**answers), None)
 
-    assert it.value.mend == mend
+    assert it.value.fix == fix
 
 
 def test_a_probe_tells_the_version():

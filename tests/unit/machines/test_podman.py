@@ -146,7 +146,7 @@ def test_a_verb_that_fails_says_why(site):
 
 
 @pytest.mark.parametrize(
-    ("answers", "reason", "mend"),
+    ("answers", "reason", "fix"),
     [
         ({"podman": (127, b"")}, "podman is not installed on host", "apt-get install podman"),
         ({engine.INIT: (1, b"")}, "no init for its containers", "apt-get install catatonit"),
@@ -154,12 +154,12 @@ def test_a_verb_that_fails_says_why(site):
         ({"/sys/fs/cgroup": (1, b"")}, "cgroups cannot be made on host", "run Tare as root"),
     ],
 )
-def test_what_is_missing_is_named_with_its_package(answers, reason, mend):
+def test_what_is_missing_is_named_with_its_package(answers, reason, fix):
     with pytest.raises(Unavailable) as refused:
         layer.load("podman").probe(Fake(**answers), None)
 
     assert reason in refused.value.reason
-    assert refused.value.mend == mend
+    assert refused.value.fix == fix
 
 
 def test_the_probe_tells_both_versions():

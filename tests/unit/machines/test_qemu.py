@@ -233,7 +233,7 @@ def test_too_few_huge_pages_are_refused_with_the_number_that_is_enough():
     with pytest.raises(Unavailable, match="needs 51 huge pages, 50 are free on host") as refused:
         qemu.refuse_too_few_huge_pages(outer, 50 * 2**21 + 1)
 
-    assert refused.value.mend == "sysctl vm.nr_hugepages=101"
+    assert refused.value.fix == "sysctl vm.nr_hugepages=101"
 
 
 def test_a_kernel_without_huge_pages_is_told():
@@ -297,19 +297,19 @@ def test_a_monitor_that_does_not_answer_is_an_error(outer, why):
 
 
 @pytest.mark.parametrize(
-    ("missing", "mend"),
+    ("missing", "fix"),
     [
         ("qemu_system_x86_64", "qemu-system-x86"),
         ("qemu_img", "qemu-utils"),
         ("socat", "apt-get install socat"),
     ],
 )
-def test_a_missing_tool_is_named_with_its_package(missing, mend):
+def test_a_missing_tool_is_named_with_its_package(missing, fix):
     with pytest.raises(Unavailable) as refused:
         layer.load("qemu-tcg").probe(Fake(**{missing: (127, b"")}), None)
 
     assert missing.replace("_", "-").replace("x86-64", "x86_64") in refused.value.reason
-    assert mend in refused.value.mend
+    assert fix in refused.value.fix
 
 
 def test_the_probe_tells_version_and_accelerator():
@@ -337,7 +337,7 @@ def test_an_image_and_a_key_that_are_not_there_are_named():
     with pytest.raises(Unavailable, match="there is no image /i on host") as refused:
         layer.load("qemu-tcg", image="/i", key="/k").probe(outer, None)
 
-    assert refused.value.mend == "correct image: in the study"
+    assert refused.value.fix == "correct image: in the study"
 
 
 def test_a_cpu_that_qemu_does_not_know_is_refused():

@@ -130,7 +130,7 @@ def test_a_missing_tool_is_named_with_its_package():
     with pytest.raises(Unavailable, match="qemu-storage-daemon") as refused:
         layer.load("uml").probe(machine, None)
 
-    assert refused.value.mend == "apt-get install qemu-system-common"
+    assert refused.value.fix == "apt-get install qemu-system-common"
 
 
 def test_a_missing_device_is_named_with_its_module():
@@ -139,7 +139,7 @@ def test_a_missing_device_is_named_with_its_module():
     with pytest.raises(Unavailable, match="/dev/net/tun") as refused:
         layer.load("uml").probe(machine, None)
 
-    assert refused.value.mend == "modprobe tun"
+    assert refused.value.fix == "modprobe tun"
 
 
 # --- its cable

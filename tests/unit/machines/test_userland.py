@@ -114,7 +114,7 @@ def test_without_room_nothing_is_begun(shelf, ledger):
     with pytest.raises(Unavailable, match=r"needs 1000000000000\.0 GB of disk") as refused:
         cache.build(shelf, RECIPE, ledger, 10**21, make)
 
-    assert "TARE_HOME" in refused.value.mend
+    assert "TARE_HOME" in refused.value.fix
     assert [path.name for path in shelf.iterdir()] == ["lock"]
 
 
@@ -365,9 +365,7 @@ def test_a_userland_is_built_without_what_cannot_be_had_and_says_why(ledger, tmp
     userland = whole(ledger)
     assert userland.folder.is_dir()
 
-    assert userland.lacking["tool"] == (
-        "Go is not installed; to mend it: apt-get install golang-go"
-    )
+    assert userland.lacking["tool"] == ("Go is not installed; fix: apt-get install golang-go")
     assert "does not give netperf of its component non-free" in userland.lacking["non-free/netperf"]
     plain = tree.Userland("bookworm", ("fio",), ledger)
     assert plain.id == userland.id, "its address is that of what is in it"
@@ -499,7 +497,7 @@ def test_programs_of_another_architecture_run_as_the_machine_can():
     assert foreign.able(Kernel(b"x86_64", b"disabled"), "arm64")[0] == "sh"
     with pytest.raises(Unavailable, match="cannot be run on host: it cannot") as refused:
         foreign.able(Kernel(b"x86_64", namespaces=1), "arm64")
-    assert "qemu-user-static" in refused.value.mend
+    assert "qemu-user-static" in refused.value.fix
 
 
 class Remote:

@@ -169,7 +169,7 @@ def test_the_api_is_called_only_from_where_tare_runs():
     class Remote:
         name = "host/ssh"
 
-    with pytest.raises(Unavailable, match=r"not from host/ssh; to mend it: put vsphere first"):
+    with pytest.raises(Unavailable, match=r"not from host/ssh; fix: put vsphere first"):
         engine.client_version(Remote())
 
 
@@ -201,7 +201,7 @@ def test_an_esxi_is_good_for_a_machine_there_is_but_not_for_clones():
 def test_a_server_that_does_not_answer_is_unavailable_with_the_reason():
     machine = Fake(about=failed(b"tare at vc.example:443: the connection failed: refused\n"))
 
-    with pytest.raises(Unavailable, match="the connection failed: refused; to mend it: see docs"):
+    with pytest.raises(Unavailable, match="the connection failed: refused; fix: see docs"):
         layer.load("vsphere", **GIVEN).probe(machine, None)
 
 

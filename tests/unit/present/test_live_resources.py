@@ -220,10 +220,10 @@ def test_a_file_of_another_kind_is_no_error_of_the_server(tmp_path):
         pq.write_table(pa.table(columns), path)
         assert "damaged or cannot be read" in recent.look().problem
     path.unlink()
-    store_samples(tmp_path, (a_trial(0), used()))  # it is mended
-    mended = recent.look()
-    assert mended.problem == ""
-    assert mended.of(a_trial(0)) is not None
+    store_samples(tmp_path, (a_trial(0), used()))  # it is repaired
+    repaired = recent.look()
+    assert repaired.problem == ""
+    assert repaired.of(a_trial(0)) is not None
 
 
 def test_what_a_file_has_more_is_added(tmp_path):

@@ -507,7 +507,7 @@ def test_what_has_no_number_is_listed_among_what_is_not_comparable(folders, caps
     assert "spin on dear: B: no trial has been measured yet\n" in listed.partition("TO BE READ")[0]
 
 
-def test_where_nothing_is_left_the_directories_and_what_mends_it_are_named(folders, capsys):
+def test_where_nothing_is_left_the_directories_and_what_fixes_it_are_named(folders, capsys):
     a, b = folders
     shutil.copytree(a, a.parent / "copy")
     (b / "trials.jsonl").write_text("")

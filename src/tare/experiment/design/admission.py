@@ -24,8 +24,8 @@ IDLE_BYTES = 2**24
 
 Of 128 at once Docker's took 5 MiB each (docs/performance.md); this leaves room for other engines'.
 """
-MEND = "fewer `instances`, a smaller `memory` in the limits, or fewer platforms"
-MEND_TRIAL = "a smaller `memory` in the limits, fewer platforms, or a smaller `count`"
+FIX = "fewer `instances`, a smaller `memory` in the limits, or fewer platforms"
+FIX_TRIAL = "a smaller `memory` in the limits, fewer platforms, or a smaller `count`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +211,7 @@ def admit(found: Collection[Need], at_once: int, available_bytes: int) -> bool:
     if Sum(tuple(found), at_once).total_bytes <= available_bytes:
         return True
     for one in by_blocks(found, at_once):
-        refuse(one, available_bytes, MEND_TRIAL)
+        refuse(one, available_bytes, FIX_TRIAL)
     return False
 
 
@@ -226,13 +226,13 @@ def at_once_of(plan: Plan) -> int:
     return 2 if plan.repetition.design is Design.DUET else 1
 
 
-def refuse(sum_of: Sum, available_bytes: int, mend: str = MEND) -> None:
+def refuse(sum_of: Sum, available_bytes: int, fix: str = FIX) -> None:
     """Raise Unavailable with the sum where it does not fit the memory that is available."""
     if sum_of.total_bytes > available_bytes:
         raise Unavailable(
             f"what is open at once needs {text(sum_of.total_bytes)} of memory, "
             f"{text(available_bytes)} are available on this host: {sum_of.says()}",
-            mend,
+            fix,
         )
 
 

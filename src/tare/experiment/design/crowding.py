@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tare.experiment import scenario
 from tare.experiment.study.declaration import Study
 
-REMEDY = "fewer `cpus` in the limits, a `peer` on another computer, or a host with more CPUs"
-REMEDY_UNPINNED = "`cpu_limit: cpuset`, or a `peer` on another computer"
+FIX = "fewer `cpus` in the limits, a `peer` on another computer, or a host with more CPUs"
+FIX_UNPINNED = "`cpu_limit: cpuset`, or a `peer` on another computer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Crowded:
             return (
                 f"limits that pin nothing take {have} of this host and leave none to the peer, so "
                 f"each trial of {', '.join(self.workloads)} will be suspect; "
-                f"remedy: {REMEDY_UNPINNED}"
+                f"fix: {FIX_UNPINNED}"
             )
         return (
             f"{takes} {have} of this host and leave{'s' * (self.parts == 1)} none to the peer, so "
-            f"each trial of {', '.join(self.workloads)} will be suspect; remedy: {REMEDY}"
+            f"each trial of {', '.join(self.workloads)} will be suspect; fix: {FIX}"
         )
 
 

@@ -110,10 +110,10 @@ def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
                 for one in (first, chosen.made.metrics)
             )
             has_name = "called" in dict(chosen.params)
-            remedy = "give one of them another name: called" if has_name else "make two studies"
+            fix = "give one of them another name: called" if has_name else "make two studies"
             raise ConfigError(
                 f"workloads: two are called {chosen.name!r} and measure different things, {told}; "
-                f"expected the same of both; {remedy}"
+                f"expected the same of both; {fix}"
             )
     return metrics
 

@@ -46,11 +46,11 @@ FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_coun
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Something that makes a host noisy or its numbers less trustworthy, and what mends it."""
+    """Something that makes a host noisy or its numbers less trustworthy, and what fixes it."""
 
     what: str
     why: str
-    mend: str
+    fix: str
 
 
 def host_facts(machine: Machine) -> dict[str, Scalar]:
@@ -171,7 +171,7 @@ def noise(facts: Mapping[str, Scalar]) -> list[Advice]:
          "buffered writes escape I/O limits, and a cgroup has no pressure figures of its own",
          "add systemd.unified_cgroup_hierarchy=1 to the kernel's command line and reboot"),
     ]  # fmt: skip
-    return [Advice(what, why, mend) for holds, what, why, mend in advice if holds]
+    return [Advice(what, why, fix) for holds, what, why, fix in advice if holds]
 
 
 def _table(lines: list[str], separator: str) -> dict[str, str]:

@@ -10,8 +10,8 @@ from threading import Lock
 from tare.core.errors import Unavailable
 from tare.core.model import Limits
 from tare.experiment.design.admission import (
-    MEND,
-    MEND_TRIAL,
+    FIX,
+    FIX_TRIAL,
     RESERVE_BYTES,
     Need,
     admit,
@@ -53,7 +53,7 @@ class Headroom:
             raise Unavailable(
                 f"an instance of {platform} takes {text(need.each_bytes)} of memory, and "
                 f"{text(RESERVE_BYTES)} are left to the host itself: {text(left)} are available",
-                MEND,
+                FIX,
             )
 
     def opened(self, platform: str, limits: Limits, threads: Threads | None) -> None:
@@ -80,7 +80,7 @@ class Headroom:
                 f"a trial makes {count} x {platform} of {text(need.each_made_bytes)}, together "
                 f"{text(size)} of memory, and {text(RESERVE_BYTES)} are left to the host itself: "
                 f"{text(left)} are available",
-                MEND_TRIAL,
+                FIX_TRIAL,
             )
 
     def has_to_weigh(self, platform: str, limits: Limits) -> bool:

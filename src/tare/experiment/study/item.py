@@ -63,7 +63,7 @@ class Item:
     choice: Choice
 
     def wrong(self, message: str) -> None:
-        """Note that this part is wrong: what was found, what is expected, how to mend it."""
+        """Note that this part is wrong: what was found, what is expected, how to fix it."""
         self.problems.add(self.mark, self.path, message)
 
     @property

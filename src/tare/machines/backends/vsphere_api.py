@@ -68,8 +68,8 @@ class Session:
         found = self.named(kinds, name)
         if len(found) != 1:
             how_many = f"{len(found)} of them are" if found else "none is"
-            mend = "; give its inventory path, such as /DC/vm/NAME" if found else ""
-            raise LayerError(f"no {what} can be taken: {how_many} called {name!r}{mend}")
+            fix = "; give its inventory path, such as /DC/vm/NAME" if found else ""
+            raise LayerError(f"no {what} can be taken: {how_many} called {name!r}{fix}")
         return found[0]
 
     def machine(self, name: str) -> Object:

@@ -40,7 +40,7 @@ mount --bind "$tree" /mnt/tree
 mount --bind "$data" /mnt/data
 exec "$@"
 """
-MEND = (
+FIX = (
     "sysctl user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0; "
     "in a container: docker: { privileged: true }"
 )
@@ -70,7 +70,7 @@ class Layer(layer.Layer):
         done = outer.run([*AS_NOBODY, *UNSHARE, "--ro-bind", "/", "/", "--proc", "/proc", "true"])
         if done.returncode != 0:
             why = done.stderr.decode(errors="replace").strip()
-            raise Unavailable(f"an ordinary user makes no sandbox on {outer.name}: {why}", MEND)
+            raise Unavailable(f"an ordinary user makes no sandbox on {outer.name}: {why}", FIX)
         return {"bubblewrap.version": version.stdout.decode().strip()}
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:

@@ -213,10 +213,10 @@ class Layer(layer.Layer, qemu.Hardware):
         uefi = qemu.UEFI[self.arch] if self.firmware == "uefi" else ""
         for what, path in (("image", self.image), ("key", self.key), ("UEFI", uefi)):
             if path and outer.run(["test", "-f", path]).returncode != 0:
-                mend = f"apt-get install {qemu.UEFI_PACKAGES[self.arch]}"
+                fix = f"apt-get install {qemu.UEFI_PACKAGES[self.arch]}"
                 raise Unavailable(
                     f"there is no {what} {path} on {outer.name}",
-                    mend if path == uefi else f"correct {what}: in the study",
+                    fix if path == uefi else f"correct {what}: in the study",
                 )
         model = self.cpu.partition(",")[0]
         if model and model != "host":

@@ -36,7 +36,7 @@ _known: dict[str, list[str] | None] = {}
 def usable(
     outer: Machine, userland: Userland | None, within_s: float | None = None
 ) -> tuple[str, str] | None:
-    """Give None where a guest comes up, else the reason and what would mend it.
+    """Give None where a guest comes up, else the reason and what would fix it.
 
     It has ``within_s`` seconds for that; unless given 25 s here, and two minutes on other machines.
     The answer is kept until the machine's next boot or another guest kernel: on the controlling

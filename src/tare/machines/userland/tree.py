@@ -208,9 +208,9 @@ class Userland:
 class _NotHad(Unavailable):
     """Packages or programs cannot be had here; without these names there can be a userland."""
 
-    def __init__(self, names: Sequence[str], reason: str, mend: str = "") -> None:
+    def __init__(self, names: Sequence[str], reason: str, fix: str = "") -> None:
         self.names = names
-        super().__init__(reason, mend)
+        super().__init__(reason, fix)
 
 
 def _place(machine: Machine, shelf: str, name: str) -> Path:

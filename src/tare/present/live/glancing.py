@@ -226,10 +226,10 @@ class Glancing:
             try:
                 self._take(line)
             except ResultsError:
-                self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
+                self._tail = Tail(self._tail.path)  # so that it is said again until it is repaired
                 raise
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                self._tail = Tail(self._tail.path)  # so that it is said again until it is mended
+                self._tail = Tail(self._tail.path)  # so that it is said again until it is repaired
                 raise ResultsError(
                     f"trials.jsonl:{self._count} is not a trial ({_why(line)}); restore the file "
                     "from a copy, or delete the line, which gives its trial up"

@@ -57,9 +57,9 @@ def load(folder: Path) -> Results:
             read_trials(folder / "trials.jsonl"),
         )
     except OSError as error:
-        mend = "make it readable" if isinstance(error, PermissionError) else _RESTORE
+        fix = "make it readable" if isinstance(error, PermissionError) else _RESTORE
         where = error.filename or folder
-        raise ResultsError(f"{where} cannot be read: {error.strerror}; {mend}") from error
+        raise ResultsError(f"{where} cannot be read: {error.strerror}; {fix}") from error
 
 
 def read_trials(path: Path) -> tuple[Trial, ...]:

@@ -241,7 +241,7 @@ def _caveats() -> Iterator[Finding]:
         Sort.CAVEAT,
         "all tables",
         "Each platform was measured on its own, in a row. What the machine did in between counts "
-        "as a difference of the platforms, and no test mends that: in our replay of real noise "
+        "as a difference of the platforms, and no test repairs that: in our replay of real noise "
         "such designs told identical platforms apart in 31 to 58 % of studies (METHOD 3.8).",
     )
     yield Finding(
