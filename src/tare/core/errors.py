@@ -92,12 +92,13 @@ def message_of(text: str) -> str:
 
 
 class OutputNotUnderstood(TareError):  # noqa: N818
-    """A tool printed something its parser does not know."""
+    """A tool printed something its parser does not know; ``fix`` is what changes that."""
 
-    def __init__(self, wanted: str, text: str) -> None:
+    def __init__(self, wanted: str, text: str, fix: str = "") -> None:
         self.wanted = wanted
         self.text = text
-        super().__init__(f"no {wanted} in the output, which says: {message_of(text)[:200]!r}")
+        said = f"no {wanted} in the output, which says: {message_of(text)[:200]!r}"
+        super().__init__(f"{said}. Fix: {fix}" if fix else said)
 
 
 class WorkloadFault(TareError):  # noqa: N818

@@ -27,3 +27,7 @@ def test_a_reason_does_not_repeat_a_report():
     reason = str(OutputNotUnderstood("rate", f'{{"end": {{}}, "error": "{REFUSED}"}}'))
 
     assert reason == f"no rate in the output, which says: '{REFUSED}'"
+
+
+def test_a_reason_ends_with_what_fixes_it():
+    assert str(OutputNotUnderstood("rate", "slow", "more")).endswith("'slow'. Fix: more")
