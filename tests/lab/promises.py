@@ -1,7 +1,16 @@
 """The contract's checks, for modules that bring an ``opened`` of their own."""
 
+import pytest
+
 from contract import test_layer as contract
 from contract import test_verbs as verbs
+
+
+@pytest.fixture
+def inside(machine):
+    """The machine, entered anew by every command: sites in a lab have no agents."""
+    return machine
+
 
 FIXTURES = ("path", "stack", "innermost", "machine", "userland")
 # All but one: what a whole lab costs while a command runs in it has no upper bound.
@@ -22,7 +31,7 @@ CHECKS = (
     "test_a_workload_is_measured_inside",
     "test_pause_takes_the_cpu_time_away",
 )
-PROMISES = {name: vars(contract)[name] for name in (*FIXTURES, *CHECKS)}
+PROMISES = {name: vars(contract)[name] for name in (*FIXTURES, *CHECKS)} | {"inside": inside}
 VERBS = {
     name: vars(verbs)[name]
     for name in (

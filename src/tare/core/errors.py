@@ -14,6 +14,7 @@ TareError
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -77,13 +78,27 @@ class CommandTimedOut(CommandFailed):
         )
 
 
-class OutputNotUnderstood(TareError):  # noqa: N818
-    """A tool printed something its parser does not know."""
+REPORT = re.compile(r"^(?:\{|\[\s*[{\n]).*", re.MULTILINE | re.DOTALL)
+ERROR_IN_REPORT = re.compile(r'"error"\s*:\s*"([^"]+)"')
 
-    def __init__(self, wanted: str, text: str) -> None:
+
+def message_of(text: str) -> str:
+    """Return what a tool says to people: what is not its report in JSON, or the error in that."""
+    words = REPORT.sub("", text).strip()
+    if words or not text.strip():
+        return words
+    error = ERROR_IN_REPORT.search(text)
+    return error[1] if error else "(a report in JSON)"
+
+
+class OutputNotUnderstood(TareError):  # noqa: N818
+    """A tool printed something its parser does not know; ``fix`` is what changes that."""
+
+    def __init__(self, wanted: str, text: str, fix: str = "") -> None:
         self.wanted = wanted
         self.text = text
-        super().__init__(f"no {wanted} in the output, which begins: {text.strip()[:200]!r}")
+        said = f"no {wanted} in the output, which says: {message_of(text)[:200]!r}"
+        super().__init__(f"{said}. Fix: {fix}" if fix else said)
 
 
 class WorkloadFault(TareError):  # noqa: N818

@@ -174,6 +174,8 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
         for depth, layer in enumerate(layers):
             scope = Scope(site.scope.ledger)
             stack.scopes.append(scope)
+            if depth and not layers[depth - 1].runs_userland:
+                site = replace(site, userland=site.userland.of(stack.machine))
             at = replace(site, name=f"{site.name}-{depth}", scope=scope)
             instance = layer.create(stack.machine, at)
             stack.instances.append(instance)

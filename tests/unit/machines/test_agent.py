@@ -641,6 +641,7 @@ def test_a_program_of_another_architecture_is_no_agent(host, tmp_path):
     foreign = b"\x7fELF" + bytes(60)
     with pytest.raises(NoAgent, match="no agent in host"):
         Placed(host, foreign).push(host, "tare-x-1", [str(tmp_path)], PATIENCE_S)
+    assert list(tmp_path.iterdir()) == []
 
 
 def parted(line):

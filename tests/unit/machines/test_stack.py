@@ -100,6 +100,27 @@ def test_each_layer_is_made_in_the_one_before_and_held_when_all_are_up(site):
     assert [each.site.cpuset for each in stack.instances] == ["3", "3a"]
 
 
+@dataclass(frozen=True)
+class Foreign(Layer):
+    """Leads to somebody's machine."""
+
+    runs_userland = False
+
+
+class Userland:
+    def of(self, machine):
+        return f"for {machine.name}"
+
+
+def test_what_is_in_somebodys_machine_gets_the_userland_for_its_architecture(site):
+    site, log = replace(site, userland=Userland()), []
+
+    stack = open_stack(Fake(), [Foreign("a", log), Layer("b", log), Layer("c", log)], site)
+
+    given = [each.site.userland for each in stack.instances]
+    assert given == [site.userland, "for host/a", "for host/a"]
+
+
 def test_what_is_in_a_machine_that_goes_is_not_removed_on_its_own(site):
     host = Fake()
     stack = open_stack(host, [Layer("a", []), Layer("b", [])], site)

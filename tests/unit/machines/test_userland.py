@@ -500,6 +500,15 @@ def test_programs_of_another_architecture_run_as_the_machine_can():
     assert "qemu-user-static" in refused.value.fix
 
 
+def test_a_machine_of_another_architecture_has_the_same_packages_for_it(ledger):
+    here = whole(ledger, lacking={"tool": "not here"})
+    there = here.of(Kernel(b"aarch64"))
+
+    assert here.of(Kernel(b"x86_64")) is here
+    assert here.of(Kernel(b"aarch64")) is there
+    assert (there.arch, there.packages, there.lacking) == ("arm64", here.packages, here.lacking)
+
+
 class Remote:
     """Another machine, which is a folder of this one; it fails after some commands."""
 

@@ -95,4 +95,4 @@ def test_a_course_that_cannot_be_stored_leaves_the_numbers(lab, how):
 def test_an_output_that_is_not_understood_has_its_own_reason(lab):
     for trial in trials(lab, how="raise OutputNotUnderstood('speed', 'slow')"):
         assert trial.status is Status.FAILED
-        assert trial.reason.startswith("no speed in the output, which begins: 'slow'")
+        assert trial.reason.startswith("no speed in the output, which says: 'slow'")

@@ -19,6 +19,7 @@ from tare.core.errors import (
     TareError,
     Unavailable,
     WorkloadFault,
+    message_of,
 )
 from tare.core.model import (
     DiskCache,
@@ -328,5 +329,5 @@ def _too_fast(
 
 
 def _tail(done: Completed) -> str:
-    text = (done.stderr or done.stdout).decode(errors="replace").strip()
-    return text[-300:] or "nothing was printed"
+    text = (done.stderr or done.stdout).decode(errors="replace")
+    return message_of(text)[-300:] or "nothing was printed"

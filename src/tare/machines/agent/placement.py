@@ -71,6 +71,8 @@ class Agents:
         try:
             return AgentMachine(machine, self.host, enter, within_s)
         except LostAgent as error:
+            # What could not be run, as on another architecture, did not remove its file either.
+            machine.run(["rm", "-f", *(f"{folder}/.{name}" for folder in folders)])
             raise NoAgent(str(error)) from error
 
     def install(self, outer: Machine, folder: str) -> None:

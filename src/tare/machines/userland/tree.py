@@ -14,7 +14,7 @@ from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.home import ON_OTHER_MACHINES, home
 from tare.machines.ledger import Ledger, Scope
 from tare.machines.machine import Host, Machine, check
-from tare.machines.userland import cache, foreign, programs
+from tare.machines.userland import architecture, cache, foreign, programs
 from tare.machines.userland.architecture import Arch
 from tare.machines.userland.bootable import FILES as GUEST_FILES
 from tare.machines.userland.dpkg import installed
@@ -54,6 +54,7 @@ class Userland:
     lacking: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, init=False)
     _unpacking: Lock = field(default_factory=Lock, init=False)
+    _others: dict[Arch, Userland] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Have what is lacking for itself: another suite or architecture may lack more."""
@@ -76,6 +77,13 @@ class Userland:
         """Say whether it, and its guest, are there without building anything."""
         folder = cache.find(home() / "userland", self._recipe())
         return folder is not None and self.kernel_version is not None
+
+    def of(self, machine: Machine) -> Userland:
+        """Return the same packages for the architecture of a machine, or raise Unavailable."""
+        arch = architecture.of(machine)
+        if arch == self.arch:
+            return self
+        return self._others.setdefault(arch, replace(self, arch=arch))
 
     @property
     def id(self) -> str:

@@ -70,9 +70,14 @@ class Workload(workload.Workload):
         text = output.stdout
         asked = {"array_bytes": self.array_bytes, "threads": self.threads, "runs": self.runs}
         found = _native.report(output, **asked)
-        if CACHES * (caches_bytes := found.count("caches_bytes")) > self.array_bytes:
-            wanted = f"array of {CACHES} times the {caches_bytes} B of cache (see array_bytes)"
-            raise OutputNotUnderstood(wanted, text)
+        least_bytes = CACHES * found.count("caches_bytes")
+        if least_bytes > self.array_bytes:
+            wanted = (
+                f"array of at least {least_bytes // MIB} MiB, {CACHES} times the last-level cache "
+                "of its CPUs"
+            )
+            fix = f"array: {least_bytes // MIB}MiB, and memory for the three of them"
+            raise OutputNotUnderstood(wanted, text, fix)
         if not found.number("error") < MOST_ERROR:
             raise OutputNotUnderstood("arrays that hold what they must", text)
         for metric, arrays in ARRAYS.items():
