@@ -1,5 +1,5 @@
 # Everything a developer or a first-time user calls. Each target does all it needs.
-.PHONY: help setup setup-layers check format test test-real test-lab bench prove quickstart clean lock
+.PHONY: help setup setup-layers check format quick test structure test-real test-lab bench prove quickstart clean lock
 .DEFAULT_GOAL := help
 
 # What the tests must find on this host; a lack is an error, not a skip.
@@ -24,6 +24,9 @@ format: setup    ## put the code in its one format
 setup-layers:    ## setup, and what every layer needs
 	@scripts/setup --layers
 
+quick: setup     ## unit tests; minutes
+	.venv/bin/pytest -m "not slow" -n 2 tests/unit
+
 test: setup-layers ## unit, contract and short real tests; a missing part is an error
 	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 tests/unit
 	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) tests/browser tests/contract tests/real
@@ -33,6 +36,9 @@ test-real: setup-layers ## the long tests too
 
 test-lab: setup  ## what needs hardware virtualization, on a host that emulates it; half an hour
 	.venv/bin/pytest -m lab --require lab tests/lab
+
+structure:       ## packages and their lines, which room imports which, circles of imports
+	@scripts/structure
 
 bench: setup     ## what Tare adds to a trial, how it scales, pages, storms; prints tables
 	.venv/bin/python benchmarks/harness.py

@@ -24,6 +24,7 @@ from tare.results.store.samples import Samples
 
 TIME = Metric("time", Unit.SECOND, Better.LOWER)
 RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)
+LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 
 

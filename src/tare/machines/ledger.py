@@ -49,7 +49,10 @@ class Ledger:
             self._file.close()
             raise LayerError(f"{path} is in use by a Tare session that is still running") from None
         durable.cut_torn_line(path)
-        self._count = len(_lines(path))
+        # Lines are fewer than ids where a disk was full.
+        self._count = max(
+            (int(str(line["id"])) for line in _lines(path) if "id" in line), default=0
+        )
         self._lock = threading.Lock()
         self._silent: set[tuple[str, ...]] = set()
         """Computers that did not answer: the next command there would wait as long for nothing."""

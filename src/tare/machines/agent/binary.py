@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.home import home
-from tare.machines import agent
 from tare.machines.ledger import Ledger, Scope
 from tare.machines.machine import check, text
 from tare.machines.userland import cache
@@ -28,7 +27,7 @@ def build(ledger: Ledger) -> Path:
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise Unavailable("no C compiler is installed", "apt-get install musl-tools")
-    source = files(agent).joinpath("agent.c").read_text()
+    source = files("tare.machines.agent").joinpath("agent.c").read_text()
     recipe = {"source": source, "flags": FLAGS, "compiler": Path(compiler).name}
 
     def make(folder: Path, scope: Scope) -> Mapping[str, object]:
