@@ -43,10 +43,10 @@ from tare.experiment import run as runner
 from tare.experiment.design import make_plan
 from tare.experiment.study import read_study
 from tare.machines.simulation.trace import Variant, read
-from tare.results.compare import compare
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 from tare.results.store import Writer, load
+from tare.results.study import compare
 
 TRACES = Path(__file__).parent / "traces"
 FRESH = TRACES / "fresh" / "comparisons.csv.gz"

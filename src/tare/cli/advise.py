@@ -15,13 +15,13 @@ from tare.present.terminal.tables import drawn, plain, print_lines
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tare.results.compare.advice import Advice
-    from tare.results.compare.constraints import Constrained, Source
-    from tare.results.compare.mix_costs import Mix
     from tare.results.compare.pairing import Group
-    from tare.results.compare.places import Place
-    from tare.results.compare.reversals import Gap, Swap
-    from tare.results.compare.side import Side
+    from tare.results.compare.result_set import ResultSet
+    from tare.results.questions.advice import Advice
+    from tare.results.questions.constraints import Constrained, Source
+    from tare.results.questions.mix_costs import Mix
+    from tare.results.questions.places import Place
+    from tare.results.questions.reversals import Gap, Swap
 
 NAME = "advise"
 
@@ -51,16 +51,18 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from tare.cli.mix_file import read_mix, text_of
     from tare.present.view.findings import Findings
-    from tare.results.compare.advice import advise
-    from tare.results.compare.side import Side
+    from tare.results.compare.result_set import ResultSet
+    from tare.results.questions.advice import advise
     from tare.results.store import load
+    from tare.results.study import compare
 
     results = load(options.results)
-    side = Side(results.plan, results.trials, results.facts)
+    study = compare(results.plan, results.trials, results.facts)
+    side = ResultSet(results.plan, results.trials, results.facts, study.comparisons)
     mix = read_mix(text_of(options.mix), str(options.mix), side)
     others = [_other(folder, side) for folder in options.lifecycles]
     found = advise(side, mix, others)
-    groups = Findings(results, side.comparisons).groups
+    groups = Findings(results, study).groups
     known = {(one.workload, one.params, one.limits): one.name for one in groups}
     if options.json:
         told = {"results": str(options.results), "study": side.plan.study}
@@ -71,13 +73,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _other(folder: Path, side: Side) -> Side:
+def _other(folder: Path, side: ResultSet) -> ResultSet:
     """Read results of a lifecycle study; those of another host say nothing of this one."""
     from tare.core.model import Replicates
     from tare.experiment.run.record import SAME_HOST
     from tare.present.view.between import ends_text, what_text
-    from tare.results.compare.side import Side
-    from tare.results.compare.told_facts import Whose, host_differences
+    from tare.results.compare.result_set import ResultSet
+    from tare.results.questions.told_facts import Whose, host_differences
     from tare.results.store import load
 
     results = load(folder)
@@ -94,7 +96,7 @@ def _other(folder: Path, side: Side) -> Side:
             f"{folder} has no lifecycle in it, which says how platforms start and what memory they "
             "take; leave it out, or name results of tare run lifecycle"
         )
-    return Side(results.plan, results.trials, results.facts)
+    return ResultSet(results.plan, results.trials, results.facts)
 
 
 def as_json(found: Advice, mix: Mix, names: Names) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def _constraint_json(one: Constrained) -> dict[str, Any]:
 
 def _source_text(source: Source | None) -> str:
     """Say where the values of a constraint are from."""
-    from tare.results.compare.constraints import Lives
+    from tare.results.questions.constraints import Lives
 
     if source is None:
         return ""
@@ -189,7 +191,7 @@ _LEGEND_BESIDE = (
 _LEGEND_CONSTRAINTS = "Medians, which are held to the limit; with the least and the largest value."
 
 
-def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
+def show(side: ResultSet, found: Advice, mix: Mix, names: Names) -> None:
     """Print the ranking, and what it rests on."""
     from rich.console import Console
     from rich.text import Text

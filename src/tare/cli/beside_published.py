@@ -19,7 +19,7 @@ from tare.present.terminal.tables import Field, plain, print_lines, print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tare.results.compare import Comparison
+    from tare.results.compare.comparison import Comparison
     from tare.results.published.beside import Beside, Missing, Pair
     from tare.results.published.significance import Tested
 

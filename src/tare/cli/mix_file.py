@@ -12,10 +12,10 @@ from tare.core.errors import ConfigError
 if TYPE_CHECKING:
     from tare.core.model import Scalar
     from tare.experiment.study.item import Item
-    from tare.results.compare.constraints import Constraints
-    from tare.results.compare.mix_costs import Mix
     from tare.results.compare.pairing import Group
-    from tare.results.compare.side import Side
+    from tare.results.compare.result_set import ResultSet
+    from tare.results.questions.constraints import Constraints
+    from tare.results.questions.mix_costs import Mix
 
 WEIGHT = "weight"
 """The key of a selector that is no parameter."""
@@ -35,12 +35,12 @@ def text_of(path: Path) -> str:
         raise ConfigError(f"{path}: {error.strerror}; expected a mix file") from None
 
 
-def read_mix(text: str, file: str, side: Side) -> Mix:
+def read_mix(text: str, file: str, side: ResultSet) -> Mix:
     """Read weights and constraints; raise ConfigError with everything that is wrong."""
     from tare.experiment.study.item import compose, refuse_unknown
     from tare.experiment.study.variant import variants
-    from tare.results.compare.constraints import Constraints
-    from tare.results.compare.mix_costs import Mix
+    from tare.results.questions.constraints import Constraints
+    from tare.results.questions.mix_costs import Mix
 
     if not any(line.partition("#")[0].strip() for line in text.splitlines()):
         raise ConfigError(f"{file}:1: the file is empty; expected weights and constraints")
@@ -65,7 +65,7 @@ def _check(constraints: Constraints) -> None:
         raise ValueError(f"isolation_loss: {loss:g} was given; expected 0 or more")
 
 
-def _weights(item: Item, side: Side) -> dict[Group, float]:
+def _weights(item: Item, side: ResultSet) -> dict[Group, float]:
     """Read the weights of all parts of the mix, as they are written."""
     from tare.experiment.study.item import one_of
     from tare.results.compare.pairing import group
@@ -88,9 +88,9 @@ def _weights(item: Item, side: Side) -> dict[Group, float]:
     return weights
 
 
-def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side: Side) -> None:
+def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side: ResultSet) -> None:
     """Read one weight and find the row that it is for."""
-    from tare.results.compare.mix_costs import has_time
+    from tare.results.questions.mix_costs import has_time
 
     entries = part.entries() if part.is_mapping else {WEIGHT: part}
     if WEIGHT not in entries:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tare.results.compare import Comparison
+    from tare.results.compare.comparison import Comparison
     from tare.results.published.beside import Pair
     from tare.results.published.quantities import Quantity
     from tare.results.published.setup_comparison import SetupComparison

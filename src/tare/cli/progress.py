@@ -16,8 +16,8 @@ from rich.text import Text
 from tare.core.model import Cell, ContrastKind, Kind, Plan, Status, Trial
 from tare.present.view.names import named_apart
 from tare.present.view.speed import standing_text
-from tare.results.compare.allocation import Standing
 from tare.results.compare.pairing import group
+from tare.results.questions.allocation import Standing
 
 QUIET_S = 10.0
 """Without a terminal a line about the current block appears no more often than this."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tare.core.model import Cell
-    from tare.results.compare.between import Between, CellChange, Change
+    from tare.results.questions.between import Between, CellChange, Change
 
 
 def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
@@ -22,14 +22,19 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
     from tare.present.view.findings import Findings
     from tare.present.view.reasons import reason_text
     from tare.present.view.values import few
-    from tare.results.compare.between import between
-    from tare.results.compare.side import Side
+    from tare.results.compare.result_set import ResultSet
+    from tare.results.questions.between import between
     from tare.results.store import load
+    from tare.results.study import compare
 
     if first.resolve() == second.resolve():
         raise ConfigError(f"{first} and {second} are the same directory; expected two")
     results = [load(first), load(second)]
-    a, b = (Side(one.plan, one.trials, one.facts) for one in results)
+    studies = [compare(one.plan, one.trials, one.facts) for one in results]
+    a, b = (
+        ResultSet(one.plan, one.trials, one.facts, study.comparisons)
+        for one, study in zip(results, studies, strict=True)
+    )
     found = between(a, b)
     if found.why_nothing:
         why = few(dict.fromkeys(map(reason_text, found.why_nothing)), "; ")
@@ -40,8 +45,8 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
         )
     names = {
         key: name
-        for one, side in zip(reversed(results), (b, a), strict=True)
-        for key, name in Findings(one, side.comparisons).group_names.items()
+        for one, study in zip(reversed(results), reversed(studies), strict=True)
+        for key, name in Findings(one, study).group_names.items()
     }
     if as_facts:
         told = {"a": str(first), "b": str(second), "study": a.plan.study, **between_json(found)}

@@ -14,13 +14,13 @@ from tare.core.model import Better, Design, Metric, Status, Unit
 from tare.experiment.scenarios.lifecycle import Lifecycle, Scenario
 from tare.experiment.study.variant import params_of
 from tare.present.view.reasons import reason_text
-from tare.results.compare.advice import advise
-from tare.results.compare.constraints import Constraints, Keeps, Lives
-from tare.results.compare.mix_costs import Mix
 from tare.results.compare.pairing import group
-from tare.results.compare.reversals import LeftOut, Swap
-from tare.results.compare.side import Side
+from tare.results.questions.advice import advise
+from tare.results.questions.constraints import Constraints, Keeps, Lives
+from tare.results.questions.mix_costs import Mix
+from tare.results.questions.reversals import LeftOut, Swap
 from tare.results.store import facts_of
+from tare.results.study import result_set
 from unit.makers import TIME, again, contrasts_of, make_cell, make_plan, make_trial, store
 
 LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
@@ -56,7 +56,13 @@ def make_side(costs, *, wobble=None, metrics=None, facts=None, **repetition):
         for cell, cost in cells.items()
         if cost is not None
     ]
-    return Side(plan, trials, facts_of(facts or {}))
+    return result_set(plan, trials, facts_of(facts or {}))
+
+
+def changed(results, **given):
+    """Results with another plan or other trials, compared anew."""
+    one = replace(results, **given)
+    return result_set(one.plan, one.trials, one.facts)
 
 
 def trial_of(cell, block, value, plan):
@@ -77,7 +83,7 @@ def make_lives(samples, **params):
         for name, of in samples.items()
         for block, one in enumerate(of)
     ]
-    return Side(plan, trials, {"host": {"kernel": "6.1"}})
+    return result_set(plan, trials, facts_of({"host": {"kernel": "6.1"}}))
 
 
 def mix(constraints=None, **shares):
@@ -223,7 +229,7 @@ def test_a_platform_that_lacks_a_cost_has_no_place_and_nothing_is_filled_in():
         else one
         for one in side.trials
     ]
-    found = advise(replace(side, trials=broken), mix(cpu=0.75, disk=0.25))
+    found = advise(changed(side, trials=broken), mix(cpu=0.75, disk=0.25))
 
     kvm = by_name(found)["kvm"]
     assert (kvm.rank, kvm.slowdown, kvm.measured) == (None, None, 1)
@@ -259,7 +265,7 @@ def test_failed_trials_are_counted_beside_the_slowdown():
     trials = [
         replace(one, status=Status.DNR, samples={}) if one is first else one for one in side.trials
     ]
-    docker = by_name(advise(replace(side, trials=trials), mix(cpu=0.5, disk=0.5)))["docker"]
+    docker = by_name(advise(changed(side, trials=trials), mix(cpu=0.5, disk=0.5)))["docker"]
 
     assert (docker.completed, docker.trials) == (15, 16)
 
@@ -270,7 +276,7 @@ def test_a_control_that_differs_takes_the_trust_from_its_part_of_the_mix():
     cells = (*side.plan.cells, control)
     plan = replace(side.plan, cells=cells, contrasts=contrasts_of(cells, "base"))
     trials = [*side.trials, *(trial_of(control, n, 1.1, plan) for n in range(BLOCKS))]
-    side = replace(side, plan=plan, trials=trials)
+    side = changed(side, plan=plan, trials=trials)
 
     assert advise(side, mix(cpu=0.5, disk=0.5)).untrusted == (group(control),)
     assert advise(side, mix(cpu=1.0)).untrusted == ()
@@ -331,7 +337,7 @@ def test_a_lifecycle_under_other_limits_is_told_of_and_not_used():
     other = replace(make_cell("x").limits, cpus=2, memory_bytes=2**29)
     cells = tuple(replace(cell, limits=other) for cell in lives.plan.cells)
     ids = dict(zip((one.id for one in lives.plan.cells), (one.id for one in cells), strict=True))
-    moved = Side(
+    moved = result_set(
         replace(lives.plan, cells=cells),
         [replace(trial, cell=ids[trial.cell]) for trial in lives.trials],
         lives.facts,
@@ -376,7 +382,7 @@ def rows():
         for name in ("base", "docker")
     )
     cells = (*plan.cells, *more, cell_of("base", "loss"))
-    return replace(side, plan=replace(plan, cells=cells))
+    return changed(side, plan=replace(plan, cells=cells))
 
 
 def test_weights_are_made_to_sum_to_one():
@@ -519,7 +525,7 @@ def test_one_platform_alone_is_first_and_nothing_changes_that(tmp_path, capsys):
     side = make_side({"base": {"cpu": 1}})
     cells = (*side.plan.cells, again(side.plan.cells[0]))
     plan = replace(side.plan, cells=cells, contrasts=contrasts_of(cells, "base"))
-    folder = store(replace(side, plan=plan), tmp_path / "results")
+    folder = store(changed(side, plan=plan), tmp_path / "results")
     assert tare(folder, "--mix", written(folder, "weights: {cpu: 1}")) == 0
     said = capsys.readouterr().out
 
@@ -593,7 +599,7 @@ def test_a_study_that_is_run_gives_the_slowdown_that_is_known(lab):
             repetition={"min_blocks": 20, "max_blocks": 20, "instances": 1},
         )
     )
-    side = Side(results.plan, results.trials, results.facts)
+    side = result_set(results.plan, results.trials, results.facts)
     read = read_mix(
         "weights: {sysbench_cpu: 1, sysbench_memory: 1}\nconstraints: {startup: 1 min}",
         "mix.yaml",

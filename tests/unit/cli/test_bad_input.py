@@ -30,10 +30,10 @@ from tare.present.report import describe
 from tare.present.view.flags import flag_texts
 from tare.present.view.numbers import cost_text, percent_text, plain, scale_for
 from tare.present.view.reasons import reason_text
-from tare.results.compare import compare, decided
 from tare.results.stats.description import describe as describe_values
 from tare.results.stats.sequential import Stop, Verdict
 from tare.results.store import Results, Writer, load
+from tare.results.study import compare, decided
 from unit.makers import TIME, make_cell, make_plan, make_trial
 
 RATE = Metric("rate", Unit.BYTE_PER_SECOND, Better.HIGHER)

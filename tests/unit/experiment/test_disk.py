@@ -12,11 +12,11 @@ from tare.experiment.probes import disk
 from tare.experiment.probes.disk import Moved
 from tare.experiment.study import read_study
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare
-from tare.results.compare.conditions import claim, moved_share, unlike
+from tare.results.checks.conditions import claim, moved_share, unlike
 from tare.results.compare.pairing import histories
 from tare.results.store import facts_of
 from tare.results.store.reader import plan_of
+from tare.results.study import compare
 from tare.work import workload
 from tare.work.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial

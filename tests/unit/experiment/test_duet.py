@@ -30,10 +30,10 @@ from tare.present.view.findings import describe
 from tare.present.view.flags import flag_texts
 from tare.present.view.starts import start_rows
 from tare.present.view.words import stop_text
-from tare.results.compare import compare, decided
 from tare.results.stats.sequential import Rule, Verdict
 from tare.results.store import load
 from tare.results.store.reader import read_plan
+from tare.results.study import compare, decided
 
 BLOCKS = 40
 

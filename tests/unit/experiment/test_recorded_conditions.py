@@ -14,8 +14,8 @@ from tare.experiment.trial.measure import _too_fast
 from tare.machines.simulation.tools import answer
 from tare.machines.stack import Stack
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare
 from tare.results.store import read_facts
+from tare.results.study import compare
 from tare.work.workloads.fio import Workload
 
 MIB = 2**20

@@ -7,9 +7,9 @@ import pytest
 
 from tare.core.model import Complaint, ComplaintKind, Kind, Repeats, Status
 from tare.experiment.run.repeats import REPEATED_SHARE
-from tare.results.compare import compare
 from tare.results.store import load
 from tare.results.store.raw_output import raw_name
+from tare.results.study import compare
 
 FOREIGN = Complaint(ComplaintKind.FOREIGN, {"share": 0.6})
 

@@ -13,12 +13,12 @@ from tare.experiment.run.progress import differs
 from tare.experiment.run.recycling import Links
 from tare.experiment.study import read_study
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare
-from tare.results.compare.allocation import Standing
 from tare.results.compare.instances import instance_pairs
 from tare.results.compare.pairing import histories
+from tare.results.questions.allocation import Standing
 from tare.results.stats.sequential import Verdict
 from tare.results.store import load
+from tare.results.study import compare
 from unit.makers import make_cell, make_plan, make_trial
 
 WORKLOADS = ("cpu", "disk")

@@ -21,8 +21,8 @@ from tare.experiment.design import make_plan
 from tare.experiment.study import read_study
 from tare.experiment.trial.measure import Outcome
 from tare.experiment.trial.together import _Start, together
-from tare.results.compare import compare
 from tare.results.store import load
+from tare.results.study import compare
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/add-a-scenario.md"
 MOST_LINES = 80

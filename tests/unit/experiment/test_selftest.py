@@ -27,8 +27,8 @@ from tare.present.report import describe
 from tare.present.view.facts import selftest as told
 from tare.present.view.names import platform_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare import compare
 from tare.results.store import Results, Writer, facts_of, load
+from tare.results.study import compare
 from tare.work.workload import Output
 
 WORK_S = 0.7

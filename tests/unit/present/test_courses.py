@@ -20,7 +20,7 @@ from tare.present.report import describe
 from tare.present.view.courses import MAX_OTHERS, chosen, gather
 from tare.present.view.sampled_rows import identity
 from tare.present.view.theme import BAD
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
 from tare.results.store import load, samples
 from tare.work.workloads.sysbench_cpu import Workload as Primes
 from unit.drawing import assert_drawable
@@ -52,7 +52,9 @@ def stored(folder, told, *, metrics=METRICS):
             if isinstance(value, Status):
                 given = {"status": value, "reason": "no answer"}
             trials.append((make_trial(cell, block, **given), some))
-    store(Side(make_plan(*cells, metrics=metrics), [one for one, _ in trials], NO_FACTS), folder)
+    store(
+        ResultSet(make_plan(*cells, metrics=metrics), [one for one, _ in trials], NO_FACTS), folder
+    )
     store_samples(folder, *trials)
     return describe(load(folder))
 
@@ -302,7 +304,7 @@ def test_warm_ups_are_not_drawn(tmp_path):
     cell = make_cell("host", workload="web")
     kinds = (Kind.WARMUP, Kind.MEASURED)
     trials = [make_trial(cell, kind=kind, samples={"throughput": 7.0}) for kind in kinds]
-    store(Side(make_plan(cell, metrics=METRICS), trials, NO_FACTS), tmp_path)
+    store(ResultSet(make_plan(cell, metrics=METRICS), trials, NO_FACTS), tmp_path)
     store_samples(tmp_path, (trials[0], [line(9.0)]))
 
     assert courses(describe(load(tmp_path))) == []

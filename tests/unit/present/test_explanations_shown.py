@@ -19,8 +19,8 @@ from tare.present.page.html import Pages
 from tare.present.report import as_json, describe, show
 from tare.present.view.counter_words import COUNTERS, amounts_text, counter_text, unit_of
 from tare.present.view.explanations import sentences, write_explanations
-from tare.results.compare.counters import Work
-from tare.results.compare.explanation import Explanation
+from tare.results.questions.counters import Work
+from tare.results.questions.explanation import Explanation
 from tare.results.store import Results
 from tare.work.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial

@@ -19,7 +19,7 @@ from tare.present.charts.knee import knee
 from tare.present.charts.matrix import rivals
 from tare.present.page.render import PHONE, WIDE, svg
 from tare.present.view import theme
-from tare.results.compare.each_other import each_other
+from tare.results.questions.each_other import each_other
 from unit.drawing import assert_drawable
 from unit.invented import HOSTILE, LIFE, Study, full, names, noisy
 

@@ -9,7 +9,7 @@ from tare.present.report import describe
 from tare.present.view.finding import USEFUL_BOUND, finding
 from tare.present.view.names import plain_names
 from tare.present.view.speed import speed_text, standing_text
-from tare.results.compare.allocation import Standing
+from tare.results.questions.allocation import Standing
 from tare.results.stats.sequential import Verdict
 from unit.invented import Study, noisy
 from unit.makers import make_cell, make_plan

@@ -33,7 +33,7 @@ from tare.present.view.sampled_rows import NAMES, Readings, identity
 from tare.present.view.threats import threats
 from tare.present.view.timeline_texts import MAX_STEPS, bounding
 from tare.present.view.timelines import tell
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
 from tare.results.stats.spans import LEAST_SPAN_S, spans, steps
 from tare.results.store import load, samples
 from tare.results.store.samples import SCHEMA
@@ -79,7 +79,7 @@ def results_of(folder, told, plan=None):
     """Store trials, each with its samples (None: it has none), and load the results."""
     cells = list(dict.fromkeys(one.cell for one, _ in told))
     assert set(cells) <= {one.id for one in plan.cells}
-    store(Side(plan, [one for one, _ in told], NO_FACTS), folder)
+    store(ResultSet(plan, [one for one, _ in told], NO_FACTS), folder)
     store_samples(folder, *told)
     return load(folder)
 
@@ -284,7 +284,7 @@ def test_ten_thousand_long_trials_fit_into_the_page(tmp_path):
 def test_results_without_samples_have_no_timelines_and_no_threat(tmp_path):
     cell = make_cell("host")
     trial = make_trial(cell, samples={"time": 1.0}, duration_s=1.0)
-    store(Side(make_plan(cell), [trial], NO_FACTS), tmp_path)
+    store(ResultSet(make_plan(cell), [trial], NO_FACTS), tmp_path)
     found = describe(load(tmp_path))
     assert drawn(found) == {}
     assert found.timelines.texts == {}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tare.core.model import Evidence, Status
-from tare.results.compare import compare, standings
-from tare.results.compare.allocation import needed_pairs
+from tare.results.questions.allocation import needed_pairs, standings
 from tare.results.stats.sequential import Verdict
+from tare.results.study import compare
 from unit.makers import make_cell, make_trial
 from unit.makers import make_plan as plan
 

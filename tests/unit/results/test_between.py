@@ -13,12 +13,12 @@ from tare.core.model import Better, Design, Status, Variant
 from tare.present.view.between import ends_text, what_text
 from tare.present.view.flags import flag_texts
 from tare.present.view.reasons import reason_text
-from tare.results.compare.between import Word, between
-from tare.results.compare.side import Side
+from tare.results.questions.between import Word, between
 from tare.results.stats.independent import weighted_sum
 from tare.results.stats.signed_rank import Interval
 from tare.results.stats.values import Estimated
 from tare.results.store import facts_of
+from tare.results.study import result_set
 from unit.makers import LIMITS, RATE, TIME, again, make_cell, make_plan, make_trial, store
 
 BLOCKS = 8
@@ -64,7 +64,15 @@ def make_side(costs, *, wobble=0.0, host=0.0, metric=TIME, facts=None, blocks=BL
         for block in range(blocks)
         for cell, cost in costs.items()
     ]
-    return Side(plan, trials, facts_of({"host": {"kernel": "6.1"}} if facts is None else facts))
+    return result_set(
+        plan, trials, facts_of({"host": {"kernel": "6.1"}} if facts is None else facts)
+    )
+
+
+def changed(results, **given):
+    """Results with another plan or other trials, compared anew."""
+    one = replace(results, **given)
+    return result_set(one.plan, one.trials, one.facts)
 
 
 def of(found, cell):
@@ -175,7 +183,7 @@ def test_holm_allows_for_all_changes_of_a_column():
 def test_instances_that_differ_are_the_replicates():
     a, b = make_side({BASE: 1}), make_side({BASE: 1})
     trials = [trial_of(BASE, n, 0.2 * (n % 2), instance=f"abc-{n % 2}") for n in range(BLOCKS)]
-    row = of(between(replace(a, trials=trials), b), BASE)
+    row = of(between(changed(a, trials=trials), b), BASE)
 
     # Two means, 0 and 0.2: Student's t of one degree of freedom is 12.706.
     half = 12.7062 * 0.1
@@ -208,7 +216,7 @@ def test_what_failed_on_one_side_has_no_change_and_is_counted():
         else one
         for one in b.trials
     ]
-    row = of(between(a, replace(b, trials=broken)), DEAR)
+    row = of(between(a, changed(b, trials=broken)), DEAR)
 
     assert row.word is Word.NOT_COMPARABLE
     assert reason_text(row.change.reason) == "B: too many of its trials failed"
@@ -225,7 +233,7 @@ def test_what_was_unavailable_says_why():
         else one
         for one in a.trials
     ]
-    row = of(between(replace(a, trials=never), b), DEAR)
+    row = of(between(changed(a, trials=never), b), DEAR)
 
     assert row.change.reason == row.cost.reason
     assert reason_text(row.cost.reason) == "A: no /dev/kvm"
@@ -303,17 +311,17 @@ def test_where_nothing_can_be_compared_the_reason_is_known(side, why):
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_where_no_cell_has_a_number_on_both_sides_the_reason_is_known(side):
     sides = {"a": make_side({BASE: 1, DEAR: 1.25}), "b": make_side({BASE: 1, DEAR: 1.25})}
-    sides[side] = replace(sides[side], trials=[])
+    sides[side] = changed(sides[side], trials=[])
 
     assert why_nothing(**sides) == f"{side.upper()}: no trial has been measured yet"
 
 
 def test_trials_of_a_session_that_is_in_both_are_refused():
     a, b = make_side({BASE: 1, DEAR: 1.25}), make_side({BASE: 1, DEAR: 1.5})
-    earlier = replace(a, trials=a.trials[:6])
-    resumed = replace(a, trials=[*a.trials, *b.trials])
+    earlier = changed(a, trials=a.trials[:6])
+    resumed = changed(a, trials=[*a.trials, *b.trials])
 
-    of_copy, of_earlier = why_nothing(a, replace(a)), why_nothing(earlier, resumed)
+    of_copy, of_earlier = why_nothing(a, changed(a)), why_nothing(earlier, resumed)
     assert "16 of A's 16 trials and 16 of B's 16 trials were measured in the same" in of_copy
     assert of_copy.endswith(
         "one is a copy or an earlier state of the other, or both go on from one"
@@ -329,14 +337,14 @@ def test_trials_of_which_no_session_is_known_are_not_the_same():
     ]
     a, b = make_side({BASE: 1}), make_side({BASE: 1})
     plan = make_side({BASE: 1, DEAR: 1}).plan
-    sides = [replace(one, plan=plan, trials=[*one.trials, *gone]) for one in (a, b)]
+    sides = [changed(one, plan=plan, trials=[*one.trials, *gone]) for one in (a, b)]
 
     assert of(between(*sides), BASE).word is Word.SAME
 
 
 def test_a_plan_without_cells_is_told():
     empty = make_side({BASE: 1})
-    empty = replace(empty, plan=replace(empty.plan, cells=()), trials=[])
+    empty = changed(empty, plan=replace(empty.plan, cells=()), trials=[])
 
     assert why_nothing(empty, make_side({BASE: 1})) == "A has no cell"
     assert why_nothing(make_side({BASE: 1}), empty) == "B has no spin on base"
@@ -532,7 +540,7 @@ def test_a_study_that_is_run_again_is_the_same_and_a_slower_platform_is_found(la
     platforms = {"base": {"sim": shared}, "dear": {"sim": {**shared, "cost": 1.1}}}
     text = lab.text(platforms, repetition={"min_blocks": 27, "max_blocks": 27, "instances": 5})
     first, again = lab.run(text, seed=1), lab.run(text, seed=2)
-    a = Side(first.plan, first.trials, first.facts)
+    a = result_set(first.plan, first.trials, first.facts)
 
     def beside(of_dear):
         """The second run on a host that is twice as fast, with another cost of one platform."""
@@ -547,7 +555,7 @@ def test_a_study_that_is_run_again_is_the_same_and_a_slower_platform_is_found(la
             )
             for one in again.trials
         ]
-        return between(a, Side(again.plan, trials, again.facts))
+        return between(a, result_set(again.plan, trials, again.facts))
 
     base, dear = beside(1.0).rows
     assert (base.word, dear.change.word, dear.word) == (Word.BETTER, Word.BETTER, Word.SAME)

@@ -21,9 +21,9 @@ from tare.experiment.trial.peer import Peer
 from tare.present.report import as_json, describe
 from tare.present.view.flags import flag_texts
 from tare.present.view.reasons import reason_text
-from tare.results.compare import compare, decided
 from tare.results.stats.sequential import Stop, Verdict
 from tare.results.store import Results
+from tare.results.study import compare, decided
 from unit.makers import RATE, TIME, make_cell, make_trial
 from unit.makers import make_plan as plan
 

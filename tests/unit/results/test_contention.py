@@ -26,11 +26,11 @@ from tare.experiment.study import read_study
 from tare.present.report import describe, show, write_report
 from tare.present.view.flags import flag_texts
 from tare.present.view.reasons import UNACCOUNTED, reason_text
-from tare.results.compare import compare, decided
 from tare.results.compare.contention import Unaccounted, share_of_wall, value
 from tare.results.compare.pairing import histories
 from tare.results.stats.sequential import Verdict
 from tare.results.store import Results
+from tare.results.study import compare, decided
 from tare.work.workload import TOOL_DURATION
 from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 

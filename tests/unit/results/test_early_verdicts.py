@@ -10,11 +10,12 @@ from tare.core.model import NO_FACTS, NO_RUN, Evidence, Status
 from tare.present.report import as_json, describe
 from tare.present.view.flags import flag_texts
 from tare.present.view.words import stop_text
-from tare.results.compare import compare, decided, standings
 from tare.results.compare.flag import FlagKind, flag
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
+from tare.results.questions.allocation import standings
 from tare.results.stats.sequential import LookKind, Stop, Verdict
 from tare.results.store import Results, load
+from tare.results.study import compare, decided
 from unit.makers import RATE, TIME, make_cell, make_trial, store
 from unit.makers import make_plan as plan
 
@@ -249,7 +250,7 @@ def test_early_verdicts_are_told_apart_in_what_is_exported():
 def test_results_that_were_stored_with_a_minimum_of_8_are_decided_from_8_pairs_on(tmp_path):
     old = plan(HOST, CONTROL, DOCKER, min_blocks=8)
     for count, verdict in ((5, Verdict.UNDECIDED), (8, Verdict.SLOWER)):
-        folder = store(Side(old, measured([3.0] * count), NO_FACTS), tmp_path / str(count))
+        folder = store(ResultSet(old, measured([3.0] * count), NO_FACTS), tmp_path / str(count))
         results = load(folder)
         found = row(compare(results.plan, results.trials))
         assert results.plan.repetition.min_blocks == 8

@@ -7,10 +7,10 @@ from tare.core.model import Evidence
 from tare.experiment.study.loader import ENOUGH_INSTANCES
 from tare.present.view.findings import describe
 from tare.present.view.words import stop_text, summary
-from tare.results.compare import compare
 from tare.results.compare.evidence import FAMILYWISE, within_family
 from tare.results.stats.hierarchy import ENOUGH_GROUPS
 from tare.results.stats.sequential import Verdict
+from tare.results.study import compare
 
 MANY = {"base": {"sim": {"noise": 0.005}}} | {
     f"dear{number}": {"sim": {"cost": 1.03, "noise": 0.005, "seed": number}} for number in range(6)

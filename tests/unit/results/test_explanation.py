@@ -8,10 +8,10 @@ import pytest
 
 from tare.core.model import Better, Design, Kind, Metric, MetricRole, Status, Unit, resource_of
 from tare.present.view.reasons import reason_text
-from tare.results.compare import compare, explanations
-from tare.results.compare.counters import Pace, work_of
-from tare.results.compare.explanation import MAX_NAMED
+from tare.results.questions.counters import Pace, work_of
+from tare.results.questions.explanation import MAX_NAMED, explanations
 from tare.results.stats.sequential import Verdict
+from tare.results.study import compare
 from tare.work.workload import TOOL_DURATION
 from unit.makers import RATE, TIME, again, make_cell, make_plan, make_trial
 
@@ -50,9 +50,14 @@ def study(counters, *, blocks=20, cost=2.0, seed=1, instances=0, change=lambda o
     return [change(one) for one in trials]
 
 
+def explained(plan, trials):
+    found = compare(plan, trials)
+    return explanations(plan, trials, found.comparisons, found.histories)
+
+
 def explain(trials, metrics=(TIME,), **repetition):
     plan = make_plan(HOST, DOCKER, metrics=metrics, **{"max_blocks": 20} | repetition)
-    (found,) = explanations(plan, trials, compare(plan, trials))
+    (found,) = explained(plan, trials)
     return found
 
 
@@ -255,13 +260,13 @@ def test_failed_trials_make_no_pair():
 def test_a_platform_alone_has_nothing_to_explain():
     plan = make_plan(HOST)
     trials = [one for one in study(QUIET) if one.cell == HOST.id]
-    assert explanations(plan, trials, compare(plan, trials)) == ()
+    assert explained(plan, trials) == ()
 
 
 def test_a_control_is_not_explained():
     control = again(HOST)
     plan = make_plan(HOST, control)
-    assert explanations(plan, (), compare(plan, ())) == ()
+    assert explained(plan, ()) == ()
 
 
 def test_without_trials_or_counters_it_says_so():

@@ -8,11 +8,11 @@ import pytest
 
 from tare.core.model import Kind, Replicates, Status
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare, decided
+from tare.results.checks.warmup import unsteady
 from tare.results.compare.instances import instance_pairs
 from tare.results.compare.pairing import History
-from tare.results.compare.warmup import unsteady
 from tare.results.stats.sequential import Verdict
+from tare.results.study import compare, decided
 from unit.makers import RATE, TIME, make_cell, make_plan, make_trial
 
 LEVEL = 6

@@ -23,8 +23,8 @@ from tare.present.export.texts import latex, markdown
 from tare.present.page.html import Pages
 from tare.present.report import as_json, describe, show
 from tare.present.view.reasons import reason_text
-from tare.results.compare import compare, decided
 from tare.results.store import load
+from tare.results.study import compare, decided
 from unit.conftest import PLUGINS
 from unit.makers import make_cell, make_trial
 from unit.makers import make_plan as plan_of

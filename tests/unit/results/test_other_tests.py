@@ -10,9 +10,10 @@ from tare.core.model import NO_FACTS, NO_RUN, Placement, Slot, Status
 from tare.present.export.tables import as_json
 from tare.present.page.html import Pages
 from tare.present.view.findings import Findings
-from tare.results.compare import compare, other_tests
 from tare.results.compare.pairing import histories
+from tare.results.questions.other_tests import other_tests
 from tare.results.store import Results
+from tare.results.study import compare
 from unit.makers import make_cell, make_plan, make_trial
 
 HOST, DOCKER = make_cell("host"), make_cell("host/docker")

@@ -7,10 +7,10 @@ import pytest
 from tare.core.model import Better, DiskCache, FileAccess, HostCost, Limits, Metric, Unit, Variant
 from tare.present.view.causes import _WORDS, LOOKS
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare
-from tare.results.compare.causes import CauseKind, Look, cause
+from tare.results.checks.causes import CauseKind, Look, cause
 from tare.results.compare.flag import FlagKind
 from tare.results.store import facts_of
+from tare.results.study import compare
 from tare.work.workload import TOOL_DURATION
 from unit.makers import make_cell, make_plan, make_trial
 

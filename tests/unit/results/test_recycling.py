@@ -12,13 +12,13 @@ from tare.experiment import run as runner
 from tare.experiment.design import estimate, make_plan
 from tare.experiment.study import read_study
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare
 from tare.results.compare.replicates import Scatter, blocks_per_instance
 from tare.results.stats import looks
 from tare.results.stats.hierarchy import Components, blocks_per_group
 from tare.results.stats.sequential import Rule, Verdict
 from tare.results.store import load
 from tare.results.store.raw_output import read_raw
+from tare.results.study import compare
 
 ALARMS = (Verdict.SLOWER, Verdict.FASTER)
 

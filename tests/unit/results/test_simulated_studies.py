@@ -5,8 +5,8 @@ from dataclasses import asdict
 import pytest
 
 from tare.core.model import Kind
-from tare.results.compare import compare
 from tare.results.stats.sequential import Verdict
+from tare.results.study import compare
 
 STUDIES = 600
 TRUTH = 1.03

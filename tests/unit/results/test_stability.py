@@ -8,9 +8,9 @@ import pytest
 
 from tare.core.model import HostCost
 from tare.present.view.flags import flag_texts
-from tare.results.compare import compare
-from tare.results.compare.course import LEVEL, Series, course, modes
-from tare.results.compare.outliers import tagged
+from tare.results.checks.course import LEVEL, Series, course, modes
+from tare.results.checks.outliers import tagged
+from tare.results.study import compare
 from unit.makers import make_cell, make_plan, make_trial
 
 BLOCKS = 40

@@ -16,7 +16,7 @@ from tare.core.model import (
     StoredMismatch,
     UserlandFacts,
 )
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
 from tare.results.store import facts_of, load, read_facts, stored_preconditions
 from unit.makers import make_cell, make_plan, store
 
@@ -141,7 +141,7 @@ def test_what_has_no_place_of_its_own_is_kept_to_be_shown_in_the_order_of_the_fi
 def test_where_nothing_is_stored_nothing_is_known(tmp_path):
     assert facts_of({}) == NO_FACTS
     assert NO_FACTS.platform("docker") == PlatformFacts()
-    folder = store(Side(PLAN, (), NO_FACTS), tmp_path)
+    folder = store(ResultSet(PLAN, (), NO_FACTS), tmp_path)
     (folder / "facts.json").unlink()
     assert load(folder).facts == NO_FACTS
 
@@ -200,7 +200,9 @@ def test_an_older_file_that_lacks_what_was_added_since_is_read():
 
 
 def test_a_session_that_goes_on_finds_the_file_as_it_was_stored(tmp_path):
-    folder = store(Side(PLAN, (), NO_FACTS), tmp_path, {**WHOLE, "of a later Tare": {"kept": [1]}})
+    folder = store(
+        ResultSet(PLAN, (), NO_FACTS), tmp_path, {**WHOLE, "of a later Tare": {"kept": [1]}}
+    )
 
     assert read_facts(folder) == {**WHOLE, "of a later Tare": {"kept": [1]}}
     assert json.loads((folder / "facts.json").read_text())["format"] == 1

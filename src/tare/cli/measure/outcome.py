@@ -20,7 +20,7 @@ from tare.core.model import Status
 
 if TYPE_CHECKING:
     from tare.present.report import Findings
-    from tare.results.compare import Comparison
+    from tare.results.compare.comparison import Comparison
 
 FORMS = ("markdown", "json", "csv")
 

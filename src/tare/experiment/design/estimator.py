@@ -13,7 +13,7 @@ from tare.machines import layer
 
 # Around one command: entering the stack, reading the host's counters, writing the trial.
 _AROUND_TRIAL_S = 0.15
-# No cell rests with fewer blocks, however soon it is decided (tare.results.compare.allocation).
+# No cell rests with fewer blocks, however soon it is decided (tare.results.questions.allocation).
 _RESTS_FROM = 5
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tare.core.model import Cell, Phase, Plan, SessionProgress, Trial
 from tare.experiment.run.progress import Progress
-from tare.results.compare.allocation import Standing
+from tare.results.questions.allocation import Standing
 from tare.results.store.progress import HEARTBEAT_S, ProgressFile
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tare.core.model import Cell, Plan, Trial
-from tare.results.compare.allocation import Standing
+from tare.results.questions.allocation import Standing
 
 
 class Progress(Protocol):

@@ -12,9 +12,9 @@ from statistics import median
 from tare.core.model import Cell, EndedSession, Kind, Plan, Status, Trial
 from tare.experiment.run.fleet import Fleet, Member
 from tare.experiment.run.pool import Pool
+from tare.results.checks.warmup import unsteady
 from tare.results.compare.pairing import Group, group
 from tare.results.compare.replicates import blocks_per_instance, scatters
-from tare.results.compare.warmup import unsteady
 
 
 class Recycling:

@@ -30,9 +30,8 @@ from tare.experiment.run.session import Session
 from tare.experiment.run.slots import Slots
 from tare.experiment.run.turns import Turns
 from tare.experiment.study import Platform, Study
-from tare.results import compare
-from tare.results.compare.allocation import Standing
 from tare.results.compare.pairing import group
+from tare.results.questions.allocation import Standing, standings
 from tare.results.stats import looks
 from tare.results.store import Writer, read_facts, read_run
 
@@ -224,7 +223,7 @@ class _Runner:
 
     def _look(self, before: Mapping[str, Standing]) -> Mapping[str, Standing]:
         """Look at all trials so far, and report each comparison of which more is known."""
-        found = compare.standings(self.plan, self.slots.trials)
+        found = standings(self.plan, self.slots.trials)
         for cell, standing in found.items():
             if differs(before.get(cell), standing):
                 self.progress.known(self.plan.cells_by_id[cell], standing)

@@ -37,7 +37,7 @@ from tare.experiment.trial.seat import Seat
 from tare.experiment.trial.service import Ended
 from tare.experiment.trial.watch import Watch
 from tare.machines.stack import Stack
-from tare.results.compare.conditions import LEAST_BYTES, claim
+from tare.results.checks.conditions import LEAST_BYTES, claim
 from tare.work.workload import MOST_POINTS, Course, Output, Workload
 
 log = logging.getLogger(__name__)

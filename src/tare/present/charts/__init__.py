@@ -21,7 +21,7 @@ from tare.present.charts.trials import points
 from tare.present.view.courses import gather
 from tare.present.view.findings import Findings, Group
 from tare.present.view.trial_records import MAX_TRIALS
-from tare.results.compare import Summary
+from tare.results.compare.summary import Summary
 
 __all__ = ["Figure", "drawn", "figures"]
 

@@ -20,7 +20,8 @@ from tare.present.view.findings import Findings, Group
 from tare.present.view.marks import SHORT, explained, gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import cost_text, costs_text, share_text
-from tare.results.compare import Attribution, Comparison
+from tare.results.compare.comparison import Comparison
+from tare.results.questions.attribution import Attribution
 from tare.results.stats.sequential import Verdict
 
 _VERDICTS = {verdict.value for verdict in Verdict}

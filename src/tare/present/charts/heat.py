@@ -13,7 +13,7 @@ from tare.present.view.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, ga
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import MINUS, TIMES, cost_text, costs_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 MAX_COLUMNS = 16

@@ -10,7 +10,7 @@ from tare.present.view import theme
 from tare.present.view.findings import Findings
 from tare.present.view.ladders import Costs, lines, title
 from tare.present.view.numbers import TIMES, cost_text, costs_text, share_text
-from tare.results.compare import LadderCosts
+from tare.results.questions.ladder import LadderCosts
 
 MAX_LADDERS = 6
 """So many ladders are drawn in one chart: two plots each."""

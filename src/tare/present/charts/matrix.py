@@ -25,8 +25,9 @@ from tare.present.view.marks import (
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import cost_text, p_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare import FAMILYWISE, Comparison
-from tare.results.compare.each_other import TURNED, each_other
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.evidence import FAMILYWISE
+from tare.results.questions.each_other import TURNED, each_other
 from tare.results.stats.sequential import Verdict
 
 FEWEST = 3

@@ -13,8 +13,8 @@ from tare.present.view.names import limits_text
 from tare.present.view.numbers import NONE, cost_text, percents_text, scale_for
 from tare.present.view.reasons import reason_text
 from tare.present.view.words import pairs_text, verdict_text
-from tare.results.compare import Comparison
-from tare.results.compare.across import across
+from tare.results.compare.comparison import Comparison
+from tare.results.questions.across import across
 
 if TYPE_CHECKING:
     from rich.table import Table

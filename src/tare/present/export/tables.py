@@ -18,7 +18,8 @@ from tare.present.view.ladders import ladder_rows
 from tare.present.view.reasons import reason_text
 from tare.present.view.starts import start_rows
 from tare.present.view.words import summary
-from tare.results.compare import Comparison, Summary
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.summary import Summary
 
 
 def as_json(found: Findings) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from tare.present.view.words import (
     variant_text,
     verdict_text,
 )
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 
 COLUMNS = (
     "platform",

@@ -16,7 +16,7 @@ from tare.present.live.watching import Seen, Watching
 from tare.present.view.names import params_text, platform_text
 from tare.present.view.numbers import bytes_text, cost_text, costs_text
 from tare.present.view.words import pairs_text, verdict_text
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 
 MAX_BESIDE = 7
 """So many studies stand beside each other: as many as there are colours."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tare.core.model import Kind, Plan, Trial
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.compare.control import beside_controls, with_holm
 from tare.results.compare.pairing import histories
 from tare.results.compare.rows import primaries

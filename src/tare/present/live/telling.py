@@ -18,11 +18,12 @@ from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import cost_text, percents_text
 from tare.present.view.words import control_text, pairs_text, stop_text, summary, verdict_text
-from tare.results.compare import Comparison, Comparisons
+from tare.results.compare.comparison import Comparison
 from tare.results.stats.schedule import all_looks
 from tare.results.stats.sequential import Stop
 from tare.results.store import Results
 from tare.results.store.raw_output import raw_name
+from tare.results.study import Comparisons
 
 
 @dataclass(frozen=True)

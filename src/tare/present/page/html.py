@@ -35,7 +35,7 @@ from tare.present.view.theme import dark_rules, page_colours
 from tare.present.view.threats import threats
 from tare.present.view.value_tables import disk_lines, metric_tables, other_test_lines
 from tare.present.view.verdict_rows import VerdictRow, verdict_rows
-from tare.results.compare import Attribution
+from tare.results.questions.attribution import Attribution
 from tare.results.store.raw_output import raw_name
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from tare.present.redrawn.side import Side
 from tare.present.view.names import params_text, platform_text
 from tare.present.view.numbers import MINUS, plain
 from tare.present.view.reasons import why_text
-from tare.results.compare import Comparison
 from tare.results.compare.columns import has_numbers
+from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import histories
 from tare.results.compare.reason import Reason, ReasonKind
 from tare.results.published.beside import NOT_HERE, Ours, Pair, beside, by_likeness

@@ -12,7 +12,8 @@ from tare.present.view import theme
 from tare.present.view.marks import MARKS
 from tare.present.view.numbers import NONE, TIMES, cost_text, p_text
 from tare.present.view.reasons import why_text
-from tare.results.compare import FAMILYWISE, Comparison
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.evidence import FAMILYWISE
 from tare.results.published.originals import Original
 from tare.results.published.rows import DID_NOT_RESPOND, Row
 from tare.results.published.significance import Tested, significance

@@ -24,7 +24,8 @@ from tare.present.view.words import (
     variant_text,
     verdict_text,
 )
-from tare.results.compare import Comparison, LadderCosts
+from tare.results.compare.comparison import Comparison
+from tare.results.questions.ladder import LadderCosts
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tare.results.compare.causes import Cause, CauseKind, Look
+from tare.results.checks.causes import Cause, CauseKind, Look
 
 LOOKS = {
     Look.CONTROL: "A/A control",

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from tare.core.model import Resource, Source, Unit
 from tare.present.view import numbers
 from tare.present.view.numbers import NONE
-from tare.results.compare.explanation import Explanation
+from tare.results.questions.explanation import Explanation
 
 
 class Quantity(Enum):

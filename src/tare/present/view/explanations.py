@@ -19,8 +19,8 @@ from tare.present.view.findings import Findings
 from tare.present.view.names import limits_text, params_text, platform_text
 from tare.present.view.numbers import NONE, TIMES
 from tare.present.view.reasons import reason_text
-from tare.results.compare.counters import Amplification, Movement, Pace
-from tare.results.compare.explanation import Explanation
+from tare.results.questions.counters import Amplification, Movement, Pace
+from tare.results.questions.explanation import Explanation
 
 MAX_TABLES = 40
 """So many slower cells have a table in the page, those with the largest costs."""

@@ -11,7 +11,7 @@ from tare.present.view.findings import Findings
 from tare.present.view.names import plain_names
 from tare.present.view.numbers import share_text
 from tare.present.view.speed import TIMES_FROM, size_range, speed_text
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 USEFUL_BOUND = 100.0

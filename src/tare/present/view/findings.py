@@ -16,23 +16,18 @@ from tare.core.model import Cell, Kind, Limits, Metric, MetricRole, Params, Plan
 from tare.present.view.disturbances import merged
 from tare.present.view.host_use import DiskUse, Usage, disk_use, overhead, sampling, usage
 from tare.present.view.names import limits_text, named_apart, params_text
-from tare.results.compare import (
-    Comparison,
-    Comparisons,
-    Explanation,
-    OtherTests,
-    Summary,
-    compare,
-    explanations,
-    other_tests,
-)
 from tare.results.compare.by_name import by_name
 from tare.results.compare.columns import has_numbers
+from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import group
+from tare.results.compare.summary import Summary
+from tare.results.questions.explanation import Explanation, explanations
+from tare.results.questions.other_tests import OtherTests, other_tests
 from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Array
 from tare.results.store import Results
 from tare.results.store.raw_output import Stored, read_raw
+from tare.results.study import Comparisons, compare
 
 if TYPE_CHECKING:
     from tare.present.view.timelines import Texts, Timelines
@@ -144,7 +139,8 @@ class Findings:
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """What counters say of each compared cell, in the order of the plan."""
-        return explanations(self.plan, self.results.trials, self.comparisons)
+        found = self.comparisons
+        return explanations(self.plan, self.results.trials, found.comparisons, found.histories)
 
     @cached_property
     def headline(self) -> tuple[Comparison, ...]:

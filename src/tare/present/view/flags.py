@@ -8,10 +8,10 @@ from typing import Any
 from tare.core.model import Variant
 from tare.present.view.causes import LOOKS, cause_text
 from tare.present.view.reasons import UNACCOUNTED, reason_text
-from tare.results.compare.causes import Cause, Look
+from tare.results.checks.causes import Cause, Look
+from tare.results.checks.outliers import SHARES
 from tare.results.compare.contention import Unaccounted
 from tare.results.compare.flag import Flag, FlagKind
-from tare.results.compare.outliers import SHARES
 from tare.results.compare.reason import Reason
 from tare.results.stats.ratio import ratio
 
@@ -26,7 +26,7 @@ SEEN = {
     "major_faults": "major faults",
     "heat_throttles": "heat throttlings",
 }
-"""What the host saw during an outlier, by the names of ``tare.results.compare.outliers``."""
+"""What the host saw during an outlier, by the names of ``tare.results.checks.outliers``."""
 
 _NOT_TRUSTED = (
     "NOT TRUSTED: the A/A control, the same platform measured twice, differs from its baseline."

@@ -9,7 +9,8 @@ from typing import Any
 from tare.present.view.findings import Findings
 from tare.present.view.numbers import NONE, share_text, size_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare import Combined, Comparison, LadderCosts, SwitchCost
+from tare.results.compare.comparison import Comparison
+from tare.results.questions.ladder import Combined, LadderCosts, SwitchCost
 from tare.results.stats.sequential import Verdict
 
 Costs = Comparison | Combined

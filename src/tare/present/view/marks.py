@@ -7,7 +7,7 @@ from collections import Counter
 from tare.core.model import Cell, Kind, Status
 from tare.present.view.findings import Findings
 from tare.present.view.numbers import NONE, TIMES
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 MARKS = {

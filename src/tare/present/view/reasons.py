@@ -8,9 +8,9 @@ from tare.core.model import Limits, Metric, Variant
 from tare.core.parameter import word_of
 from tare.present.view.values import as_read, few, value_text, whole_limits
 from tare.results.compare.contention import Unaccounted
-from tare.results.compare.matching import Unlike
 from tare.results.compare.reason import Reason, ReasonKind
-from tare.results.compare.told_facts import Changed
+from tare.results.questions.matching import Unlike
+from tare.results.questions.told_facts import Changed
 
 CANNOT = "this host cannot do it"
 """What is said of a trial that was unavailable and stored no reason."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tare.present.view.numbers import percent_number, plain, share_text
-from tare.results.compare.allocation import Standing
+from tare.results.questions.allocation import Standing
 from tare.results.stats.sequential import Verdict
 
 TIMES_FROM = 1.5

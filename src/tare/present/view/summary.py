@@ -15,7 +15,7 @@ from tare.present.view.finding import finding
 from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 _FEW = 3

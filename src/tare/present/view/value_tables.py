@@ -10,7 +10,7 @@ from tare.core.model import Metric
 from tare.present.view import numbers, words
 from tare.present.view.findings import Findings, Group
 from tare.present.view.names import platform_text
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 
 
 @dataclass(frozen=True)

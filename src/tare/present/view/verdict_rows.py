@@ -15,7 +15,7 @@ from tare.present.view.marks import MARKS
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import NONE
 from tare.present.view.theme import variables
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.compare.flag import Flag, FlagKind
 from tare.results.stats.sequential import Verdict
 

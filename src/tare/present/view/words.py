@@ -9,7 +9,8 @@ from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import duration_text, p_text, share_text, size_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare import FAMILYWISE, Comparison
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.evidence import FAMILYWISE
 from tare.results.stats.hierarchy import ENOUGH_GROUPS
 from tare.results.stats.sequential import LookKind, Stop, Verdict
 

@@ -29,40 +29,5 @@ Inside, a module imports only those before it: ``contention`` (the variants of a
 ``tare.present.view.flags`` and ``tare.present.view.reasons`` word them), ``suspects`` (why a trial
 is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``rows``
 (the comparisons of a plan before they are measured), ``control`` (what the A/A control, the other
-variants and the family of comparisons add), ``attribution`` (stacks beside their layers),
-``conditions`` (in what a platform was unlike the baseline), ``ladder`` (a platform's switches
-beside each other), ``causes`` and ``plausibility`` (what is better than it can be, and why),
-``summary`` (a cell on its own), ``allocation`` (what each comparison of a running study still
-needs), ``study`` (all of it, for a whole plan), ``other_tests`` (those of older studies, beside
-it), ``between`` (two result sets), ``advice`` (platforms for a mix of work) and ``explanation``
-(which ``counters`` moved with a degradation).
+variants and the family of comparisons add) and ``summary`` (a cell on its own).
 """
-
-from tare.results.compare.allocation import Standing, standings
-from tare.results.compare.attribution import Attribution
-from tare.results.compare.comparison import Comparison
-from tare.results.compare.evidence import FAMILYWISE
-from tare.results.compare.explanation import Explanation, explanations
-from tare.results.compare.ladder import Combined, LadderCosts, SwitchCost
-from tare.results.compare.other_tests import OtherTests, other_tests
-from tare.results.compare.study import Comparisons, compare, decided
-from tare.results.compare.summary import Summary
-
-__all__ = [
-    "FAMILYWISE",
-    "Attribution",
-    "Combined",
-    "Comparison",
-    "Comparisons",
-    "Explanation",
-    "LadderCosts",
-    "OtherTests",
-    "Standing",
-    "Summary",
-    "SwitchCost",
-    "compare",
-    "decided",
-    "explanations",
-    "other_tests",
-    "standings",
-]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 from tare.core.model import Cell, Design, Facts, Plan, Status, Trial, Variant
-from tare.results.compare import Comparison, Comparisons, compare
+from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import History, against, histories
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.published.counterparts import (
@@ -34,6 +34,7 @@ from tare.results.published.setup_comparison import (
     setup_caveats,
 )
 from tare.results.published.sums import PHASES, with_sums
+from tare.results.study import Comparisons, compare
 
 Key = tuple[str, str]
 """A cell's id and a metric's name."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tare.core.model import Cell, Facts, Scalar
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.published.counterparts import Measure, made_of
 from tare.results.published.rows import Row
 from tare.results.published.setup import Condition, Setup

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tare.core.model import Cell, Facts
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.published.conditions_here import (
     MeasuredRow,
     condition_differences,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from tare.results.compare import Comparison
+from tare.results.compare.comparison import Comparison
 from tare.results.compare.reason import Reason
 from tare.results.published.beside import NOT_HERE, Ours, Pair, by_likeness, pairs_of
 from tare.results.published.counterparts import Measure

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tare.core.model import Facts, Plan
-from tare.results.compare.causes import CHECKS, Case, Check
+from tare.results.checks.causes import CHECKS, Case, Check
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.flag import Flag, FlagKind, flag
 from tare.results.compare.pairing import History, group

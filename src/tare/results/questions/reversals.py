@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tare.results.compare.constraints import Keeps
-from tare.results.compare.mix_costs import Costs
 from tare.results.compare.pairing import Group
-from tare.results.compare.places import Place, slowdown_of, sum_without
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
+from tare.results.questions.constraints import Keeps
+from tare.results.questions.mix_costs import Costs
+from tare.results.questions.places import Place, slowdown_of, sum_without
 from tare.results.stats.sequential import Verdict
 
 

@@ -47,11 +47,11 @@ import numpy as np
 from tare.core.model import Better, Cell, Metric, Plan, Replicates, Status
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.flag import Flag, FlagKind, flag
-from tare.results.compare.matching import identity, matched, refusals, refusals_of_all, unlike
 from tare.results.compare.pairing import History
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
-from tare.results.compare.side import Side
-from tare.results.compare.told_facts import Difference, FlagsDiffer, differences
+from tare.results.compare.result_set import ResultSet
+from tare.results.questions.matching import identity, matched, refusals, refusals_of_all, unlike
+from tare.results.questions.told_facts import Difference, FlagsDiffer, differences
 from tare.results.stats.description import middle
 from tare.results.stats.hierarchy import are_replicates, components, means, nested_interval, tamed
 from tare.results.stats.holm import holm
@@ -139,7 +139,7 @@ class Between:
         return tuple(reasons) or (reason_of(ReasonKind.NO_CELL),)
 
 
-def between(a: Side, b: Side) -> Between:
+def between(a: ResultSet, b: ResultSet) -> Between:
     """Compare B with A, cell by cell."""
     partners, why_alone = matched(_cells(a), _cells(b))
     margin = min(a.plan.repetition.margin, b.plan.repetition.margin)
@@ -166,7 +166,7 @@ def between(a: Side, b: Side) -> Between:
     )
 
 
-def _cells(side: Side) -> list[Cell]:
+def _cells(side: ResultSet) -> list[Cell]:
     return [cell for cell in side.plan.cells if cell.id not in side.plan.control_ids]
 
 
@@ -178,7 +178,7 @@ class _Known:
     replicates: int
 
 
-def _compared(row: CellChange, partner: Cell, a: Side, b: Side) -> CellChange:
+def _compared(row: CellChange, partner: Cell, a: ResultSet, b: ResultSet) -> CellChange:
     change = _change(_of_metric(a, row.cell), _of_metric(b, partner))
     is_baseline = row.cell.id not in a.primary and partner.id not in b.primary
     cost = None if is_baseline else _cost_change(row.cell, partner, a, b)
@@ -197,7 +197,7 @@ def _compared(row: CellChange, partner: Cell, a: Side, b: Side) -> CellChange:
     )
 
 
-def _cost_change(before: Cell, after: Cell, a: Side, b: Side) -> Change:
+def _cost_change(before: Cell, after: Cell, a: ResultSet, b: ResultSet) -> Change:
     mine, theirs = a.primary.get(before.id), b.primary.get(after.id)
     if mine is None or theirs is None:
         side = "A" if mine is None else "B"
@@ -218,7 +218,7 @@ def _of_cost(row: Comparison) -> _Known | Reason:
     return _Known(Estimated(math.log(row.cost), ends), row.replicates or row.pairs)
 
 
-def _of_metric(side: Side, cell: Cell) -> _Known | Reason:
+def _of_metric(side: ResultSet, cell: Cell) -> _Known | Reason:
     """Estimate the log of a metric in one session; failures are the worst value there is."""
     history, metric = side.histories[cell.id], side.metric(cell)
     if (why := history.why_unavailable) is not None:
@@ -284,7 +284,7 @@ def _change(before: _Known | Reason, after: _Known | Reason) -> Change:
     )
 
 
-def _median(side: Side, cell: Cell) -> float | None:
+def _median(side: ResultSet, cell: Cell) -> float | None:
     values = side.histories[cell.id].columns(side.metric(cell), side.plan.repetition.variant).values
     finite = values[np.isfinite(values)]
     return middle(finite) if len(finite) else None
@@ -318,7 +318,7 @@ def _word(one: Change, holm_p: float, margin: float) -> Word:
     return Word.WORSE if one.ratio > 1 else Word.BETTER
 
 
-def _notes(a: Side, b: Side) -> Iterator[Flag]:
+def _notes(a: ResultSet, b: ResultSet) -> Iterator[Flag]:
     if a.plan.study != b.plan.study:
         yield flag(FlagKind.OTHER_STUDY, before=a.plan.study, after=b.plan.study)
     ends = [("A", a), ("B", b)]
@@ -339,7 +339,7 @@ def _has_single(plan: Plan) -> bool:
     return bool(platforms) and plan.repetition.instances_of(*platforms) == 1
 
 
-def _flags(before: Cell, after: Cell, a: Side, b: Side) -> Iterator[Flag]:
+def _flags(before: Cell, after: Cell, a: ResultSet, b: ResultSet) -> Iterator[Flag]:
     for name, side, cell in (("A", a, before), ("B", b, after)):
         row = side.primary.get(cell.id)
         if row is not None and flag(FlagKind.NOT_TRUSTED) in row.flags:

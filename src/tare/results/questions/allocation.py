@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from tare.core.model import ContrastKind, Evidence, Plan, Trial
 from tare.results.compare.comparison import Comparison, is_done, log_ratios
 from tare.results.compare.control import with_holm
-from tare.results.compare.ladder import still_compared
 from tare.results.compare.pairing import History, histories
 from tare.results.compare.rows import primaries, whole
+from tare.results.questions.ladder import still_compared
 from tare.results.stats.description import middle, spread
 from tare.results.stats.hierarchy import tamed
 from tare.results.stats.schedule import FIRST_LOOK

@@ -12,7 +12,7 @@ import numpy as np
 from tare.core.model import Cell, Limits, Replicates, Scalar
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
 from tare.results.stats.description import middle
 
 
@@ -77,7 +77,7 @@ class Constrained:
 
 
 def constrained(
-    cell: Cell, constraints: Constraints, sources: Sequence[Side]
+    cell: Cell, constraints: Constraints, sources: Sequence[ResultSet]
 ) -> Iterator[Constrained]:
     """Hold a cell's platform against each constraint; ``sources`` are the sets that may tell."""
     for one in fields(constraints):
@@ -113,7 +113,7 @@ def constrained(
 Values = tuple[list[float], Source | None]
 
 
-def _startup_s(cell: Cell, sources: Sequence[Side]) -> Values:
+def _startup_s(cell: Cell, sources: Sequence[ResultSet]) -> Values:
     """Give how long instances took until they answered, in seconds each.
 
     A lifecycle study says it of one layer by itself; else there is what opening the instances of
@@ -126,18 +126,18 @@ def _startup_s(cell: Cell, sources: Sequence[Side]) -> Values:
     return list(start_s), Opening()
 
 
-def _memory_bytes(cell: Cell, sources: Sequence[Side]) -> Values:
+def _memory_bytes(cell: Cell, sources: Sequence[ResultSet]) -> Values:
     """Give by how much less memory the host had for each instance, in bytes."""
     return _of_lives(cell, sources, ("host_memory",))
 
 
-def _nothing(cell: Cell, sources: Sequence[Side]) -> Values:
+def _nothing(cell: Cell, sources: Sequence[ResultSet]) -> Values:
     """Give no values, because no study of Tare has neighbours."""
     del cell, sources
     return [], None
 
 
-_MEASURES: Mapping[str, Callable[[Cell, Sequence[Side]], Values]] = {
+_MEASURES: Mapping[str, Callable[[Cell, Sequence[ResultSet]], Values]] = {
     "startup_s": _startup_s,
     "memory_bytes": _memory_bytes,
     "isolation_loss": _nothing,
@@ -150,7 +150,7 @@ _UNKNOWN = {
 }
 
 
-def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Values:
+def _of_lives(cell: Cell, sources: Sequence[ResultSet], names: Sequence[str]) -> Values:
     """Give the sum of some metrics of a platform's lifecycle, for each trial and instance.
 
     Only under the same limits: what a guest takes and how it boots depends on its memory.
@@ -179,7 +179,7 @@ def _of_lives(cell: Cell, sources: Sequence[Side], names: Sequence[str]) -> Valu
     return ([], None) if best is None else (best[2], best[3])
 
 
-def _elsewhere(cell: Cell, lifecycles: Sequence[Side]) -> tuple[Limits, ...]:
+def _elsewhere(cell: Cell, lifecycles: Sequence[ResultSet]) -> tuple[Limits, ...]:
     """Return with which other limits lifecycle studies have a platform."""
     found = dict.fromkeys(
         one.limits

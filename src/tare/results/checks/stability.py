@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from tare.core.model import Better, Cell, Design, Metric, Plan, Variant
-from tare.results.compare import outliers
+from tare.results.checks import outliers
+from tare.results.checks.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.results.compare.columns import Columns, Flags
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.results.compare.flag import Flag, FlagKind, flag
 from tare.results.compare.pairing import Group, History, group, pair
 from tare.results.stats.signed_rank import Array, Interval

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from tare.core.model import Cell, Scalar
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
-from tare.results.compare.side import Side
-from tare.results.compare.told_facts import Changed, differing
+from tare.results.compare.result_set import ResultSet
+from tare.results.questions.told_facts import Changed, differing
 
 
 class Aspect(StrEnum):
@@ -94,7 +94,7 @@ def _limits(cell: Cell) -> dict[str, Scalar]:
     }
 
 
-def refusals_of_all(a: Side, b: Side) -> Iterator[Reason]:
+def refusals_of_all(a: ResultSet, b: ResultSet) -> Iterator[Reason]:
     """List what makes any number of the two another thing, or the same: the trials themselves."""
     shared = a.sessions.keys() & b.sessions.keys()
     if shared:
@@ -113,7 +113,7 @@ def refusals_of_all(a: Side, b: Side) -> Iterator[Reason]:
         yield reason_of(ReasonKind.OTHER_USERLAND, versions=versions)
 
 
-def refusals(a: Side, b: Side, before: Cell, after: Cell) -> Iterator[Reason]:
+def refusals(a: ResultSet, b: ResultSet, before: Cell, after: Cell) -> Iterator[Reason]:
     """List why two cells that are the same did not measure the same."""
     mine, theirs = a.metric(before), b.metric(after)
     if mine != theirs:

@@ -10,11 +10,11 @@ from functools import cached_property
 from tare.core.model import Cell, Contrast, ContrastKind, Design, Unit
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.constraints import Constraints
 from tare.results.compare.pairing import Group, group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
+from tare.results.compare.result_set import ResultSet
 from tare.results.compare.rows import compared
-from tare.results.compare.side import Side
+from tare.results.questions.constraints import Constraints
 from tare.results.stats.independent import weighted_sum
 from tare.results.stats.ratio import ratio
 from tare.results.stats.signed_rank import Interval
@@ -32,7 +32,7 @@ class Mix:
     constraints: Constraints = field(default_factory=Constraints)
 
 
-def has_time(side: Side, key: Group) -> bool:
+def has_time(side: ResultSet, key: Group) -> bool:
     """Whether a share of time has a meaning for what is measured first of a workload."""
     return side.plan.metrics[key[0]][0].unit in TIMES
 
@@ -40,7 +40,7 @@ def has_time(side: Side, key: Group) -> bool:
 class Costs:
     """The costs of all platforms for the parts of a mix that have a share."""
 
-    def __init__(self, side: Side, mix: Mix) -> None:
+    def __init__(self, side: ResultSet, mix: Mix) -> None:
         self.side = side
         self.shares = {key: share for key, share in mix.shares.items() if share > 0}
         self.cells: dict[tuple[str, Group], Cell] = {

@@ -43,7 +43,10 @@ import numpy as np
 
 from tare.core.model import Kind, Plan, Resource, Source, Trial
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.counters import (
+from tare.results.compare.instances import instance_pairs
+from tare.results.compare.pairing import History, pair
+from tare.results.compare.reason import Reason, ReasonKind, reason_of
+from tare.results.questions.counters import (
     LEVEL,
     Amplification,
     Movement,
@@ -58,10 +61,6 @@ from tare.results.compare.counters import (
     unpaired,
     work_of,
 )
-from tare.results.compare.instances import instance_pairs
-from tare.results.compare.pairing import History, pair
-from tare.results.compare.reason import Reason, ReasonKind, reason_of
-from tare.results.compare.study import Comparisons
 from tare.results.stats.holm import holm
 from tare.results.stats.sequential import Verdict
 
@@ -119,7 +118,10 @@ class Explanation:
 
 
 def explanations(
-    plan: Plan, trials: Iterable[Trial], compared: Comparisons
+    plan: Plan,
+    trials: Iterable[Trial],
+    comparisons: Sequence[Comparison],
+    histories: Mapping[str, History],
 ) -> tuple[Explanation, ...]:
     """Set the counters of each compared cell beside its baseline's; controls are left out."""
     warm: dict[str, list[Trial]] = {}
@@ -128,8 +130,8 @@ def explanations(
             warm.setdefault(trial.cell, []).append(trial)
     baselines: _Baselines = {}
     return tuple(
-        _explanation(row, plan, compared.histories, warm, baselines)
-        for row in compared.comparisons
+        _explanation(row, plan, histories, warm, baselines)
+        for row in comparisons
         if row.primary and not row.is_control and row.baseline is not None
     )
 

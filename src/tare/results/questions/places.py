@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tare.results.compare.columns import has_numbers
-from tare.results.compare.constraints import Constrained, Keeps, constrained
-from tare.results.compare.mix_costs import Costs, Mix
 from tare.results.compare.pairing import Group
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
+from tare.results.questions.constraints import Constrained, Keeps, constrained
+from tare.results.questions.mix_costs import Costs, Mix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Place:
         return any(one.keeps is Keeps.BROKEN for one in self.constraints)
 
 
-def place_of(known: Costs, name: str, mix: Mix, sources: Sequence[Side]) -> Place:
+def place_of(known: Costs, name: str, mix: Mix, sources: Sequence[ResultSet]) -> Place:
     """Say of one platform what is known."""
     costs = known.costs(name)
     cells = [known.cells[name, key] for key in known.shares if (name, key) in known.cells]

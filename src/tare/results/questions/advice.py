@@ -27,10 +27,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from string import ascii_letters
 
-from tare.results.compare.mix_costs import Costs, Mix
 from tare.results.compare.pairing import Group, group
-from tare.results.compare.places import Place, place_of, slowdown_of
-from tare.results.compare.reversals import (
+from tare.results.compare.result_set import ResultSet
+from tare.results.questions.mix_costs import Costs, Mix
+from tare.results.questions.places import Place, place_of, slowdown_of
+from tare.results.questions.reversals import (
     Gap,
     LeftOut,
     Swap,
@@ -39,7 +40,6 @@ from tare.results.compare.reversals import (
     swaps_of,
     undecided_of,
 )
-from tare.results.compare.side import Side
 from tare.results.stats.sequential import Verdict
 
 
@@ -65,7 +65,7 @@ class Advice:
         return tuple(place.platform for place in ranked if best & set(place.letters))
 
 
-def advise(side: Side, mix: Mix, lifecycles: Sequence[Side] = ()) -> Advice:
+def advise(side: ResultSet, mix: Mix, lifecycles: Sequence[ResultSet] = ()) -> Advice:
     """Rank the platforms of a study for a mix.
 
     ``lifecycles`` are results of lifecycle studies, in which the same platforms may have been

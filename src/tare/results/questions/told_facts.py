@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tare.core.model import Cell, Facts, Preconditions, Scalar, Scalars
-from tare.results.compare.side import Side
+from tare.results.compare.result_set import ResultSet
 
 STATES = ("load", "steal", "swap_used_bytes")
 """Facts of a host that are those of a moment."""
@@ -63,7 +63,7 @@ class FlagsDiffer:
 
 
 def differences(
-    a: Side, b: Side, partners: Mapping[str, Cell]
+    a: ResultSet, b: ResultSet, partners: Mapping[str, Cell]
 ) -> Iterator[Difference | FlagsDiffer]:
     """List the stored facts of host, Tare, peer and platforms that are not the same."""
     of_host = list(host_differences(a.facts, b.facts))

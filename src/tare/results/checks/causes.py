@@ -13,9 +13,9 @@ from statistics import median
 from typing import Any
 
 from tare.core.model import Better, ClockSkew, DiskCache, FileAccess, Metric, Preconditions
+from tare.results.checks.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.results.compare.pairing import History
 from tare.results.stats.sequential import Verdict
 

@@ -1,4 +1,4 @@
-"""One set of results in a comparison of several."""
+"""One set of results, for questions that are asked of several: its trials and their comparisons."""
 
 from __future__ import annotations
 
@@ -10,26 +10,21 @@ from functools import cached_property
 from tare.core.model import Cell, Facts, Metric, Plan, Trial
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import History, histories
-from tare.results.compare.study import Comparisons, compare
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two result sets: its plan, its trials and the facts stored with them."""
+class ResultSet:
+    """A plan, its trials, the facts stored with them and the comparisons made of them."""
 
     plan: Plan
     trials: Sequence[Trial]
     facts: Facts
-
-    @cached_property
-    def comparisons(self) -> Comparisons:
-        """What the set says by itself."""
-        return compare(self.plan, self.trials, self.facts)
+    comparisons: Sequence[Comparison] = ()
 
     @cached_property
     def primary(self) -> Mapping[str, Comparison]:
         """The comparison of each cell with its baseline that decides, by the cell's id."""
-        return {row.cell.id: row for row in self.comparisons.comparisons if row.primary}
+        return {row.cell.id: row for row in self.comparisons if row.primary}
 
     @cached_property
     def histories(self) -> Mapping[str, History]:
@@ -42,5 +37,5 @@ class Side:
         return Counter(one.session for one in self.trials if one.session)
 
     def metric(self, cell: Cell) -> Metric:
-        """Give the metric that decides about a cell."""
+        """Return the metric that decides about a cell."""
         return self.plan.metrics[cell.workload][0]

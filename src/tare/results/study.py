@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tare.core.model import NO_FACTS, Evidence, Facts, Plan, Trial, Variant
-from tare.results.compare.attribution import Attribution, attributions
+from tare.results.checks.conditions import beside_conditions
+from tare.results.checks.duet import beside_halves
+from tare.results.checks.plausibility import beside_causes
+from tare.results.checks.stability import beside_series
+from tare.results.checks.warmup import beside_warmup
 from tare.results.compare.comparison import Comparison, is_done, measured
-from tare.results.compare.conditions import beside_conditions
 from tare.results.compare.control import beside_controls, with_holm, with_queueing
-from tare.results.compare.duet import beside_halves
-from tare.results.compare.ladder import LadderCosts, ladder_costs, still_compared
 from tare.results.compare.pairing import History, histories
-from tare.results.compare.plausibility import beside_causes
+from tare.results.compare.result_set import ResultSet
 from tare.results.compare.rows import begun, compared, primaries, unpaired, whole
-from tare.results.compare.stability import beside_series
 from tare.results.compare.summary import Summary, summarize
-from tare.results.compare.warmup import beside_warmup
+from tare.results.questions.attribution import Attribution, attributions
+from tare.results.questions.ladder import LadderCosts, ladder_costs, still_compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,11 @@ def compare(plan: Plan, trials: Iterable[Trial], facts: Facts = NO_FACTS) -> Com
         ladders=tuple(ladder_costs(plan, measurements, facts)),
         histories=measurements,
     )
+
+
+def result_set(plan: Plan, trials: Sequence[Trial], facts: Facts = NO_FACTS) -> ResultSet:
+    """Return a study's results with their comparisons, for questions of several result sets."""
+    return ResultSet(plan, trials, facts, compare(plan, trials, facts).comparisons)
 
 
 def _variants(plan: Plan, history: History) -> list[Variant]:
