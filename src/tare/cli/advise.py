@@ -7,25 +7,31 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tare.cli.mix_file import read_mix, text_of
 from tare.core.errors import ResultsError
+from tare.core.model import Replicates
+from tare.core.parameter import unit_of, word_of
+from tare.experiment.run.record import SAME_HOST
 from tare.present.terminal.tables import drawn, plain, print_lines
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from tare.results.compare.advice import Advice
-    from tare.results.compare.constraints import Constrained, Source
-    from tare.results.compare.mix_costs import Mix
-    from tare.results.compare.pairing import Group
-    from tare.results.compare.places import Place
-    from tare.results.compare.reversals import Gap, Swap
-    from tare.results.compare.side import Side
-
-NAME = "advise"
-
-HELP = "rank platforms for a mix of workloads, with constraints"
+from tare.present.view.between import ends_text, what_text
+from tare.present.view.findings import Findings
+from tare.present.view.numbers import NONE, cost_text, costs_text, scale_for, share_text
+from tare.present.view.reasons import reason_text
+from tare.results.compare.advice import Advice, advise
+from tare.results.compare.constraints import Constrained, Lives, Source
+from tare.results.compare.mix_costs import Mix
+from tare.results.compare.pairing import Group
+from tare.results.compare.places import Place
+from tare.results.compare.reversals import Gap, Swap
+from tare.results.compare.side import Side
+from tare.results.compare.told_facts import Whose, host_differences
+from tare.results.store import load
 
 Names = Callable[["Group"], str]
 
@@ -49,12 +55,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli.mix_file import read_mix, text_of
-    from tare.present.view.findings import Findings
-    from tare.results.compare.advice import advise
-    from tare.results.compare.side import Side
-    from tare.results.store import load
-
     results = load(options.results)
     side = Side(results.plan, results.trials, results.facts)
     mix = read_mix(text_of(options.mix), str(options.mix), side)
@@ -73,13 +73,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _other(folder: Path, side: Side) -> Side:
     """Read results of a lifecycle study; those of another host say nothing of this one."""
-    from tare.core.model import Replicates
-    from tare.experiment.run.record import SAME_HOST
-    from tare.present.view.between import ends_text, what_text
-    from tare.results.compare.side import Side
-    from tare.results.compare.told_facts import Whose, host_differences
-    from tare.results.store import load
-
     results = load(folder)
     unlike = [
         one
@@ -141,8 +134,6 @@ def _place_json(place: Place, names: Names) -> dict[str, Any]:
 
 
 def _constraint_json(one: Constrained) -> dict[str, Any]:
-    from tare.present.view.reasons import reason_text
-
     return {
         "name": one.name,
         "limit": one.limit,
@@ -159,8 +150,6 @@ def _constraint_json(one: Constrained) -> dict[str, Any]:
 
 def _source_text(source: Source | None) -> str:
     """Say where the values of a constraint are from."""
-    from tare.results.compare.constraints import Lives
-
     if source is None:
         return ""
     if not isinstance(source, Lives):
@@ -170,8 +159,6 @@ def _source_text(source: Source | None) -> str:
 
 
 def _gap_json(gap: Gap, names: Names) -> dict[str, Any]:
-    from tare.present.view.reasons import reason_text
-
     workload = None if gap.workload is None else names(gap.workload)
     return {"platform": gap.platform, "workload": workload, "reason": reason_text(gap.reason)}
 
@@ -191,11 +178,6 @@ _LEGEND_CONSTRAINTS = "Medians, which are held to the limit; with the least and 
 
 def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
     """Print the ranking, and what it rests on."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.present.view.numbers import share_text
-
     console = Console()
     parts = ", ".join(f"{share_text(share)} {names(key)}" for key, share in mix.shares.items())
     console.print(Text.assemble((f"{side.plan.study}: advice for a mix", "bold"), f" of {parts}"))
@@ -221,8 +203,6 @@ def show(side: Side, found: Advice, mix: Mix, names: Names) -> None:
 
 
 def _first(found: Advice) -> Iterator[str]:
-    from tare.core.parameter import word_of
-
     ranked = [place for place in found.places if place.rank is not None]
     if not ranked:
         yield "No platform can be recommended: none has all costs and keeps the constraints."
@@ -239,17 +219,11 @@ def _first(found: Advice) -> Iterator[str]:
 
 def _slowdown(place: Place) -> tuple[str, str]:
     """Write a platform's slowdown and its interval."""
-    from tare.present.view.numbers import cost_text, costs_text
-
     ends = place.low, place.high
     return cost_text(place.slowdown, *ends), costs_text(*ends, place.slowdown)
 
 
 def _ranking(found: Advice) -> Table:
-    from rich.text import Text
-
-    from tare.present.view.numbers import NONE
-
     table = drawn(("rank", "platform"), ("slowdown", "95 %", "tied", "trials"))
     for place in found.places:
         texts = (
@@ -263,10 +237,6 @@ def _ranking(found: Advice) -> Table:
 
 
 def _beside(found: Advice, names: Names) -> Table:
-    from rich.text import Text
-
-    from tare.present.view.numbers import NONE, cost_text, costs_text
-
     table = drawn(("platform", "worst"), ("left out", "index"))
     for place in found.places:
         worst = NONE
@@ -278,10 +248,6 @@ def _beside(found: Advice, names: Names) -> Table:
 
 
 def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
-    from rich.text import Text
-
-    from tare.core.parameter import word_of
-
     most = [f"{word_of(name)}, at most {_amount(name, limit)}" for name, limit in limited.items()]
     table = drawn(("platform", *most), ())
     for place in found.places:
@@ -290,7 +256,6 @@ def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
 
 
 def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported only here
-    from rich.text import Text
 
     if one.value is None:
         word = one.keeps.value if one.is_measurable else "nothing measures it yet"
@@ -305,16 +270,11 @@ def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported 
 
 
 def _amount(name: str, value: float) -> str:
-    from tare.core.parameter import unit_of
-    from tare.present.view.numbers import scale_for, share_text
-
     unit = unit_of(name)
     return share_text(value) if unit is None else scale_for(unit, [value]).full(value)
 
 
 def _changes(found: Advice, names: Names) -> Iterator[str]:
-    from tare.core.parameter import word_of
-
     yield from _of_weights(found, names)
     for place in found.places:
         if place.is_excluded and place.slowdown is not None:
@@ -346,8 +306,6 @@ def _of_weights(found: Advice, names: Names) -> Iterator[str]:
 
 
 def _swap(one: Swap, names: Names) -> str:
-    from tare.present.view.numbers import share_text
-
     if one.workload is None:
         return (
             f"No change of a single weight: whatever share one workload has, {one.before} stays "
@@ -361,7 +319,6 @@ def _swap(one: Swap, names: Names) -> str:
 
 def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
     """Say what is missing, one line for each reason."""
-    from tare.present.view.reasons import reason_text
 
     grouped: dict[tuple[str, str], list[str]] = {}
     for gap in gaps:

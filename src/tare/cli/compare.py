@@ -7,12 +7,18 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tare.cli import ours_alone
+from tare.cli.beside_published import as_json, our_json, show
 from tare.cli.published import add_figures, show_paths, write_all
+from tare.cli.two_results import two_results
 from tare.core.errors import ConfigError
-
-NAME = "compare"
-
-HELP = "set results beside those of published studies, or beside earlier ones of the same study"
+from tare.present.redrawn import own_figures
+from tare.present.report import describe
+from tare.results.published import load as published_rows
+from tare.results.published import studies
+from tare.results.published.beside import Ours, beside, unpublished
+from tare.results.published.significance import significance
+from tare.results.store import load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,17 +36,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli import ours_alone
-    from tare.cli.beside_published import as_json, our_json, show
-    from tare.cli.two_results import two_results
-    from tare.present.redrawn import own_figures
-    from tare.present.report import describe
-    from tare.results.published import load as published_rows
-    from tare.results.published import studies
-    from tare.results.published.beside import Ours, beside, unpublished
-    from tare.results.published.significance import significance
-    from tare.results.store import load
-
     folders, names = sorted_out(options.what, studies())
     if len(folders) == 2 and not names and options.figures is None:
         return two_results(*folders, as_facts=options.json)

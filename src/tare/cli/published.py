@@ -7,16 +7,19 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
+from rich.text import Text
 
-    from tare.results.published import Analysis, Form, Table
-    from tare.results.published.beside import Ours
-
-NAME = "published"
-HELP = "put the numbers of a published study through Tare's statistics"
+from tare.cli.study_setup import setup_as_json, show_setup
+from tare.core.errors import ConfigError
+from tare.present.redrawn import write_figures
+from tare.present.terminal.tables import Field, print_table
+from tare.present.view.numbers import NONE, cost_text, costs_text, p_text
+from tare.results.published import Analysis, Form, Sort, Table, analyse, setup_of, studies
+from tare.results.published.beside import Ours
+from tare.results.published.rows import source
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +41,6 @@ def add_figures(parser: argparse.ArgumentParser, what: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli.study_setup import setup_as_json
-    from tare.core.errors import ConfigError
-    from tare.results.published import analyse, setup_of, studies
-    from tare.results.published.rows import source
-
     if options.study is None and options.figures is not None:
         raise ConfigError(f"--figures: expected a study; there are {', '.join(studies())}")
     if options.study is None:
@@ -66,7 +64,6 @@ def write_all(studies: Sequence[str], into: Path | None, ours: Ours | None = Non
     """Write the figures of studies, if a folder is given for them; list the files."""
     if into is None:
         return []
-    from tare.present.redrawn import write_figures
 
     return [str(path) for study in studies for path in write_figures(study, into, ours)]
 
@@ -105,12 +102,6 @@ def as_json(analysis: Analysis) -> dict[str, Any]:
 
 def show(analysis: Analysis) -> None:
     """Print the set-up, the tables, and below them what was found, kind by kind."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.cli.study_setup import show_setup
-    from tare.results.published import Sort, setup_of
-
     console = Console()
     console.print(Text.assemble((analysis.study, "bold"), f"  {analysis.source}"))
     show_setup(console, setup_of(analysis.study))
@@ -131,8 +122,6 @@ def show(analysis: Analysis) -> None:
 
 
 def _show_table(console: Console, table: Table) -> None:
-    from tare.present.terminal.tables import Field, print_table
-
     columns = table.columns
     fields = [Field(one.name, one.form.value != "text", one.weight) for one in columns]
     texts = [
@@ -143,8 +132,6 @@ def _show_table(console: Console, table: Table) -> None:
 
 
 def _written(form: Form, value: Any) -> str:  # noqa: ANN401 - whatever its form says
-    from tare.present.view.numbers import NONE, cost_text, costs_text, p_text
-    from tare.results.published import Form
 
     if value is None:
         return NONE

@@ -5,27 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from tare.core.errors import ConfigError, ResultsError
+from tare.core.model import Cell
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tare.core.model import Cell
-    from tare.results.compare.between import Between, CellChange, Change
+from tare.present.view.between import ends_text, what_text
+from tare.present.view.findings import Findings
+from tare.present.view.flags import flag_texts
+from tare.present.view.names import platform_text
+from tare.present.view.numbers import p_text, percent_text, percents_text, scale_for
+from tare.present.view.reasons import reason_text
+from tare.present.view.values import few
+from tare.results.compare.between import Between, CellChange, Change, between
+from tare.results.compare.side import Side
+from tare.results.store import load
 
 
 def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
     """Set the second directory's results beside the first's."""
-    from tare.present.view.findings import Findings
-    from tare.present.view.reasons import reason_text
-    from tare.present.view.values import few
-    from tare.results.compare.between import between
-    from tare.results.compare.side import Side
-    from tare.results.store import load
-
     if first.resolve() == second.resolve():
         raise ConfigError(f"{first} and {second} are the same directory; expected two")
     results = [load(first), load(second)]
@@ -53,9 +54,6 @@ def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
 
 def between_json(found: Between) -> dict[str, Any]:
     """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
-    from tare.present.view.between import ends_text, what_text
-    from tare.present.view.flags import flag_texts
-    from tare.present.view.reasons import reason_text
 
     return {
         "margin": found.margin,
@@ -99,8 +97,6 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def _change_json(change: Change) -> dict[str, Any]:
-    from tare.present.view.reasons import reason_text
-
     return {
         "ratio": plain(change.ratio),
         "low": plain(change.low),
@@ -116,13 +112,6 @@ _WORDS = {"worse": "red", "better": "green", "same": "cyan", "undecided": "yello
 
 
 def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.present.view.between import ends_text, what_text
-    from tare.present.view.flags import flag_texts
-    from tare.present.view.names import platform_text
-
     console = Console()
     console.print(Text(title, "bold"))
     console.print(
@@ -151,11 +140,6 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
 
 def _show_changes(console: Console, found: Between, names: Mapping[str, str]) -> None:
     """Print the changes; where there is no room, without the values and one of the intervals."""
-    from rich.text import Text
-
-    from tare.present.view.names import platform_text
-    from tare.present.view.numbers import p_text, scale_for
-
     numbers = {
         "A": 1,
         "B": 1,
@@ -189,16 +173,12 @@ def _show_changes(console: Console, found: Between, names: Mapping[str, str]) ->
 
 
 def _change_texts(change: Change) -> tuple[str, str]:
-    from tare.present.view.numbers import percent_text, percents_text
-
     ends = change.low, change.high
     return percent_text(change.ratio, *ends), percents_text(*ends, change.ratio)
 
 
 def _whys(row: CellChange) -> Iterator[str]:
     """Say why a number that should be there is not."""
-    from tare.present.view.reasons import reason_text
-
     if row.refused:
         return
     if row.change.reason:
@@ -210,9 +190,6 @@ def _whys(row: CellChange) -> Iterator[str]:
 
 
 def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
-    from tare.present.view.names import platform_text
-    from tare.present.view.reasons import reason_text
-
     grouped: dict[str, list[str]] = {}
     for row in found.rows:
         if row.refused:
