@@ -7,13 +7,18 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tare.cli import ours_alone
-from tare.cli.beside_published import as_json, our_json, show
 from tare.cli.published import add_figures, show_paths, write_all
-from tare.cli.two_results import two_results
-from tare.core.errors import ConfigError
+from tare.core.errors import ConfigError, ResultsError
 from tare.present.redrawn import own_figures
 from tare.present.report import describe
+from tare.present.terminal import own_figures as ours_alone
+from tare.present.terminal import two_results
+from tare.present.terminal.published_comparison import as_json, our_json, show
+from tare.present.view.findings import Findings
+from tare.present.view.reasons import reason_text
+from tare.present.view.values import few
+from tare.results.compare.between import between
+from tare.results.compare.side import Side
 from tare.results.published import load as published_rows
 from tare.results.published import studies
 from tare.results.published.beside import Ours, beside, unpublished
@@ -38,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     folders, names = sorted_out(options.what, studies())
     if len(folders) == 2 and not names and options.figures is None:
-        return two_results(*folders, as_facts=options.json)
+        return _two_results(*folders, as_facts=options.json)
     if len(folders) != 1 or not names:
         two = "" if options.figures else ", or two results directories"
         raise ConfigError(
@@ -66,6 +71,33 @@ def run(options: argparse.Namespace) -> int:
         show(found.plan.study, parts, rest, found.group_names, tests)
         ours_alone.show(alone)
         show_paths(paths)
+    return 0
+
+
+def _two_results(first: Path, second: Path, *, as_facts: bool) -> int:
+    """Compare the second directory's results with the first's."""
+    if first.resolve() == second.resolve():
+        raise ConfigError(f"{first} and {second} are the same directory; expected two")
+    results = [load(first), load(second)]
+    a, b = (Side(one.plan, one.trials, one.facts) for one in results)
+    found = between(a, b)
+    if found.why_nothing:
+        why = few(dict.fromkeys(map(reason_text, found.why_nothing)), "; ")
+        raise ResultsError(
+            f"{first} (A) and {second} (B): nothing in the two can be compared: {why}. Expected "
+            "two runs of one study: run its file anew with the same Tare (tare run STUDY --into "
+            "DIR), or finish the one that lacks trials (tare run --resume DIR)"
+        )
+    names = {
+        key: name
+        for one, side in zip(reversed(results), (b, a), strict=True)
+        for key, name in Findings(one, side.comparisons).group_names.items()
+    }
+    if as_facts:
+        facts = {"a": str(first), "b": str(second), "study": a.plan.study}
+        print(json.dumps({**facts, **two_results.as_json(found)}, allow_nan=False))
+    else:
+        two_results.show(f"{a.plan.study}: {second} (B) beside {first} (A)", found, names)
     return 0
 
 

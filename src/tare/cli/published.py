@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from tare.cli.study_setup import setup_as_json, show_setup
 from tare.core.errors import ConfigError
-from tare.present.redrawn import write_figures
-from tare.present.terminal.tables import Field, print_table
-from tare.present.view.numbers import NONE, cost_text, costs_text, p_text
-from tare.results.published import Analysis, Form, Sort, Table, analyse, setup_of, studies
+from tare.present.terminal.published_study import as_json, show
+from tare.present.terminal.study_setup import setup_as_json
+from tare.results.published import analyse, setup_of, studies
 from tare.results.published.beside import Ours
 from tare.results.published.rows import source
 
@@ -64,6 +57,7 @@ def write_all(studies: Sequence[str], into: Path | None, ours: Ours | None = Non
     """Write the figures of studies, if a folder is given for them; list the files."""
     if into is None:
         return []
+    from tare.present.redrawn import write_figures  # the heavy path: it draws
 
     return [str(path) for study in studies for path in write_figures(study, into, ours)]
 
@@ -72,81 +66,3 @@ def show_paths(paths: Sequence[str]) -> None:
     """Print the files that were written, below whatever was printed before."""
     if paths:
         print("", *paths, sep="\n")
-
-
-def as_json(analysis: Analysis) -> dict[str, Any]:
-    """Put an analysis into plain data; infinite costs are the text "inf"."""
-    return {
-        "study": analysis.study,
-        "source": analysis.source,
-        "findings": [
-            {"sort": one.sort.value, "where": one.where, "says": one.says}
-            for one in analysis.findings
-        ],
-        "tables": [
-            {
-                "title": table.title,
-                "notes": list(table.notes),
-                "rows": [
-                    {
-                        column.name: _plain(value)
-                        for column, value in zip(table.columns, row, strict=True)
-                    }
-                    for row in table.rows
-                ],
-            }
-            for table in analysis.tables
-        ],
-    }
-
-
-def show(analysis: Analysis) -> None:
-    """Print the set-up, the tables, and below them what was found, kind by kind."""
-    console = Console()
-    console.print(Text.assemble((analysis.study, "bold"), f"  {analysis.source}"))
-    show_setup(console, setup_of(analysis.study))
-    for table in analysis.tables:
-        console.print()
-        console.print(Text(table.title, "bold"))
-        _show_table(console, table)
-        for note in table.notes:
-            console.print(Text(note, "italic"))
-    sort = None
-    order = list(Sort)
-    for finding in sorted(analysis.findings, key=lambda one: order.index(one.sort)):
-        if finding.sort is not sort:
-            sort = finding.sort
-            console.print()
-            console.print(Text(sort.value.upper(), "bold"))
-        console.print(Text(f"{finding.where}: {finding.says}"))
-
-
-def _show_table(console: Console, table: Table) -> None:
-    columns = table.columns
-    fields = [Field(one.name, one.form.value != "text", one.weight) for one in columns]
-    texts = [
-        [_written(column.form, value) for column, value in zip(columns, row, strict=True)]
-        for row in table.rows
-    ]
-    print_table(console, fields, texts)
-
-
-def _written(form: Form, value: Any) -> str:  # noqa: ANN401 - whatever its form says
-
-    if value is None:
-        return NONE
-    if form is Form.COST:
-        return cost_text(value)
-    if form is Form.INTERVAL:
-        return costs_text(*value)
-    if form is Form.P:
-        return p_text(value)
-    if form is Form.PERCENT:
-        return f"{value:+.1f} %"
-    return f"{value:,.9g}" if form is Form.NUMBER else str(value)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tare.cli.other_numbers import (
+from tare.present.terminal.published_numbers import (
     differences_as_json,
     grouped,
     numbers_as_json,

@@ -1,58 +1,24 @@
-"""Two results directories of one study beside each other, as ``tare compare`` prints them."""
+"""Two results of one study compared, as ``tare compare`` prints them and as facts."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from tare.core.errors import ConfigError, ResultsError
 from tare.core.model import Cell
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
 from tare.present.view.between import ends_text, what_text
-from tare.present.view.findings import Findings
 from tare.present.view.flags import flag_texts
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import p_text, percent_text, percents_text, scale_for
 from tare.present.view.reasons import reason_text
-from tare.present.view.values import few
-from tare.results.compare.between import Between, CellChange, Change, between
-from tare.results.compare.side import Side
-from tare.results.store import load
+from tare.results.compare.between import Between, CellChange, Change
 
 
-def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
-    """Set the second directory's results beside the first's."""
-    if first.resolve() == second.resolve():
-        raise ConfigError(f"{first} and {second} are the same directory; expected two")
-    results = [load(first), load(second)]
-    a, b = (Side(one.plan, one.trials, one.facts) for one in results)
-    found = between(a, b)
-    if found.why_nothing:
-        why = few(dict.fromkeys(map(reason_text, found.why_nothing)), "; ")
-        raise ResultsError(
-            f"{first} (A) and {second} (B): nothing in the two can be compared: {why}. Expected "
-            "two runs of one study: run its file anew with the same Tare (tare run STUDY --into "
-            "DIR), or finish the one that lacks trials (tare run --resume DIR)"
-        )
-    names = {
-        key: name
-        for one, side in zip(reversed(results), (b, a), strict=True)
-        for key, name in Findings(one, side.comparisons).group_names.items()
-    }
-    if as_facts:
-        told = {"a": str(first), "b": str(second), "study": a.plan.study, **between_json(found)}
-        print(json.dumps(told, allow_nan=False))
-    else:
-        _show_between(f"{a.plan.study}: {second} (B) beside {first} (A)", found, names)
-    return 0
-
-
-def between_json(found: Between) -> dict[str, Any]:
+def as_json(found: Between) -> dict[str, Any]:
     """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
 
     return {
@@ -111,7 +77,8 @@ def _change_json(change: Change) -> dict[str, Any]:
 _WORDS = {"worse": "red", "better": "green", "same": "cyan", "undecided": "yellow"}
 
 
-def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
+def show(title: str, found: Between, names: Mapping[str, str]) -> None:
+    """Print what changed around the results, the changes, and what to read with them."""
     console = Console()
     console.print(Text(title, "bold"))
     console.print(
