@@ -6,8 +6,10 @@ import argparse
 import shutil
 import sys
 
-NAME = "clean"
-HELP = "remove whatever killed runs left on this host, and take back what tare tune set"
+from tare.cli.tune import restored
+from tare.core.errors import TareError
+from tare.core.home import home
+from tare.experiment.run import clean_all
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +26,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli.tune import restored
-    from tare.core.errors import TareError
-    from tare.core.home import home
-    from tare.experiment.run import clean_all
-
     removed = problems = 0
     for found in clean_all(forget=options.forget):
         if isinstance(found, str):
@@ -45,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     except TareError as error:  # a session runs, and needs the host as it is
         print(f"passed over: {error}", file=sys.stderr)
     if options.cache:
-        for shelf in ("userland", "guest", "lab", "probes"):
+        for shelf in ("userland", "guest", "lab", "lists", "probes"):
             shutil.rmtree(home() / shelf, ignore_errors=True)
         print(f"removed the cache in {home()}")
     print(f"{removed} things removed" + (f", {problems} could not be" if problems else ""))

@@ -8,11 +8,23 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tare.cli.published import add_figures, show_paths, write_all
-from tare.core.errors import ConfigError
-
-NAME = "compare"
-
-HELP = "set results beside those of published studies, or beside earlier ones of the same study"
+from tare.core.errors import ConfigError, ResultsError
+from tare.present.redrawn import own_figures
+from tare.present.report import describe
+from tare.present.terminal import own_figures as ours_alone
+from tare.present.terminal import two_results
+from tare.present.terminal.published_comparison import as_json, our_json, show
+from tare.present.view.findings import Findings
+from tare.present.view.reasons import reason_text
+from tare.present.view.values import few
+from tare.results.compare.result_set import ResultSet
+from tare.results.published import load as published_rows
+from tare.results.published import studies
+from tare.results.published.beside import Ours, beside, unpublished
+from tare.results.published.significance import significance
+from tare.results.questions.between import between
+from tare.results.store import load
+from tare.results.study import compare
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,20 +42,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli import ours_alone
-    from tare.cli.beside_published import as_json, our_json, show
-    from tare.cli.two_results import two_results
-    from tare.present.redrawn import own_figures
-    from tare.present.report import describe
-    from tare.results.published import load as published_rows
-    from tare.results.published import studies
-    from tare.results.published.beside import Ours, beside, unpublished
-    from tare.results.published.significance import significance
-    from tare.results.store import load
-
     folders, names = sorted_out(options.what, studies())
     if len(folders) == 2 and not names and options.figures is None:
-        return two_results(*folders, as_facts=options.json)
+        return _two_results(*folders, as_facts=options.json)
     if len(folders) != 1 or not names:
         two = "" if options.figures else ", or two results directories"
         raise ConfigError(
@@ -71,6 +72,37 @@ def run(options: argparse.Namespace) -> int:
         show(found.plan.study, parts, rest, found.group_names, tests)
         ours_alone.show(alone)
         show_paths(paths)
+    return 0
+
+
+def _two_results(first: Path, second: Path, *, as_facts: bool) -> int:
+    """Compare the second directory's results with the first's."""
+    if first.resolve() == second.resolve():
+        raise ConfigError(f"{first} and {second} are the same directory; expected two")
+    results = [load(first), load(second)]
+    studies_of = [compare(one.plan, one.trials, one.facts) for one in results]
+    a, b = (
+        ResultSet(one.plan, one.trials, one.facts, study.comparisons)
+        for one, study in zip(results, studies_of, strict=True)
+    )
+    found = between(a, b)
+    if found.why_nothing:
+        why = few(dict.fromkeys(map(reason_text, found.why_nothing)), "; ")
+        raise ResultsError(
+            f"{first} (A) and {second} (B): nothing in the two can be compared: {why}. Expected "
+            "two runs of one study: run its file anew with the same Tare (tare run STUDY --into "
+            "DIR), or finish the one that lacks trials (tare run --resume DIR)"
+        )
+    names = {
+        key: name
+        for one, study in zip(reversed(results), reversed(studies_of), strict=True)
+        for key, name in Findings(one, study).group_names.items()
+    }
+    if as_facts:
+        facts = {"a": str(first), "b": str(second), "study": a.plan.study}
+        print(json.dumps({**facts, **two_results.as_json(found)}, allow_nan=False))
+    else:
+        two_results.show(f"{a.plan.study}: {second} (B) beside {first} (A)", found, names)
     return 0
 
 

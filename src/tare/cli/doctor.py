@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from tare.cli import CANNOT, DONE
-from tare.cli.listing import grid, show
 from tare.core.errors import TareError, Unavailable
 from tare.core.model import Scalar
 from tare.experiment.host.facts import Advice, host_facts, noise
+from tare.experiment.study import load_study
 from tare.machines import detection, layer
+from tare.machines.ledger import Ledger
 from tare.machines.machine import Cancelled, Host, Machine
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
-
-    from tare.machines.userland import Userland
-
-NAME = "doctor"
-HELP = "say which layers this host can run, and what makes it noisy"
+from tare.machines.userland import Userland, architecture
 
 PROBE_S = 40.0
+PIPED_WIDTH = 1000
 STYLES = {"usable": "green", "simulated": "cyan", "needs settings": "yellow"}
 
 
@@ -51,8 +50,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from rich.console import Console
-
     facts = host_facts(Host())  # before the probes, which are a load themselves
     stack = detection.detect(Host())
     waiting = "asking every layer; KVM is tried by booting a guest, which takes up to 30 s ..."
@@ -115,10 +112,6 @@ def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
 @contextmanager
 def built_userland() -> Iterator[Userland | None]:
     """Give the userland of the quick study if it has been built; nothing is built for this."""
-    from tare.experiment.study import load_study
-    from tare.machines.ledger import Ledger
-    from tare.machines.userland import Userland, architecture
-
     workloads = load_study("quick").workloads
     packages = tuple(sorted({package for one in workloads for package in one.made.all_packages()}))
     with tempfile.NamedTemporaryFile(prefix="tare-doctor-") as file:
@@ -137,9 +130,6 @@ def page(
     advice: Sequence[Advice],
 ) -> Iterator[RenderableType]:
     """Lay out what people read."""
-    from rich.padding import Padding
-    from rich.text import Text
-
     told = [facts[name] for name in ("os", "cpu_model") if name in facts]
     kernel, cpus, memory = (facts.get(name) for name in ("kernel", "cpus", "memory_bytes"))
     told += [f"kernel {kernel}"] if kernel else []
@@ -178,12 +168,25 @@ def page(
         yield Text("\nNothing can be measured here before the layer 'host' is usable.")
 
 
+def grid() -> Table:
+    """Make a table without borders, indented."""
+    return Table.grid(padding=(0, 0, 0, 2), pad_edge=True)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to a terminal as wide as it is; elsewhere without wrapping, colour or padding."""
+    wide = None if sys.stdout.isatty() else PIPED_WIDTH
+    console = Console(width=wide, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
 def _used(key: str, text: str) -> str:
     word = key.rpartition(".")[2]
     return text if word in text else f"{word} {text}"
 
 
 def _fix(fix: str) -> Text:
-    from rich.text import Text
-
     return Text.assemble(("Fix: ", "dim"), fix)

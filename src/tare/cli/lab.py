@@ -11,15 +11,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tare.cli import DONE, NOT_ALL_OK
-
-if TYPE_CHECKING:
-    from tare.machines.backends.lab_machine import Hypervisor, Lab
-
-NAME = "lab"
-HELP = "a disposable host with emulated hardware virtualization: up, shell, status, down"
+from tare.core.errors import Unavailable
+from tare.core.home import home
+from tare.machines.backends import lab
+from tare.machines.backends.lab_machine import HYPERVISORS, Hypervisor, Lab
+from tare.machines.layers.lab import Layer
+from tare.machines.machine import Host
 
 STACKS = {
     "kvm": ("lab/host", "lab/docker", "lab/kvm", "lab/kvm/docker"),
@@ -29,7 +28,13 @@ STACKS = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, dest="verb")
+    verbs = parser.add_subparsers(
+        title="verbs",
+        metavar="VERB",
+        required=True,
+        dest="verb",
+        parser_class=argparse.ArgumentParser,
+    )
     up = verbs.add_parser("up", help="boot one; studies use it until it is taken down")
     shell = verbs.add_parser("shell", help="enter it, or run a command in it")
     status = verbs.add_parser("status", help="say which labs are up; exit 1 if none is")
@@ -53,11 +58,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    from tare.core.errors import Unavailable
-    from tare.machines.backends import lab
-    from tare.machines.layers.lab import Layer
-    from tare.machines.machine import Host
-
     with _nobody_measures("a lab that boots would disturb it"):
         known = lab.find(options.hypervisor)
         if known is None or not known.lives():
@@ -81,8 +81,6 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _shell(options: argparse.Namespace) -> int:
-    from tare.core.errors import Unavailable
-
     labs = [one for one in _alive() if options.hypervisor in (None, one.hypervisor)]
     if not labs:
         raise Unavailable("no lab is up", "tare lab up")
@@ -98,9 +96,6 @@ def _shell(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from tare.machines.backends import lab
-    from tare.machines.backends.lab_machine import HYPERVISORS
-
     known = {name: lab.find(name) for name in HYPERVISORS}
     states = {
         name: "none" if one is None else "up" if one.lives() else "dead"
@@ -117,8 +112,6 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _down(options: argparse.Namespace) -> int:
-    from tare.machines.backends.lab_machine import HYPERVISORS
-
     with _nobody_measures("it may be using the lab"):
         names = [name for name in HYPERVISORS if options.hypervisor in (None, name)]
         return DONE if _removed(names) else NOT_ALL_OK
@@ -126,8 +119,6 @@ def _down(options: argparse.Namespace) -> int:
 
 def _removed(names: Sequence[Hypervisor]) -> bool:
     """Remove what there is of labs, and say so; True if nothing is left."""
-    from tare.machines.backends import lab
-
     clean = True
     for name in names:
         for left, problem in lab.remove(name):
@@ -138,9 +129,6 @@ def _removed(names: Sequence[Hypervisor]) -> bool:
 
 
 def _alive() -> list[Lab]:
-    from tare.machines.backends import lab
-    from tare.machines.backends.lab_machine import HYPERVISORS
-
     known = [lab.find(name) for name in HYPERVISORS]
     return [one for one in known if one is not None and one.lives()]
 
@@ -148,9 +136,6 @@ def _alive() -> list[Lab]:
 @contextmanager
 def _nobody_measures(why: str) -> Iterator[None]:
     """Hold the lock that a session holds as long as it measures, or raise Unavailable."""
-    from tare.core.errors import Unavailable
-    from tare.core.home import home
-
     try:
         home().mkdir(parents=True, exist_ok=True)
         lock = (home() / "lock").open("w")

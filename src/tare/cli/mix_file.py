@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tare.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from tare.core.model import Scalar
-    from tare.experiment.study.item import Item
-    from tare.results.compare.pairing import Group
-    from tare.results.compare.result_set import ResultSet
-    from tare.results.questions.constraints import Constraints
-    from tare.results.questions.mix_costs import Mix
+from tare.core.model import Scalar
+from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
+from tare.experiment.study.quantity import PURE, parse
+from tare.experiment.study.variant import dimension_of, key_of, variants
+from tare.results.compare.pairing import Group, group
+from tare.results.compare.result_set import ResultSet
+from tare.results.questions.constraints import Constraints
+from tare.results.questions.mix_costs import Mix, has_time
 
 WEIGHT = "weight"
 """The key of a selector that is no parameter."""
@@ -37,11 +36,6 @@ def text_of(path: Path) -> str:
 
 def read_mix(text: str, file: str, side: ResultSet) -> Mix:
     """Read weights and constraints; raise ConfigError with everything that is wrong."""
-    from tare.experiment.study.item import compose, refuse_unknown
-    from tare.experiment.study.variant import variants
-    from tare.results.questions.constraints import Constraints
-    from tare.results.questions.mix_costs import Mix
-
     if not any(line.partition("#")[0].strip() for line in text.splitlines()):
         raise ConfigError(f"{file}:1: the file is empty; expected weights and constraints")
     root = compose(text, file)
@@ -67,8 +61,6 @@ def _check(constraints: Constraints) -> None:
 
 def _weights(item: Item, side: ResultSet) -> dict[Group, float]:
     """Read the weights of all parts of the mix, as they are written."""
-    from tare.experiment.study.item import one_of
-    from tare.results.compare.pairing import group
 
     rows: dict[str, list[Group]] = {}
     for key in dict.fromkeys(map(group, side.plan.platform_cells)):
@@ -90,8 +82,6 @@ def _weights(item: Item, side: ResultSet) -> dict[Group, float]:
 
 def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side: ResultSet) -> None:
     """Read one weight and find the row that it is for."""
-    from tare.results.questions.mix_costs import has_time
-
     entries = part.entries() if part.is_mapping else {WEIGHT: part}
     if WEIGHT not in entries:
         part.wrong(f"missing {WEIGHT}; expected it beside the parameters")
@@ -114,8 +104,6 @@ def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side:
 
 
 def _number(item: Item) -> float | None:
-    from tare.experiment.study.quantity import PURE, parse
-
     text = item.text()
     if text is None:
         return None
@@ -132,9 +120,6 @@ def _number(item: Item) -> float | None:
 
 def _chosen(part: Item, entries: Mapping[str, Item], rows: Sequence[Group]) -> Group | None:
     """Find the one row whose parameters and limits are as they are asked for."""
-    from tare.experiment.study.item import refuse_unknown
-    from tare.experiment.study.variant import key_of
-
     levels = {row: {key_of(name): (name, v) for name, v in _levels(row).items()} for row in rows}
     names = dict.fromkeys(name for one in levels.values() for name in one)
     unknown = {name: one for name, one in entries.items() if key_of(name) not in names}
@@ -174,9 +159,6 @@ def _levels(row: Group) -> dict[str, Scalar]:
 
 
 def _is(text: str, name: str, value: Scalar) -> bool:
-    from tare.experiment.study.quantity import parse
-    from tare.experiment.study.variant import dimension_of
-
     if isinstance(value, bool | str):
         return text == (str(value).lower() if isinstance(value, bool) else value)
     try:

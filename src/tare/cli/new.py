@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tare.core.errors import ConfigError
-
-NAME = "new"
-HELP = "write the skeleton of a workload: a module that works, and recorded outputs of its tool"
+from tare.work import workload
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -107,8 +105,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.work import workload
-
     name, folder = options.name, Path(options.into)
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigError(

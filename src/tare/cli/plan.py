@@ -6,23 +6,24 @@ import argparse
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tare.core.model import Limits, Plan
-    from tare.experiment.design import Estimate
-    from tare.experiment.design.crowding import Crowded
-    from tare.experiment.study import Study
-    from tare.experiment.study.scale import Scale
-
-NAME = "plan"
-HELP = "show what a study would run, and estimate its time and disk"
+from tare.core.errors import Unavailable
+from tare.core.home import home
+from tare.core.model import Design, Limits, Plan
+from tare.experiment import scenario
+from tare.experiment.design import Estimate, estimate, make_plan
+from tare.experiment.design.admission import Sum, admit, at_once_of, needs
+from tare.experiment.design.crowding import Crowded, crowded
+from tare.experiment.design.room import cpus_too_many, disk_need
+from tare.experiment.host.facts import available_bytes
+from tare.experiment.study import Study, duet, load_study
+from tare.experiment.study.declaration import CABLE
+from tare.experiment.study.scale import SCALES
 
 BY_BLOCKS = "by blocks"
-SCALES: tuple[Scale, ...] = ("quick", "full")
-"""As `tare.experiment.study.scale.SCALES`, which a test holds; importing that takes its time."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +41,6 @@ def scale_argument(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.experiment.design import make_plan
-    from tare.experiment.study import load_study
-
     study = load_study(options.study, options.scale)
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
     plan = make_plan(study, seed)
@@ -67,19 +65,11 @@ def run(options: argparse.Namespace) -> int:
 
 def estimated(study: Study, plan: Plan) -> Estimate:
     """Estimate what a plan will take, as its instances fit the memory of this host."""
-    from tare.experiment.design import estimate
-
     return estimate(plan, study, by_blocks=memory(study, plan)["fits"] == BY_BLOCKS)
 
 
 def room(study: Study, plan: Plan) -> Mapping[str, str]:
     """Say of CPUs and disk whether this host, on which it need not be run, has them."""
-    import os
-    import shutil
-
-    from tare.core.home import home
-    from tare.experiment.design.room import cpus_too_many, disk_need
-
     folder = next(path for path in (home(), *home().absolute().parents) if path.exists())
     free, blocks = shutil.disk_usage(folder).free, memory(study, plan)["fits"] == BY_BLOCKS
     need = disk_need(study, plan, by_blocks=blocks)
@@ -92,10 +82,6 @@ def room(study: Study, plan: Plan) -> Mapping[str, str]:
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:
     """Say whether a plan fits the memory of this host, which need not be the one it is run on."""
-    from tare.core.errors import Unavailable
-    from tare.experiment.design.admission import Sum, admit, at_once_of, needs
-    from tare.experiment.host.facts import available_bytes
-
     found, at_once = needs(study, plan), at_once_of(plan)
     total, available = Sum(found, at_once).total_bytes, available_bytes()
     says = f"up to {_bytes(total)}, of {_bytes(available)} available here"
@@ -110,17 +96,11 @@ def memory(study: Study, plan: Plan) -> Mapping[str, object]:
 
 def crowded_here(study: Study) -> list[Crowded]:
     """List what leaves the peer none of the CPUs of this host."""
-    from tare.experiment.design.crowding import crowded
-
     return list(crowded(study, len(os.sched_getaffinity(0))))
 
 
 def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
     """Print what a plan would run, with an estimate for each scale."""
-    from tare.core.model import Design
-    from tare.experiment.study import duet
-    from tare.experiment.study.declaration import CABLE
-
     rule = plan.repetition
     print(f"{study.name}: {study.question}" if study.question else study.name)
     if study.scale:
@@ -157,8 +137,6 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
 
 def _parts(study: Study) -> Iterator[str]:
     """Say of which workloads a trial has several parts, each in an instance of its own."""
-    from tare.experiment import scenario
-
     chosen = scenario.load(study.scenario)
     for one in study.workloads:
         parts = chosen.parts(one.made)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tare.results.published import Analysis, Form, Table
-    from tare.results.published.beside import Ours
-
-NAME = "published"
-HELP = "put the numbers of a published study through Tare's statistics"
+from tare.core.errors import ConfigError
+from tare.present.terminal.published_study import as_json, show
+from tare.present.terminal.study_setup import setup_as_json
+from tare.results.published import analyse, setup_of, studies
+from tare.results.published.beside import Ours
+from tare.results.published.rows import source
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +34,6 @@ def add_figures(parser: argparse.ArgumentParser, what: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli.study_setup import setup_as_json
-    from tare.core.errors import ConfigError
-    from tare.results.published import analyse, setup_of, studies
-    from tare.results.published.rows import source
-
     if options.study is None and options.figures is not None:
         raise ConfigError(f"--figures: expected a study; there are {', '.join(studies())}")
     if options.study is None:
@@ -66,7 +57,7 @@ def write_all(studies: Sequence[str], into: Path | None, ours: Ours | None = Non
     """Write the figures of studies, if a folder is given for them; list the files."""
     if into is None:
         return []
-    from tare.present.redrawn import write_figures
+    from tare.present.redrawn import write_figures  # the heavy path: it draws
 
     return [str(path) for study in studies for path in write_figures(study, into, ours)]
 
@@ -75,91 +66,3 @@ def show_paths(paths: Sequence[str]) -> None:
     """Print the files that were written, below whatever was printed before."""
     if paths:
         print("", *paths, sep="\n")
-
-
-def as_json(analysis: Analysis) -> dict[str, Any]:
-    """Put an analysis into plain data; infinite costs are the text "inf"."""
-    return {
-        "study": analysis.study,
-        "source": analysis.source,
-        "findings": [
-            {"sort": one.sort.value, "where": one.where, "says": one.says}
-            for one in analysis.findings
-        ],
-        "tables": [
-            {
-                "title": table.title,
-                "notes": list(table.notes),
-                "rows": [
-                    {
-                        column.name: _plain(value)
-                        for column, value in zip(table.columns, row, strict=True)
-                    }
-                    for row in table.rows
-                ],
-            }
-            for table in analysis.tables
-        ],
-    }
-
-
-def show(analysis: Analysis) -> None:
-    """Print the set-up, the tables, and below them what was found, kind by kind."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.cli.study_setup import show_setup
-    from tare.results.published import Sort, setup_of
-
-    console = Console()
-    console.print(Text.assemble((analysis.study, "bold"), f"  {analysis.source}"))
-    show_setup(console, setup_of(analysis.study))
-    for table in analysis.tables:
-        console.print()
-        console.print(Text(table.title, "bold"))
-        _show_table(console, table)
-        for note in table.notes:
-            console.print(Text(note, "italic"))
-    sort = None
-    order = list(Sort)
-    for finding in sorted(analysis.findings, key=lambda one: order.index(one.sort)):
-        if finding.sort is not sort:
-            sort = finding.sort
-            console.print()
-            console.print(Text(sort.value.upper(), "bold"))
-        console.print(Text(f"{finding.where}: {finding.says}"))
-
-
-def _show_table(console: Console, table: Table) -> None:
-    from tare.present.terminal.tables import Field, print_table
-
-    columns = table.columns
-    fields = [Field(one.name, one.form.value != "text", one.weight) for one in columns]
-    texts = [
-        [_written(column.form, value) for column, value in zip(columns, row, strict=True)]
-        for row in table.rows
-    ]
-    print_table(console, fields, texts)
-
-
-def _written(form: Form, value: Any) -> str:  # noqa: ANN401 - whatever its form says
-    from tare.present.view.numbers import NONE, cost_text, costs_text, p_text
-    from tare.results.published import Form
-
-    if value is None:
-        return NONE
-    if form is Form.COST:
-        return cost_text(value)
-    if form is Form.INTERVAL:
-        return costs_text(*value)
-    if form is Form.P:
-        return p_text(value)
-    if form is Form.PERCENT:
-        return f"{value:+.1f} %"
-    return f"{value:,.9g}" if form is Form.NUMBER else str(value)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

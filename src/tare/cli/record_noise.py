@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tare.core.model import HostCost, Plan, Slot, Trial
-    from tare.machines.simulation.trace import Row
-    from tare.results.store.reader import Results
+import yaml
 
-NAME = "record-noise"
-HELP = "record this host's noise as a trace that the sim layer and make prove can replay"
+from tare.cli import DONE
+from tare.cli.progress import watching
+from tare.core.errors import ConfigError, ResultsError
+from tare.core.model import (
+    Better,
+    HostCost,
+    Kind,
+    MetricRole,
+    Placement,
+    Plan,
+    Slot,
+    Status,
+    Trial,
+    metric_of,
+)
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.study import read_study
+from tare.machines.simulation import trace
+from tare.machines.simulation.trace import PAIRS, RUNS, Row
+from tare.results.store import Writer, load
+from tare.results.store.reader import Results
 
 WORKLOADS: dict[str, dict[str, Any]] = {
     # Fixed work of about half a second, so that contention shows as time.
@@ -44,17 +62,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    import yaml
-
-    from tare.cli import DONE
-    from tare.cli.progress import watching
-    from tare.core.errors import ConfigError, ResultsError
-    from tare.experiment import run as runner
-    from tare.experiment.design import make_plan
-    from tare.experiment.study import read_study
-    from tare.machines.simulation import trace
-    from tare.results.store import Writer, load
-
     if not 0 < options.minutes <= 24 * 60:
         raise ConfigError(f"--minutes {options.minutes:g}: expected above 0, at most 1440")
     if not options.file.parent.is_dir():
@@ -96,9 +103,6 @@ def arranged(plan: Plan, rounds: int) -> Plan:
     A row is RUN times A, then RUN times A', as most people measure. What ends the recording ends it
     between rounds of both.
     """
-    from dataclasses import replace
-
-    from tare.core.model import Placement, Slot
 
     blocks: dict[int, list[Slot]] = {}
     for slot in plan.slots:
@@ -122,10 +126,6 @@ def arranged(plan: Plan, rounds: int) -> Plan:
 
 def rows_of(results: Results) -> list[Row]:
     """Make a trace of a recording's trials; those without numbers are left out."""
-    from dataclasses import replace
-
-    from tare.core.model import Kind, Status
-
     measured = [
         trial for trial in results.trials
         if trial.kind is Kind.MEASURED and trial.status in (Status.OK, Status.SUSPECT)
@@ -138,9 +138,6 @@ def rows_of(results: Results) -> list[Row]:
 
 
 def _row(trial: Trial, plan: Plan, in_pairs: set[int]) -> Row | None:
-    from tare.core.model import Better, MetricRole, metric_of
-    from tare.machines.simulation.trace import PAIRS, RUNS, Row
-
     cell = plan.cells_by_id[trial.cell]
     metrics = plan.metrics[cell.workload]
     metric = metrics[0]

@@ -6,8 +6,7 @@ import argparse
 import gc
 from pathlib import Path
 
-NAME = "report"
-HELP = "write report.html, the tables beside it and the figures of a results directory"
+from tare.present.report import read_and_report
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +17,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.present.report import read_and_report
-
     gc.disable()  # a fifth of the time with many trials, all of which are needed to the end
     for path in read_and_report(options.results, options.into or options.results):
         print(path)

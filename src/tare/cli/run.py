@@ -10,19 +10,18 @@ import signal
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from tare.cli import CANNOT, DONE, INTERRUPTED, NOT_ALL_OK
 from tare.cli.plan import scale_argument
-
-if TYPE_CHECKING:
-    from tare.cli.progress import Tally
-    from tare.core.model import Plan
-    from tare.experiment.study import Study
-    from tare.results.store import Results
-
-NAME = "run"
-HELP = "measure a study and store its trials"
+from tare.cli.progress import Tally, watching
+from tare.core.errors import ConfigError, ResultsError
+from tare.core.model import Plan, Status
+from tare.experiment import run as runner
+from tare.experiment.design import make_plan
+from tare.experiment.study import Study, load_study, read_study
+from tare.present.report import describe, write_report
+from tare.present.view.finding import finding
+from tare.results.store import Results, Writer, load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,12 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.core.errors import ConfigError
-    from tare.experiment.study import load_study, read_study
-    from tare.present.report import describe
-    from tare.present.view.finding import finding
-    from tare.results.store import load
-
     if options.resume and options.scale:
         raise ConfigError(
             "--scale was given with --resume; these results have theirs; leave it out"
@@ -63,8 +56,6 @@ def run(options: argparse.Namespace) -> int:
     results = load(folder)
     print(finding(describe(results)))
     if options.report:
-        from tare.present.report import write_report
-
         for path in write_report(results, folder)[:1]:
             print(f"report:  {path}")
     else:
@@ -79,10 +70,6 @@ def new_folder(study: Study) -> Path:
 
 def begin(study: Study, seed: int | None, folder: Path) -> Plan:
     """Plan a study and store the plan, or raise ResultsError where the folder has results."""
-    from tare.core.errors import ResultsError
-    from tare.experiment.design import make_plan
-    from tare.results.store import Writer
-
     drawn = (seed, study.seed, secrets.randbits(31))
     plan = make_plan(study, next(seed for seed in drawn if seed is not None))
     if (folder / "plan.json").exists():
@@ -95,9 +82,6 @@ def begin(study: Study, seed: int | None, folder: Path) -> Plan:
 
 def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
     """Run a plan while its progress is shown; returns why it stopped, None if interrupted."""
-    from tare.cli.progress import watching
-    from tare.experiment import run as runner
-
     with watching(folder) as progress:
         _second_interrupt_leaves(progress)
         try:
@@ -109,8 +93,6 @@ def carry_out(study: Study, plan: Plan, folder: Path) -> str | None:
 
 def status_of(results: Results) -> int:
     """Return the exit status for how the trials ended."""
-    from tare.core.model import Status
-
     came = {trial.status for trial in results.trials}
     if came == {Status.UNAVAILABLE}:
         return CANNOT

@@ -9,17 +9,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from tare.cli import CANNOT, DONE, NOT_ALL_OK
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from tare.experiment.selftest import Tested
-
-NAME = "selftest"
-HELP = "inject overheads of known size, and say what this host can resolve in which time"
+from tare.cli.doctor import ask, built_userland
+from tare.cli.progress import watching
+from tare.experiment import resolution
+from tare.experiment import run as runner
+from tare.experiment.host.facts import host_facts
+from tare.experiment.selftest import STAGES, Tested, declare, evaluate, is_resolved, order, until
+from tare.experiment.selftest.outcome import SPANS_S
+from tare.experiment.selftest.words import (
+    NAMES,
+    found_so_far,
+    found_text,
+    said,
+    share_text,
+    span_text,
+)
+from tare.machines.machine import Host
+from tare.present.view.reasons import reason_text
+from tare.results.store import Writer, load
 
 QUICK = ("host",)
 
@@ -33,13 +47,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from rich.console import Console
-
-    from tare.experiment import resolution
-    from tare.experiment.host.facts import host_facts
-    from tare.experiment.selftest.words import said
-    from tare.machines.machine import Host
-
     now = datetime.now().astimezone()
     into = options.into or Path("results") / f"selftest-{now:%Y%m%d-%H%M%S}"
     facts = host_facts(Host())  # before it is a load itself
@@ -69,20 +76,11 @@ def status(tested: Sequence[Tested]) -> int:
 
 def as_table(tested: Sequence[Tested]) -> list[dict[str, Any]]:
     """Put what was found into plain data; ratios minus one, and seconds."""
-    from tare.present.view.reasons import reason_text
-
     return [{**asdict(one), "reason": reason_text(one.reason)} for one in tested]
 
 
 def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[RenderableType]:
     """Lay out what people read."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from tare.experiment.selftest.outcome import SPANS_S
-    from tare.experiment.selftest.words import NAMES, found_text, share_text, span_text
-    from tare.present.view.reasons import reason_text
-
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
     found.title = "What was found, in %, of what was injected (red: missed, and not by bad luck)"
     titles = [f"{100 * arm.truth:+g} %" if arm.truth else "A/A" for arm in tested[0].arms]
@@ -113,12 +111,6 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
 
 def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
     """Run the self-test of one stack by the ordinary runner, in stages until it is resolved."""
-    from tare.cli.progress import watching
-    from tare.experiment import run as runner
-    from tare.experiment.selftest import STAGES, declare, evaluate, is_resolved, order, until
-    from tare.experiment.selftest.words import found_so_far
-    from tare.results.store import Writer, load
-
     study = declare(stack)
     plan = order(study, secrets.randbits(31))
     folder = into / stack.replace("/", "-")
@@ -138,9 +130,6 @@ def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
 
 def _guest() -> str:
     """Choose the virtual machine: with hardware virtualization where a guest boots on it."""
-    from tare.cli.doctor import ask, built_userland
-    from tare.machines.machine import Host
-
     with built_userland() as userland:
         found = ask("kvm", Host(), userland)
     return "host/kvm" if found.state == "usable" else "host/qemu-tcg"

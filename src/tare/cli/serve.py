@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-NAME = "serve"
-HELP = "show studies in the browser while they run; only reads"
+from tare.present.live import Catalogue, serving
 
 SELDOM_S = 3600.0
 """How often the server asks itself whether it was told to end; an interrupt ends it at once."""
@@ -22,8 +21,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.present.live import Catalogue, serving
-
     with serving(Catalogue(options.results), options.port) as server:
         print(f"{server.address}   (of this host alone; end with Ctrl-C)", flush=True)
         server.serve_forever(SELDOM_S)

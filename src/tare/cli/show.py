@@ -7,8 +7,10 @@ import gc
 import json
 from pathlib import Path
 
-NAME = "show"
-HELP = "print the verdicts of a results directory"
+from rich.console import Console
+
+from tare.present.report import as_json, describe, show
+from tare.results.store import load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +21,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from rich.console import Console
-
-    from tare.present.report import as_json, describe, show
-    from tare.results.store import load
-
     gc.disable()  # a fifth of the time with many trials, all of which are needed to the end
     described = describe(load(options.results))
     if options.json:

@@ -6,15 +6,18 @@ import argparse
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tare.cli import DONE, NOT_ALL_OK
-
-if TYPE_CHECKING:
-    from tare.experiment.host.tuning import Journal, Result
-
-NAME = "tune"
-HELP = "set what makes this host quieter, and take it back; without a flag, only say what"
+from tare.core.home import home
+from tare.experiment.host.tuning import (
+    Change,
+    Journal,
+    Result,
+    apply,
+    measuring_stopped,
+    plan,
+    restore,
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +30,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.core.home import home
-    from tare.experiment.host.tuning import Change, apply, measuring_stopped, plan
-
     if options.restore:
         return restored(session_matters=True)
     planned = plan()
@@ -58,17 +58,11 @@ def run(options: argparse.Namespace) -> int:
 
 def journal() -> Journal:
     """Find the journal of this host."""
-    from tare.core.home import home
-    from tare.experiment.host.tuning import Journal
-
     return Journal(home() / "tune.json")
 
 
 def restored(*, session_matters: bool = False) -> int:
     """Restore what the journal holds and say so; say nothing where it holds nothing and may."""
-    from tare.core.home import home
-    from tare.experiment.host.tuning import measuring_stopped, restore
-
     if not journal().entries():
         with suppress(OSError):
             journal().path.unlink(missing_ok=True)  # of before a reboot, which undid it

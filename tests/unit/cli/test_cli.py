@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
-from tare.cli import INTERRUPTED, main
+from tare import cli
+from tare.cli import COMMANDS, INTERRUPTED, main, module_of
 from tare.cli import run as cli_run
 from tare.cli.progress import Lines
 from tare.results.store import load
@@ -55,9 +58,6 @@ def await_size(path, size, process):
         time.sleep(0.02)
 
 
-COMMANDS = ("doctor", "measure", "list", "plan", "run", "show", "report", "tune", "clean")
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as left:
@@ -65,6 +65,24 @@ def test_every_command_explains_itself(command, capsys):
 
     assert left.value.code == 0
     assert f"usage: tare {command}" in capsys.readouterr().out
+
+
+def test_the_table_of_commands_has_every_module_that_is_one():
+    modules = (f"tare.cli.{module.name}" for module in iter_modules(cli.__path__))
+    are_commands = {
+        name
+        for name in modules
+        if name != "tare.cli.__main__" and hasattr(import_module(name), "arguments")
+    }
+
+    assert are_commands == {module_of(name) for name in COMMANDS}
+
+
+def test_help_imports_no_command_and_a_command_no_other():
+    commands = {module_of(name) for name in COMMANDS}
+
+    assert not imports("--help") & commands
+    assert imports("list", "layers") & commands == {"tare.cli.listing"}
 
 
 @pytest.mark.parametrize(
@@ -81,18 +99,26 @@ def test_wrong_usage_has_status_2(words, capsys):
 
 @pytest.mark.parametrize("words", [["--help"], ["plan", "quick"], ["plan", "--json", "quick"]])
 def test_nothing_heavy_is_imported_before_it_is_needed(words):
+    assert not imports(*words) & set(HEAVY)
+
+
+def test_layers_are_listed_without_the_reader_of_study_files():
+    assert not imports("list", "layers") & {*HEAVY, "yaml"}
+
+
+def imports(*words):
+    """Return the modules that a command line imports."""
     check = f"""
 import sys
 from tare.cli import main
 try:
-    main({words!r})
+    main({list(words)!r})
 except SystemExit:
     pass
-print("heavy:", *[name for name in {HEAVY!r} if name in sys.modules])
+print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-
-    assert done.stdout.splitlines()[-1] == "heavy:"
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_a_plan_is_shown_for_people_and_for_programs(study, capsys):

@@ -9,7 +9,9 @@ import yaml
 from rich.console import Console
 
 from tare.cli import CANNOT, DONE, doctor, listing
+from tare.cli.listing import catalogue
 from tare.core.completed import Completed
+from tare.core.home import home
 from tare.experiment import scenario
 from tare.experiment.host.facts import Advice
 from tare.experiment.study.item import compose
@@ -100,7 +102,7 @@ def test_broken_layers_are_told_and_one_that_hangs_is_ended():
 
 @pytest.mark.usefixtures("broken_layers")
 def test_broken_layers_are_listed():
-    listed = listing.describe("syntax", layer.kind)
+    listed = catalogue.describe("syntax", layer.kind)
     assert listed.description.startswith("broken: ConfigError: layer syntax cannot be loaded")
 
 
@@ -186,14 +188,58 @@ def test_everything_is_listed_for_programs_and_for_people(what, capsys):
     assert all(one["description"] in text for one in listed)
 
 
+def test_a_list_wraps_within_the_terminal_and_marks_what_is_secondary():
+    rows = [
+        ("docker", "a container of the engine that everybody has", ""),
+        ("", "  cpus: 1", " or 2"),
+    ]
+    plain = list(listing.lines(rows, 40, styled=False))
+    styled = "\n".join(listing.lines(rows, 40, styled=True))
+
+    assert all(len(line) <= 40 for line in plain)
+    assert plain[0].startswith("  docker  a container")
+    assert plain[-1] == "            cpus: 1 or 2"
+    assert "\x1b[1mdocker\x1b[0m" in styled
+    assert "\x1b[2m or 2\x1b[0m" in styled
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path))
+
+
+def test_a_list_is_kept_until_a_file_of_tare_changes(monkeypatch):
+    made = listing.read("scenarios")
+    monkeypatch.setattr(listing, "_made", lambda what: {"broken": False, "rows": [what]})
+
+    assert listing.read("scenarios")["rows"] == json.loads(json.dumps(made["rows"]))
+    monkeypatch.setattr(listing, "_version", lambda: "of other files")
+    assert listing.read("scenarios")["rows"] == ["scenarios"]
+
+
+def test_a_list_with_a_broken_module_is_made_anew_each_time(monkeypatch):
+    monkeypatch.setattr(listing, "_made", lambda what: {"broken": True, "rows": [what]})
+    listing.read("studies")
+    monkeypatch.setattr(listing, "_made", lambda what: {"broken": False, "rows": []})
+
+    assert listing.read("studies")["rows"] == []
+
+
+@pytest.mark.usefixtures("broken_layers")
+def test_with_plugins_nothing_is_kept(monkeypatch):
+    monkeypatch.setattr(listing, "_made", lambda what: {"broken": False, "rows": []})
+    listing.read("layers")
+    assert not (home() / listing.SHELF / "layers.json").exists()
+
+
 def test_parameters_have_defaults_units_and_choices():
-    found = {one.name: one for one in listing.describe("fio", workload.kind).parameters}
-    assert found["size_bytes"] == listing.Parameter(name="size_bytes", default=2**30, unit="B")
+    found = {one.name: one for one in catalogue.describe("fio", workload.kind).parameters}
+    assert found["size_bytes"] == catalogue.Parameter(name="size_bytes", default=2**30, unit="B")
     assert (found["time_s"].unit, found["time_s"].choices) == ("s", ("none",))
     assert found["gtod_reduce"].choices == (True, False)
     assert found["direct"].choices == (True, False)
     assert "randrw" in found["pattern"].choices
-    kvm = {one.name for one in listing.describe("kvm", layer.kind).parameters}
+    kvm = {one.name for one in catalogue.describe("kvm", layer.kind).parameters}
     assert kvm
     assert "accel" not in kvm  # it leaves no choice
 
@@ -203,7 +249,9 @@ def test_parameters_have_defaults_units_and_choices():
     [(found.kind, name) for found in (layer, workload) for name in found.names()],
 )
 def test_a_study_takes_every_key_and_value_that_is_listed(kind, name):
-    lines = printed(listing.page([listing.describe(name, kind)])).splitlines()[1:]
+    _, *lines = listing.lines(
+        list(catalogue.rows([catalogue.describe(name, kind)])), 1000, styled=False
+    )
     found = [re.match(r" +(\w+): (.*?) *(?:   or .*)?$", line) for line in lines]
     given = {one[1]: one[2] for one in found if one and one[2] != "(not set)"}
     given.pop("job", None)  # it takes several lines
@@ -220,7 +268,7 @@ def test_a_study_takes_every_key_and_value_that_is_listed(kind, name):
      (30, "s", "30 s"), (True, "", "true"), ("runc", "", "runc"), ("", "", "(not set)")],
 )  # fmt: skip
 def test_values_are_written_as_in_a_study_file(value, unit, text):
-    assert listing.written(value, unit) == text
+    assert catalogue.written(value, unit) == text
 
 
 def test_arguments_are_declared():

@@ -6,7 +6,7 @@ from textwrap import indent
 
 import pytest
 
-from tare.cli import main, plan
+from tare.cli import main
 from tare.core.errors import ConfigError
 from tare.core.model import Limits
 from tare.experiment.design import estimate, make_plan
@@ -235,10 +235,6 @@ def test_a_run_stores_the_study_at_its_scale_and_goes_on_with_it(lab, capsys):
     capsys.readouterr()
     assert main(["run", "--resume", str(into), "--scale", "full"]) == 2
     assert "--scale was given with --resume" in capsys.readouterr().err
-
-
-def test_the_command_line_offers_the_scales_there_are():
-    assert plan.SCALES == SCALES
 
 
 QUICK_S = 600.0

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tare.cli.listing import describe as describe_layer
+from tare.cli.listing.catalogue import describe as describe_layer
 from tare.core.errors import ConfigError
 from tare.core.model import Contrast, ContrastKind, Ladder, LadderSwitch, Status
 from tare.experiment.design import make_plan

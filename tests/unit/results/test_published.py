@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 
 from tare import cli
-from tare.cli.published import as_json
 from tare.core.errors import ConfigError
 from tare.core.model import Better
+from tare.present.terminal.published_study import as_json
 from tare.results.published import (
     Analysis,
     Column,

@@ -7,13 +7,13 @@ from importlib import import_module
 import pytest
 
 from tare import cli
-from tare.cli.other_numbers import grouped
 from tare.core.model import Better, CpuLimit, Metric, Unit
 from tare.core.parameter import word_of
 from tare.experiment.design import make_plan
 from tare.experiment.study import load_study
 from tare.present.redrawn import figures
 from tare.present.redrawn.here import Here
+from tare.present.terminal.published_numbers import grouped
 from tare.results.published import load, setup_of
 from tare.results.published.beside import beside, by_likeness
 from tare.results.published.by_study import huang2019, laine2017

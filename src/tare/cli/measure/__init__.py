@@ -9,28 +9,30 @@ import argparse
 import secrets
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tare.cli import DONE, INTERRUPTED
+from tare.cli.measure import mapping, outcome
+from tare.cli.measure.commands import (
+    duration_option,
+    program,
+    programs_for_shells,
+    read_commands,
+    unfilled,
+)
+from tare.cli.measure.mapping import Declared
 from tare.cli.measure.options import declare as arguments
+from tare.cli.measure.packages import find_packages
+from tare.cli.plan import estimated, show
+from tare.cli.run import begin, carry_out, new_folder
 from tare.core.errors import ConfigError
+from tare.experiment.design import make_plan
+from tare.experiment.study import Study, read_study
 
-if TYPE_CHECKING:
-    from tare.cli.measure.mapping import Declared
-    from tare.experiment.study import Study
-
-__all__ = ["HELP", "NAME", "arguments", "run"]
-
-NAME = "measure"
-HELP = "measure a command of your own in the stacks you name; no study file needed"
+__all__ = ["arguments", "run"]
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from tare.cli.measure import outcome
-    from tare.cli.run import begin, carry_out, new_folder
-    from tare.experiment.study import read_study
-
     outcome.refuse_unwritable(options)
     declared = declare(options)
     text = declared.text(options.argv)
@@ -54,16 +56,6 @@ def run(options: argparse.Namespace) -> int:
 
 def declare(options: argparse.Namespace) -> Declared:
     """Return the study that a line declares, or raise ConfigError."""
-    from tare.cli.measure import mapping
-    from tare.cli.measure.commands import (
-        duration_option,
-        program,
-        programs_for_shells,
-        read_commands,
-        unfilled,
-    )
-    from tare.cli.measure.packages import find_packages
-
     _refuse_no_text(options.argv)
     commands = read_commands(options)
     packages = find_packages(
@@ -101,8 +93,5 @@ def _refuse_no_text(argv: Sequence[str]) -> None:
 
 
 def _show_plan(study: Study, seed: int | None) -> None:
-    from tare.cli.plan import estimated, show
-    from tare.experiment.design import make_plan
-
     plan = make_plan(study, secrets.randbits(31) if seed is None else seed)
     show(study, plan, {"": estimated(study, plan)})

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
+
 from tare.cli.measure.commands import Command
 from tare.cli.measure.options import INSTANCES, MAX_BLOCKS
 from tare.cli.measure.stacks import Stack, read_stack, set_image, written
@@ -37,7 +39,6 @@ class Declared:
 
     def text(self, argv: Sequence[str]) -> str:
         """Return the text of the study file."""
-        import yaml
 
         # A comment ends where YAML sees the end of a line, and what follows would be keys.
         line = _LINE_ENDS.sub(" ", visible(shlex.join(["tare", *argv])))

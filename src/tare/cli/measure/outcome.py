@@ -13,14 +13,20 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tare.cli.run import status_of
 from tare.core.errors import ConfigError
 from tare.core.model import Status
-
-if TYPE_CHECKING:
-    from tare.present.report import Findings
-    from tare.results.compare.comparison import Comparison
+from tare.present.export import commands
+from tare.present.export import texts as exports
+from tare.present.export.tables import write_csv
+from tare.present.report import Findings, as_json, describe
+from tare.present.report import show as shown
+from tare.results.compare.comparison import Comparison
+from tare.results.store import load
 
 FORMS = ("markdown", "json", "csv")
 
@@ -48,15 +54,6 @@ def write(path: Path, text: str) -> None:
 
 def show(folder: Path, options: Namespace) -> int:
     """Print what was found, write the files that were asked for; returns the exit status."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.cli.run import status_of
-    from tare.present.export import commands
-    from tare.present.report import describe
-    from tare.present.report import show as shown
-    from tare.results.store import load
-
     gc.disable()  # all trials are needed to the end
     found = describe(load(folder))
     rows = commands.compared(found)
@@ -74,11 +71,6 @@ def show(folder: Path, options: Namespace) -> int:
 
 
 def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -> None:
-    from tare.present.export import commands
-    from tare.present.export import texts as exports
-    from tare.present.export.tables import write_csv
-    from tare.present.report import as_json
-
     if options.export_markdown is not None:
         section = f"\n{commands.markdown(found, rows)}" if rows else ""
         write(options.export_markdown, exports.markdown(found) + section)

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tare.core.errors import ConfigError
+from tare.experiment.run.resolved import resolve
+from tare.experiment.study import load_study
 from tare.machines.machine import Host, Machine
+from tare.work import workload
 
 USUAL = "quick"
 """The study whose packages the userland always has: who has run it need not build another one."""
@@ -55,16 +58,11 @@ def find_packages(
 
 
 def _usual() -> tuple[str, ...]:
-    from tare.experiment.run.resolved import resolve
-    from tare.experiment.study import load_study
-
     return resolve(load_study(USUAL)).packages
 
 
 def _known(program: str) -> str:
     """Return the package of this name that a workload of Tare has, if there is one."""
-    from tare.work import workload
-
     for name in workload.names():
         try:
             packages = workload.kind(name).packages

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from tare.present.terminal.tables import Field, plain, print_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.console import Console
-
-    from tare.results.compare.comparison import Comparison
-    from tare.results.published.beside import Pair
-    from tare.results.published.quantities import Quantity
-    from tare.results.published.setup_comparison import SetupComparison
-    from tare.results.published.significance import Tested
+from tare.present.view.numbers import p_text, percent_text, percents_text
+from tare.results.compare.comparison import Comparison
+from tare.results.published.beside import Pair
+from tare.results.published.quantities import Quantity
+from tare.results.published.setup_comparison import SetupComparison
+from tare.results.published.significance import Tested
 
 NUMBERS = "Numbers that are no costs, as they stand"
 TESTS = (
@@ -92,8 +90,6 @@ def differences_as_json(setup: SetupComparison) -> list[dict[str, Any]]:
 
 def show_numbers(console: Console, numbers: Sequence[Quantity], names: Mapping[str, str]) -> None:
     """Print the numbers that are no costs, and what was not alike."""
-    from rich.text import Text
-
     if not numbers:
         return
     console.print()
@@ -114,8 +110,6 @@ def show_numbers(console: Console, numbers: Sequence[Quantity], names: Mapping[s
 
 def show_tests(console: Console, tests: Sequence[Tested], names: Mapping[str, str]) -> None:
     """Print the p values that have comparisons of ours, and what was not alike."""
-    from rich.text import Text
-
     known = [one for one in tests if one.pairs]
     if not known:
         return
@@ -128,8 +122,6 @@ def show_tests(console: Console, tests: Sequence[Tested], names: Mapping[str, st
 
 
 def _show_p_values(console: Console, tests: Sequence[Tested]) -> None:
-    from tare.present.view.numbers import p_text, percent_text, percents_text
-
     numbers = {"p": 1, "Holm": None, "ours": None, "95 %": 2, "verdict": None}
     fields = (
         *(Field("what"), Field("platforms")),

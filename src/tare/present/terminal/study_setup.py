@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-    from tare.results.published.setup import Condition, Experiment, Parameter, Setup, SetupPreset
+from tare.core.parameter import word_of
+from tare.present.view.values import as_read
+from tare.results.published.setup import Condition, Experiment, Parameter, Setup, SetupPreset
 
 HEADINGS = ("what", "value", "section")
 SILENT = "silent"
@@ -23,8 +26,6 @@ Line = tuple[str, str, str]
 
 def show_setup(console: Console, setup: Setup) -> None:
     """Print the conditions of a study by topic, then each experiment with its parameters."""
-    from rich.text import Text
-
     console.print(Text(LEGEND, "italic"))
     for topic, conditions in setup.conditions.items():
         _print(console, f"Set-up: {topic}", map(_condition, conditions))
@@ -78,9 +79,6 @@ def setup_as_json(setup: Setup) -> dict[str, Any]:
 
 
 def _print(console: Console, title: str, lines: Iterable[Line]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     console.print()
     console.print(Text(title, "bold"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -119,9 +117,6 @@ def _condition(one: Condition) -> Line:
 
 
 def _parameter(one: Parameter) -> Iterator[Line]:
-    from tare.core.parameter import word_of
-    from tare.present.view.values import as_read
-
     def text(values: Iterable[object]) -> str:
         return ", ".join(as_read(one.name, value) for value in values)
 

@@ -1,66 +1,25 @@
-"""Two results directories of one study beside each other, as ``tare compare`` prints them."""
+"""Two results of one study compared, as ``tare compare`` prints them and as facts."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tare.core.errors import ConfigError, ResultsError
+from rich.console import Console
+from rich.text import Text
+
+from tare.core.model import Cell
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tare.core.model import Cell
-    from tare.results.questions.between import Between, CellChange, Change
-
-
-def two_results(first: Path, second: Path, *, as_facts: bool) -> int:
-    """Set the second directory's results beside the first's."""
-    from tare.present.view.findings import Findings
-    from tare.present.view.reasons import reason_text
-    from tare.present.view.values import few
-    from tare.results.compare.result_set import ResultSet
-    from tare.results.questions.between import between
-    from tare.results.store import load
-    from tare.results.study import compare
-
-    if first.resolve() == second.resolve():
-        raise ConfigError(f"{first} and {second} are the same directory; expected two")
-    results = [load(first), load(second)]
-    studies = [compare(one.plan, one.trials, one.facts) for one in results]
-    a, b = (
-        ResultSet(one.plan, one.trials, one.facts, study.comparisons)
-        for one, study in zip(results, studies, strict=True)
-    )
-    found = between(a, b)
-    if found.why_nothing:
-        why = few(dict.fromkeys(map(reason_text, found.why_nothing)), "; ")
-        raise ResultsError(
-            f"{first} (A) and {second} (B): nothing in the two can be compared: {why}. Expected "
-            "two runs of one study: run its file anew with the same Tare (tare run STUDY --into "
-            "DIR), or finish the one that lacks trials (tare run --resume DIR)"
-        )
-    names = {
-        key: name
-        for one, study in zip(reversed(results), reversed(studies), strict=True)
-        for key, name in Findings(one, study).group_names.items()
-    }
-    if as_facts:
-        told = {"a": str(first), "b": str(second), "study": a.plan.study, **between_json(found)}
-        print(json.dumps(told, allow_nan=False))
-    else:
-        _show_between(f"{a.plan.study}: {second} (B) beside {first} (A)", found, names)
-    return 0
+from tare.present.view.between import ends_text, what_text
+from tare.present.view.flags import flag_texts
+from tare.present.view.names import platform_text
+from tare.present.view.numbers import p_text, percent_text, percents_text, scale_for
+from tare.present.view.reasons import reason_text
+from tare.results.questions.between import Between, CellChange, Change
 
 
-def between_json(found: Between) -> dict[str, Any]:
+def as_json(found: Between) -> dict[str, Any]:
     """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
-    from tare.present.view.between import ends_text, what_text
-    from tare.present.view.flags import flag_texts
-    from tare.present.view.reasons import reason_text
 
     return {
         "margin": found.margin,
@@ -104,8 +63,6 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def _change_json(change: Change) -> dict[str, Any]:
-    from tare.present.view.reasons import reason_text
-
     return {
         "ratio": plain(change.ratio),
         "low": plain(change.low),
@@ -120,14 +77,8 @@ def _change_json(change: Change) -> dict[str, Any]:
 _WORDS = {"worse": "red", "better": "green", "same": "cyan", "undecided": "yellow"}
 
 
-def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.present.view.between import ends_text, what_text
-    from tare.present.view.flags import flag_texts
-    from tare.present.view.names import platform_text
-
+def show(title: str, found: Between, names: Mapping[str, str]) -> None:
+    """Print what changed around the results, the changes, and what to read with them."""
     console = Console()
     console.print(Text(title, "bold"))
     console.print(
@@ -156,11 +107,6 @@ def _show_between(title: str, found: Between, names: Mapping[str, str]) -> None:
 
 def _show_changes(console: Console, found: Between, names: Mapping[str, str]) -> None:
     """Print the changes; where there is no room, without the values and one of the intervals."""
-    from rich.text import Text
-
-    from tare.present.view.names import platform_text
-    from tare.present.view.numbers import p_text, scale_for
-
     numbers = {
         "A": 1,
         "B": 1,
@@ -194,16 +140,12 @@ def _show_changes(console: Console, found: Between, names: Mapping[str, str]) ->
 
 
 def _change_texts(change: Change) -> tuple[str, str]:
-    from tare.present.view.numbers import percent_text, percents_text
-
     ends = change.low, change.high
     return percent_text(change.ratio, *ends), percents_text(*ends, change.ratio)
 
 
 def _whys(row: CellChange) -> Iterator[str]:
     """Say why a number that should be there is not."""
-    from tare.present.view.reasons import reason_text
-
     if row.refused:
         return
     if row.change.reason:
@@ -215,9 +157,6 @@ def _whys(row: CellChange) -> Iterator[str]:
 
 
 def _refused_lines(found: Between, names: Mapping[str, str]) -> Iterator[str]:
-    from tare.present.view.names import platform_text
-    from tare.present.view.reasons import reason_text
-
     grouped: dict[str, list[str]] = {}
     for row in found.rows:
         if row.refused:

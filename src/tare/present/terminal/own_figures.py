@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from tare.present.redrawn.own import OwnFigure
+from tare.present.redrawn.own_tables import facts, own_tables, table_notes
+from tare.present.redrawn.own_words import notes
 from tare.present.terminal.tables import Field, plain, print_table
-
-if TYPE_CHECKING:
-    from tare.present.redrawn.own import OwnFigure
 
 
 def as_json(figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
     """Put figures into plain data, in base units, those without a result too."""
-    from tare.present.redrawn.own_tables import facts
-    from tare.present.redrawn.own_words import notes
-
     return [
         {
             "study": figure.study,
@@ -36,11 +36,6 @@ def as_json(figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
 
 def show(figures: Sequence[OwnFigure]) -> None:
     """Print a table for each figure that has results."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.present.redrawn.own_tables import own_tables, table_notes
-
     console = Console()
     for figure in figures:
         if not figure.results:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tare.cli.other_numbers import (
+from rich.console import Console
+from rich.text import Text
+
+from tare.present.terminal.published_numbers import (
     differences_as_json,
     grouped,
     numbers_as_json,
@@ -15,13 +18,12 @@ from tare.cli.other_numbers import (
     tests_as_json,
 )
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tare.results.compare.comparison import Comparison
-    from tare.results.published.beside import Beside, Missing, Pair
-    from tare.results.published.significance import Tested
+from tare.present.view.numbers import MINUS, NONE, percent_text, percents_text
+from tare.present.view.reasons import why_text
+from tare.results.compare.comparison import Comparison
+from tare.results.published.beside import Beside, Missing, Pair, by_likeness
+from tare.results.published.rows import source
+from tare.results.published.significance import Tested
 
 LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
@@ -34,9 +36,6 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
 
     ``most_alike`` are the rows that the printed table and the figures have.
     """
-    from tare.present.view.reasons import why_text
-    from tare.results.published.beside import by_likeness
-
     kept = {id(pair) for pair in by_likeness(part.pairs)[0]}
     return {
         "study": part.study,
@@ -122,12 +121,6 @@ def show(
     tests: Mapping[str, Sequence[Tested]] | None = None,
 ) -> None:
     """Print every study's table, what stands beside nothing, and what that is to be read with."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from tare.results.published.beside import by_likeness
-    from tare.results.published.rows import source
-
     console = Console()
     console.print(
         "Degradation: how much more time, or whatever is better when lower, a unit of work takes "
@@ -163,8 +156,6 @@ def show(
 def _show_pairs(
     console: Console, study: str, pairs: Sequence[Pair], names: Mapping[str, str]
 ) -> None:
-    from tare.present.view.numbers import percent_text, percents_text
-
     fields = (
         *(Field("what"), Field("platform"), Field("ours", number=True)),
         *(Field("95 %", number=True), Field(study, number=True)),
@@ -250,8 +241,6 @@ def _what(row: Comparison, names: Mapping[str, str]) -> str:
 
 
 def _points(value: float | None) -> str:
-    from tare.present.view.numbers import MINUS, NONE
-
     if value is None:
         return NONE
     text = f"{value:+,.1f}" if math.isfinite(value) else f"{value:+}"
@@ -260,7 +249,6 @@ def _points(value: float | None) -> str:
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
     """Say what has no counterpart: a line for each table and reason."""
-    from tare.present.view.reasons import why_text
 
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:
