@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tare.core.model import Limits, Plan
     from tare.experiment.design import Estimate
-    from tare.experiment.design.crowding import Crowded
+    from tare.experiment.design.peer_cpus import Crowded
     from tare.experiment.study import Study
     from tare.experiment.study.scale import Scale
 
@@ -78,7 +78,7 @@ def room(study: Study, plan: Plan) -> Mapping[str, str]:
     import shutil
 
     from tare.core.home import home
-    from tare.experiment.design.room import cpus_too_many, disk_need
+    from tare.experiment.design.host_demand import cpus_too_many, disk_need
 
     folder = next(path for path in (home(), *home().absolute().parents) if path.exists())
     free, blocks = shutil.disk_usage(folder).free, memory(study, plan)["fits"] == BY_BLOCKS
@@ -110,7 +110,7 @@ def memory(study: Study, plan: Plan) -> Mapping[str, object]:
 
 def crowded_here(study: Study) -> list[Crowded]:
     """List what leaves the peer none of the CPUs of this host."""
-    from tare.experiment.design.crowding import crowded
+    from tare.experiment.design.peer_cpus import crowded
 
     return list(crowded(study, len(os.sched_getaffinity(0))))
 

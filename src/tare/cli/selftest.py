@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     from tare.experiment import resolution
     from tare.experiment.host.facts import host_facts
-    from tare.experiment.selftest.words import said
+    from tare.experiment.selftest.sentences import said
     from tare.machines.machine import Host
 
     now = datetime.now().astimezone()
@@ -80,7 +80,7 @@ def page(tested: Sequence[Tested], sentences: Sequence[str]) -> Iterator[Rendera
     from rich.text import Text
 
     from tare.experiment.selftest.outcome import SPANS_S
-    from tare.experiment.selftest.words import NAMES, found_text, share_text, span_text
+    from tare.experiment.selftest.sentences import NAMES, found_text, share_text, span_text
     from tare.present.view.reasons import reason_text
 
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
@@ -116,7 +116,7 @@ def _test(stack: str, into: Path, stacks: int) -> tuple[Tested, ...]:
     from tare.cli.progress import watching
     from tare.experiment import run as runner
     from tare.experiment.selftest import STAGES, declare, evaluate, is_resolved, order, until
-    from tare.experiment.selftest.words import found_so_far
+    from tare.experiment.selftest.sentences import found_so_far
     from tare.results.store import Writer, load
 
     study = declare(stack)

@@ -537,7 +537,7 @@ def test_a_platform_that_does_not_open_is_removed_before_the_first_block(
     scripted.plot = failing(verb, error)
     there = []
 
-    class Watching(runner.Silent):
+    class WatchSettings(runner.Silent):
         def block(self, number, decided, of):
             there.append([made.path for made in scripted.made if os.path.exists(made.path)])  # noqa: PTH110
 
@@ -545,7 +545,7 @@ def test_a_platform_that_does_not_open_is_removed_before_the_first_block(
         {"base": {"sim": {}}, "bad": {"stack": "host/scripted"}, "dear": {"sim": {"cost": 2.0}}},
         repetition={"min_blocks": 8, "max_blocks": 8, "instances": 4},
     )
-    results = lab.run(text, progress=Watching())
+    results = lab.run(text, progress=WatchSettings())
 
     (trial,) = of(results, "bad")
     assert trial.status is status

@@ -55,7 +55,7 @@ def find_packages(
 
 
 def _usual() -> tuple[str, ...]:
-    from tare.experiment.run.resolved import resolve
+    from tare.experiment.run.resolved_study import resolve
     from tare.experiment.study import load_study
 
     return resolve(load_study(USUAL)).packages

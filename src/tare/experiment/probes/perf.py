@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from tare.core.errors import Unavailable
-from tare.experiment.probes.guests import is_told
+from tare.experiment.probes.kvm_exits import is_told
 from tare.experiment.probes.series import LAYER, Series
 from tare.experiment.probes.timeline import Places
 from tare.machines.cgroup.cgroup import cpus_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tare.experiment.probes._readings import Figure, Source
+from tare.experiment.probes._parsers import Figure, Source
 from tare.experiment.probes.files import subtree
 
 TOTAL = "kernel/debug/kvm/exits"
