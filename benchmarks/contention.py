@@ -21,10 +21,10 @@ import numpy as np
 
 from tare.core.model import Kind, Limits, Trial, Variant
 from tare.experiment.run.session import Session
-from tare.experiment.trial.cast import Command, in_directory
 from tare.experiment.trial.measure import measure
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.stack import Stack, open_stack
 from tare.results.compare.contention import value
@@ -82,8 +82,8 @@ def pairs(session: Session, count: int) -> dict[Variant, list[float]]:
 
 def one_trial(session: Session, stack: Stack) -> Trial:
     command = Command(stack.machine, in_directory(stack.workdir, WORK.command()))
-    how = Watching(cpus=session.cpus(1))
-    outcome = measure(Seat(part="", instance="0", stack=stack, how=how), WORK, command, 60)
+    how = WatchSettings(cpus=session.cpus(1))
+    outcome = measure(PlacedPart(part="", instance="0", stack=stack, how=how), WORK, command, 60)
     return Trial(
         cell="bench", block=0, slot=0, kind=Kind.MEASURED, instance="0", status=outcome.status,
         duration_s=outcome.completed.duration_s, samples=outcome.samples, host=outcome.host,

@@ -24,12 +24,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tare.core.model import Kind, Limits, Sample, Status, Trial
-from tare.experiment.probes.inside import AnyReader, reader_of
+from tare.experiment.probes.inner_machine import AnyReader, reader_of
 from tare.experiment.run.session import Session
-from tare.experiment.trial.cast import Command, in_directory
 from tare.experiment.trial.measure import Outcome, measure
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.stack import Stack, open_stack
 from tare.results.store import Writer
@@ -80,8 +80,10 @@ def trial_of(
     """Run and store one trial; give the seconds it took as a whole."""
     begin = time.perf_counter()
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    how = Watching(cpus=[LAST_CPU], reader=reader)
-    outcome = measure(Seat(part="", instance="0", stack=stack, how=how), workload, command, 60)
+    how = WatchSettings(cpus=[LAST_CPU], reader=reader)
+    outcome = measure(
+        PlacedPart(part="", instance="0", stack=stack, how=how), workload, command, 60
+    )
     trial = Trial(
         cell="bench", block=number, slot=0, kind=Kind.MEASURED, instance="0",
         status=outcome.status, duration_s=outcome.completed.duration_s,

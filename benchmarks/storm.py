@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tare.core.model import Limits
 from tare.experiment.run.session import Session
-from tare.experiment.scenarios._lives import measure
+from tare.experiment.scenarios._lifecycle_trial import measure
 from tare.experiment.scenarios.lifecycle import Lifecycle
 from tare.experiment.trial.measure import Outcome
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.stack import Stack
 
@@ -39,13 +39,13 @@ def storm(name: str, count: int) -> dict[int, Outcome]:
                 for number in range(many)
             ]
             what = Lifecycle(count=many, reboots=False)
-            seat = Seat(
+            placed = PlacedPart(
                 part="",
                 instance="0",
                 stack=Stack(session.host),
-                how=Watching(cpus=session.cpus(1)),
+                how=WatchSettings(cpus=session.cpus(1)),
             )
-            outcomes[many] = measure(session.host, seat, instances, what)
+            outcomes[many] = measure(session.host, placed, instances, what)
     return outcomes
 
 

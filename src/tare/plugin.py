@@ -18,12 +18,12 @@ from tare.core.model import (
     Sample,
     Unit,
 )
-from tare.experiment.scenario import Scenario, Turn
+from tare.experiment.scenario import Scenario, TrialContext
 from tare.experiment.scenarios import solo
-from tare.experiment.trial.measure import Outcome, Run
-from tare.experiment.trial.together import of_all, together
+from tare.experiment.trial.measure import CommandRun, Outcome
+from tare.experiment.trial.rendezvous import combined, run_together
 from tare.machines.backends import tree
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import INIT, enter_argv
 from tare.machines.cgroup import cgroup
 from tare.machines.layer import Instance, Layer, Site, Switch, Threads
@@ -52,13 +52,14 @@ __all__ = [
     "TOOL_DURATION",
     "Better",
     "Cell",
+    "CommandRun",
     "Contrast",
     "ContrastKind",
     "Course",
     "FileAccess",
     "Inner",
     "Instance",
-    "Keeper",
+    "InstanceProcess",
     "Layer",
     "LayerError",
     "LayerTimedOut",
@@ -74,14 +75,13 @@ __all__ = [
     "Params",
     "Prints",
     "Role",
-    "Run",
     "Sample",
     "Scenario",
     "Site",
     "Succeeds",
     "Switch",
     "Threads",
-    "Turn",
+    "TrialContext",
     "Unavailable",
     "Unit",
     "Userland",
@@ -91,6 +91,7 @@ __all__ = [
     "at_most",
     "cgroup",
     "check",
+    "combined",
     "count",
     "document",
     "enter_argv",
@@ -99,12 +100,11 @@ __all__ = [
     "netns",
     "number",
     "numeral",
-    "of_all",
     "of_form",
     "one_of",
     "put",
+    "run_together",
     "solo",
     "text",
-    "together",
     "tree",
 ]

@@ -6,8 +6,9 @@ import pytest
 
 from tare.core.errors import LayerError
 from tare.core.model import CpuLimit, Limits
-from tare.machines.cgroup import cgroup, held, readback
-from tare.machines.cgroup.held import Held
+from tare.machines.cgroup import cgroup, readback
+from tare.machines.cgroup import group_limits as held
+from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.ledger import Scope
 from tare.machines.machine import Inner, check, text
 
@@ -62,11 +63,11 @@ def test_a_group_gets_its_quota_and_its_swap(guest, scope):
 
     assert said == ["100000 100000", str(2**26), str(2**20)]
     # A guest has no swap device: what it may swap is what there is.
-    assert held.read_group(guest, group.path) == Held(quota_cpus=1.0, swap_bytes=0)
+    assert held.read_group(guest, group.path) == GroupLimits(quota_cpus=1.0, swap_bytes=0)
     check(guest, ["sh", "-c", "echo 50000 100000 > $0/cpu.max", f"{ROOT}/tare/q"])
     assert held.read_group(guest, group.path).quota_cpus == 0.5
     other = cgroup.make(guest, "tare/free", scope, cpuset="0", limits=LIMITS)
-    assert held.read_group(guest, other.path) == Held()
+    assert held.read_group(guest, other.path) == GroupLimits()
 
 
 def test_removing_a_group_kills_what_is_in_it_and_below_even_frozen(guest, scope):

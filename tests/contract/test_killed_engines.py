@@ -16,10 +16,10 @@ import pytest
 
 from tare.core.errors import LayerError
 from tare.core.model import Status
-from tare.experiment.trial.cast import Command, in_directory
 from tare.experiment.trial.measure import measure
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.backends import docker as engine
 from tare.machines.cgroup.cgroup import Group
@@ -69,7 +69,9 @@ def works():
 
 
 def seat_of(stack):
-    return Seat(part="", instance="", stack=stack, how=Watching(cpus=[int(stack.cpuset)]))
+    return PlacedPart(
+        part="", instance="", stack=stack, how=WatchSettings(cpus=[int(stack.cpuset)])
+    )
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from contract.stacks import PARAMS
 from tare.core.errors import CommandFailed, Unavailable
 from tare.core.model import DiskCache, Limits, Status
 from tare.experiment.probes.threads import Sampler
-from tare.experiment.trial.cast import Command, in_directory
 from tare.experiment.trial.measure import measure
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines import detection, layer
 from tare.machines.agent.client import GONE
 from tare.machines.cgroup import readback
@@ -242,8 +242,8 @@ def test_a_workload_is_measured_inside(stack):
     workload = load_workload("sysbench_cpu", max_prime=2000, threads=1, time_s=1)
 
     command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
-    how = Watching(cpus=[int(stack.cpuset.split("-")[0])])
-    outcome = measure(Seat(part="", instance="", stack=stack, how=how), workload, command, 60)
+    how = WatchSettings(cpus=[int(stack.cpuset.split("-")[0])])
+    outcome = measure(PlacedPart(part="", instance="", stack=stack, how=how), workload, command, 60)
 
     assert outcome.status in (Status.OK, Status.SUSPECT), outcome.reason
     assert outcome.samples["events"] > 0

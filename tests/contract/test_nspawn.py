@@ -16,7 +16,7 @@ pytestmark = pytest.mark.needs("nspawn")
 
 
 def leader_of(stack):
-    return int(Path(stack.instances[-1].keeper.folder, "leader").read_text())
+    return int(Path(stack.instances[-1].process.folder, "leader").read_text())
 
 
 def test_a_container_whose_init_is_killed_ends_its_commands_and_is_left_like_any_other(
@@ -30,7 +30,7 @@ def test_a_container_whose_nspawn_is_killed_is_left_like_any_other(
 ):
     site = place.site()
     stack = place.open(layers_of("host/nspawn"), site)
-    nspawn = int(Path(stack.instances[-1].keeper.folder, "pid").read_text())
+    nspawn = int(Path(stack.instances[-1].process.folder, "pid").read_text())
     os.kill(nspawn, signal.SIGKILL)
 
     stack.close()

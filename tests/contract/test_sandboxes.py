@@ -129,7 +129,7 @@ def test_a_sandbox_that_was_killed_says_so_and_can_be_started_again(
     site = place.site()
     stack = place.open(layers_of(f"host/{name}"), site)
     instance = stack.instances[-1]
-    pid = int(Path(instance.keeper.folder, file).read_text())
+    pid = int(Path(instance.process.folder, file).read_text())
 
     os.kill(pid, signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from contract.conftest import LIMITS, _place
-from tare.experiment.probes.inside import Listener, reader_of
+from tare.experiment.probes.inner_machine import Listener, reader_of
 from tare.experiment.probes.series import HOST, MACHINE
 from tare.experiment.probes.timeline import Timeline
 from tare.machines import layer
@@ -118,7 +118,7 @@ def test_one_reader_stays_over_trials_and_pauses_and_ends_when_it_is_closed(gues
 OWNER = """
 import json, sys, time
 from tare.machines.machine import Host, Inner
-from tare.experiment.probes.inside import reader_in
+from tare.experiment.probes.inner_machine import reader_in
 from tare.machines.ssh import Connection
 reader = reader_in(Inner(Host(), "uml", Connection(*json.loads(sys.argv[1])).wrap))
 reader.start()

@@ -95,7 +95,7 @@ def hold(results, platforms):
             assert all(part.host.all_cpu_s > 0 for part in one.parts)
             assert "outside_cpu" in one.noise
             # The peer keeps off the CPUs of this trial's parts, where there are others.
-            shares = ComplaintKind.OUTSIDE_SHARED in [told.kind for told in one.complaints]
+            shares = ComplaintKind.PEER_SHARED in [told.kind for told in one.complaints]
             assert not shares or len(one.parts) >= len(os.sched_getaffinity(0))
 
 

@@ -16,8 +16,8 @@ from tare.core.model import Design, Limits, Plan
 from tare.experiment import scenario
 from tare.experiment.design import Estimate, estimate, make_plan
 from tare.experiment.design.admission import Sum, admit, at_once_of, needs
-from tare.experiment.design.crowding import Crowded, crowded
-from tare.experiment.design.room import cpus_too_many, disk_need
+from tare.experiment.design.host_demand import cpus_too_many, disk_need
+from tare.experiment.design.peer_cpus import Crowded, crowded
 from tare.experiment.host.facts import available_bytes
 from tare.experiment.study import Study, duet, load_study
 from tare.experiment.study.declaration import CABLE

@@ -23,7 +23,7 @@ from tare.experiment import run as runner
 from tare.experiment.host.facts import host_facts
 from tare.experiment.selftest import STAGES, Tested, declare, evaluate, is_resolved, order, until
 from tare.experiment.selftest.outcome import SPANS_S
-from tare.experiment.selftest.words import (
+from tare.experiment.selftest.sentences import (
     NAMES,
     found_so_far,
     found_text,

@@ -13,11 +13,11 @@ _SENTENCES = {
     ComplaintKind.SWAPPED: "the host swapped {pages} pages",
     ComplaintKind.HEAT: "heat throttled its CPUs {times} times",
     ComplaintKind.SLOW_CLOCK: "its CPUs ran at {ratio} % of their base frequency",
-    ComplaintKind.OUTSIDE_BUSY: (
+    ComplaintKind.PEER_BUSY: (
         "the machine outside was busy for {share} % of the time: it may be the bottleneck, and not "
         "what is measured"
     ),
-    ComplaintKind.OUTSIDE_SHARED: (
+    ComplaintKind.PEER_SHARED: (
         "the machine outside shares the trial's CPUs, for this host has no others"
     ),
 }

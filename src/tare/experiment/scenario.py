@@ -21,7 +21,7 @@ from tare.work.workload import Measured
 if TYPE_CHECKING:  # what trials are run with is no business of those who only read a study
     from tare.experiment.trial.measure import Outcome
     from tare.experiment.trial.peer import Peer
-    from tare.experiment.trial.seat import Kept, Seat
+    from tare.experiment.trial.placed_part import Kept, PlacedPart
     from tare.machines.layer import Layer, Site
     from tare.machines.ledger import Ledger
     from tare.machines.machine import Host
@@ -30,11 +30,11 @@ M = TypeVar("M", bound=Measured)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn(Generic[M]):
+class TrialContext(Generic[M]):
     """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
 
-    ``seats`` are the places of its parts, in their order. ``peer`` is the machine that is no part,
-    for what has a role there; ``kept`` are the programs that last for the session at it, and
+    ``placed_parts`` are the places of its parts, in their order. ``peer`` is the machine that is no
+    part, for what has a role there; ``kept`` are the programs that last for the session at it, and
     ``ledger`` is where those are written that nothing else would end. ``fresh`` gives the innermost
     layer and a site for each of so many instances that the trial makes itself.
     """
@@ -43,7 +43,7 @@ class Turn(Generic[M]):
     made: M
     kind: Kind
     host: Host
-    seats: Sequence[Seat]
+    placed_parts: Sequence[PlacedPart]
     peer: Peer | None
     kept: Kept
     ledger: Ledger
@@ -93,19 +93,21 @@ class Scenario(ABC, Generic[M]):
                 kind = ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD
                 yield Contrast(cell=cell.id, reference=baseline.id, kind=kind)
 
-    def prepare(self, turn: Turn[M]) -> None:
+    def prepare(self, context: TrialContext[M]) -> None:
         """Prepare a cell in an instance that it has not been run in: nothing, by default."""
-        del turn
+        del context
 
-    def before(self, turn: Turn[M]) -> None:
+    def before(self, context: TrialContext[M]) -> None:
         """Do what comes before each trial, outside its clock: nothing, by default."""
-        del turn
+        del context
 
     @abstractmethod
-    def measure(self, turn: Turn[M]) -> Outcome:
+    def measure(self, context: TrialContext[M]) -> Outcome:
         """Run one trial."""
 
-    def measure_together(self, turns: Sequence[Turn[M]], gap_s: float) -> Sequence[Outcome]:
+    def measure_together(
+        self, contexts: Sequence[TrialContext[M]], gap_s: float
+    ) -> Sequence[Outcome]:
         """Run one trial of several cells, which are started in their order, ``gap_s`` apart.
 
         Returns what each came to. A scenario without it cannot be measured in a duet.

@@ -15,7 +15,7 @@ from tare.core.model import DiskCache, Limits, Params, Scalar
 from tare.machines import layers
 from tare.machines.agent import Agents
 from tare.machines.cgroup import readback
-from tare.machines.cgroup.held import Held, read_group
+from tare.machines.cgroup.group_limits import GroupLimits, read_group
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import get
 
@@ -158,7 +158,7 @@ class Instance(ABC):
         """Read back how the host caches this layer's disk; None where it has no disk of its own."""
         return None
 
-    def held(self, outer: Machine) -> Held | None:
+    def held(self, outer: Machine) -> GroupLimits | None:
         """Read back on the outer machine what the instance's control group holds it to.
 
         None where no group of that machine holds it. Raises LayerError.

@@ -10,7 +10,7 @@ from itertools import takewhile
 from tare.core.errors import LayerError, TareError, Unavailable
 from tare.machines.agent import AgentMachine, NoAgent
 from tare.machines.agent.placement import FOLDERS
-from tare.machines.cgroup.held import Held
+from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.cgroup.readback import Inside
 from tare.machines.layer import Instance, Layer, Site, Threads
 from tare.machines.ledger import Scope
@@ -95,7 +95,7 @@ class Stack:
         swap = min(found.swap_bytes, held.swap_bytes)
         return replace(found, swap_bytes=swap, quota_cpus=held.quota_cpus)
 
-    def _held(self) -> Held | None:
+    def _held(self) -> GroupLimits | None:
         """Read back what holds the outermost instance that is this stack's alone, and all in it."""
         around = self._holding()
         outer = around[-2].machine if len(around) > 1 else self.host

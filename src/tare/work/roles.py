@@ -139,7 +139,7 @@ class Roles:
         place = self.by_name[name].place
         return name if place == OWN else PEER if place == PEER else self.home(place)
 
-    def seats(self) -> tuple[str, ...]:
+    def homes(self) -> tuple[str, ...]:
         """Name the roles with instances of their own, first the one that is under test."""
         homes = dict.fromkeys(self.home(name) for name in (COMMAND, *self.by_name))
         return tuple(home for home in homes if home != PEER)
@@ -195,7 +195,7 @@ class Roles:
         except RecursionError:
             yield "roles share a machine with each other in a ring; expected one that is own"
             return
-        if not self.seats():
+        if not self.homes():
             yield "all roles and the command are at the peer; expected one that is own"
         try:
             self.starts()

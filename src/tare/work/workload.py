@@ -132,17 +132,17 @@ class Workload(Measured):
         """Say where the command runs: OWN, PEER, or the name of a role that it is together with."""
         return OWN
 
-    def cast(self) -> Roles:
+    def all_roles(self) -> Roles:
         """Put its command among its roles."""
         return Roles(Main(self.place(), self.command()), tuple(self.roles()))
 
     def uses_peer(self) -> bool:
         """See Measured.uses_peer."""
-        return self.cast().at_peer()
+        return self.all_roles().at_peer()
 
     def outlasts_trials(self, *, at_peer: bool) -> bool:
         """See Measured.outlasts_trials."""
-        return self.cast().outlasts_trials(at_peer=at_peer)
+        return self.all_roles().outlasts_trials(at_peer=at_peer)
 
     @abstractmethod
     def parse(self, output: Output) -> Iterator[Sample]:

@@ -9,7 +9,7 @@ from tare import plugin
 from tare.plugin import (
     INIT,
     Inner,
-    Keeper,
+    InstanceProcess,
     Machine,
     Site,
     Threads,
@@ -62,7 +62,7 @@ class Layer(plugin.Layer):
         group = cgroup.make(
             outer, f"tare/{site.name}", site.scope, cpuset=site.cpuset, limits=site.limits
         )
-        return Instance(site, Keeper(outer, group, folder), self.start_argv(folder))
+        return Instance(site, InstanceProcess(outer, group, folder), self.start_argv(folder))
 
     def start_argv(self, folder: str) -> list[str]:
         """Build the command that keeps the namespaces."""
@@ -72,41 +72,41 @@ class Layer(plugin.Layer):
 class Instance(plugin.Instance):
     """One set of namespaces, and the cgroup that everything in them runs in."""
 
-    def __init__(self, site: Site, keeper: Keeper, start: list[str]) -> None:
-        self.site, self.keeper, self.start_argv = site, keeper, start
-        group = keeper.group
-        enter = group.enter_argv(enter_argv(f"{keeper.folder}/leader", group.path))
+    def __init__(self, site: Site, process: InstanceProcess, start: list[str]) -> None:
+        self.site, self.process, self.start_argv = site, process, start
+        group = process.group
+        enter = group.enter_argv(enter_argv(f"{process.folder}/leader", group.path))
         self.machine = Inner(
-            keeper.machine,
+            process.machine,
             "namespace",
             lambda argv: [*enter, *argv],
-            ephemeral=keeper.machine.ephemeral,  # a cgroup made inside is the outer machine's
+            ephemeral=process.machine.ephemeral,  # a cgroup made inside is the outer machine's
         )
-        first = [*keeper.lead_argv(READY), *enter]
-        self.first = Inner(keeper.machine, "namespace", lambda argv: [*first, *argv])
+        first = [*process.lead_argv(READY), *enter]
+        self.first = Inner(process.machine, "namespace", lambda argv: [*first, *argv])
         self.cpuset = site.cpuset
 
     def start(self) -> None:
         """See Instance.start."""
-        self.keeper.start(self.start_argv)
+        self.process.start(self.start_argv)
 
     def ready(self) -> None:
         """See Instance.ready."""
-        self.keeper.await_answer(self.first, self.site.name, self.site.deadline_s)
+        self.process.await_answer(self.first, self.site.name, self.site.deadline_s)
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""
-        tell = self.keeper.signal_argv("TERM", "leader")
-        self.keeper.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
+        tell = self.process.signal_argv("TERM", "leader")
+        self.process.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
 
     def pause(self) -> None:
         """See Instance.pause."""
-        self.keeper.group.freeze()
+        self.process.group.freeze()
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self.keeper.group.thaw()
+        self.process.group.thaw()
 
     def threads(self) -> Threads:
         """See Instance.threads."""
-        return Threads(cgroup=self.keeper.group.path)
+        return Threads(cgroup=self.process.group.path)

@@ -9,10 +9,10 @@ import pytest
 from tare.core.completed import Completed
 from tare.core.errors import LayerError, Unavailable
 from tare.core.model import Complaint, ComplaintKind, HostCost, Status
-from tare.experiment.trial.cast import Cast, end_kept
 from tare.experiment.trial.measure import _served
 from tare.experiment.trial.peer import Peer
-from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import RolePlacement, end_kept
 from tare.experiment.trial.service import Ended
 from tare.machines.layer import Instance
 from tare.machines.stack import Stack
@@ -63,8 +63,8 @@ class Reached(Stack):
         self.ways.append(address)
 
 
-def seat(name="inside", address="172.17.0.2", **more):
-    return Seat(part="", instance=name, stack=Reached(Fake(name), address, **more), how=None)
+def placed(name="inside", address="172.17.0.2", **more):
+    return PlacedPart(part="", instance=name, stack=Reached(Fake(name), address, **more), how=None)
 
 
 def peer(*, is_apart=True, cpus=(0,), machine=None, **more):
@@ -91,7 +91,7 @@ def started(machine):
 
 
 def test_without_roles_one_machine_does_it_all():
-    alone = Cast(Roles(Main(OWN, ["work"])), "cell", [seat()])
+    alone = RolePlacement(Roles(Main(OWN, ["work"])), "cell", [placed()])
 
     with alone.up() as command:
         assert command.machine.name == "inside"
@@ -102,9 +102,9 @@ def test_without_roles_one_machine_does_it_all():
 
 @pytest.mark.parametrize(("address", "asked"), [("172.17.0.2", "172.17.0.2"), (None, "198.19.0.5")])
 def test_a_role_under_test_is_loaded_from_the_peer(address, asked):
-    inside = seat(address=address)
+    inside = placed(address=address)
 
-    with Cast(LOADED, "cell", [inside], peer()).up() as command:
+    with RolePlacement(LOADED, "cell", [inside], peer()).up() as command:
         assert command.machine.name == "peer"
         assert command.argv[2] == "/data/cell-inside"
         assert command.argv[4:6] == ["ask", asked]
@@ -116,7 +116,7 @@ def test_a_role_under_test_is_loaded_from_the_peer(address, asked):
 def test_a_command_under_test_is_served_from_the_peer():
     at = peer()
 
-    with Cast(SERVED, "cell", [seat(name="i1")], at).up() as command:
+    with RolePlacement(SERVED, "cell", [placed(name="i1")], at).up() as command:
         assert command.machine.name == "i1"
         assert command.argv[2] == "/data/cell"
         assert command.argv[4:6] == ["ask", "198.19.0.6"]
@@ -125,11 +125,11 @@ def test_a_command_under_test_is_served_from_the_peer():
 
 @pytest.mark.parametrize("roles", [LOADED, SERVED])
 def test_a_stack_without_a_network_is_unavailable_on_either_side(roles):
-    inside, at = seat(address="nowhere"), peer()
+    inside, at = placed(address="nowhere"), peer()
 
     with (
         pytest.raises(Unavailable, match="its network is none"),
-        Cast(roles, "cell", [inside], at).up(),
+        RolePlacement(roles, "cell", [inside], at).up(),
     ):
         pytest.fail("it cannot be up")
 
@@ -137,10 +137,10 @@ def test_a_stack_without_a_network_is_unavailable_on_either_side(roles):
 
 
 def test_roles_find_each_other_in_instances_of_their_own_or_in_one():
-    first, second, at = seat("a", "172.17.0.2"), seat("b", "172.17.0.3"), peer()
-    assert THREE.seats() == ("proxy", "db")
+    first, second, at = placed("a", "172.17.0.2"), placed("b", "172.17.0.3"), peer()
+    assert THREE.homes() == ("proxy", "db")
 
-    with Cast(THREE, "cell", [first, second], at).up() as command:
+    with RolePlacement(THREE, "cell", [first, second], at).up() as command:
         (db,) = started(second.stack.machine)
         (proxy,) = started(first.stack.machine)
         assert db[:2] == ["db", "0.0.0.0"]  # noqa: S104 - so it says it
@@ -148,42 +148,44 @@ def test_roles_find_each_other_in_instances_of_their_own_or_in_one():
         assert command.argv[-1] == f"172.17.0.2:{proxy[1]}"
         assert list(command.conclude(False)) == ["proxy", "db"]  # last started, first ended
 
-    with Cast(THREE, "cell", [first], at).up():
+    with RolePlacement(THREE, "cell", [first], at).up():
         assert started(first.stack.machine)[-1][2].startswith("127.0.0.1:")
 
 
 def test_roles_on_the_hosts_network_find_each_other_there():
-    first, second, at = seat("a", None), seat("b", None), peer()
+    first, second, at = placed("a", None), placed("b", None), peer()
 
-    with Cast(THREE, "cell", [first, second], at).up() as command:
+    with RolePlacement(THREE, "cell", [first, second], at).up() as command:
         (proxy,) = started(first.stack.machine)
         assert proxy[2].startswith("127.0.0.1:")
         assert command.argv[-1].startswith("198.19.0.5:")
 
 
 def test_both_ends_are_given_a_way_to_each_other():
-    inside, at = seat(), peer()
+    inside, at = placed(), peer()
 
-    with Cast(LOADED, "cell", [inside], at).up():
+    with RolePlacement(LOADED, "cell", [inside], at).up():
         assert inside.stack.ways == ["198.19.0.6"]
         assert at.stack.ways == ["172.17.0.2"]
 
 
 def test_a_line_that_tells_may_hold_its_own_port():
-    inside = seat()
+    inside = placed()
     of = Roles(
         Main(OWN, ["w"]), (replace(SERVER, command=["s"], ready=Prints("at {server.port}")),)
     )
 
-    with Cast(replace(of, others=(replace(of.others[0], place="command"),)), "c", [inside]).up():
+    with RolePlacement(
+        replace(of, others=(replace(of.others[0], place="command"),)), "c", [inside]
+    ).up():
         pattern = inside.stack.machine.ran[-1][inside.stack.machine.ran[-1].index("-e") + 1]
         assert re.fullmatch(r"at \d+", pattern)
 
 
 def test_published_ports_go_to_what_others_reach_and_can_be_too_few():
-    both = seat(ports=(11, 12))
+    both = placed(ports=(11, 12))
 
-    with Cast(THREE, "cell", [both], peer()).up() as command:
+    with RolePlacement(THREE, "cell", [both], peer()).up() as command:
         assert command.argv[-1] == "172.17.0.2:11"
 
     far = Roles(
@@ -195,7 +197,7 @@ def test_published_ports_go_to_what_others_reach_and_can_be_too_few():
     )
     with (
         pytest.raises(Unavailable, match="passes on 2 ports, and its roles a, b are"),
-        Cast(far, "cell", [both], peer()).up(),
+        RolePlacement(far, "cell", [both], peer()).up(),
     ):
         pytest.fail("there is no third port")
 
@@ -206,11 +208,11 @@ def kept(lifetime, place=OWN):
 
 
 def test_what_lasts_for_an_instance_is_started_once_and_stands_still_between():
-    inside, at = seat(), peer()
+    inside, at = placed(), peer()
     machine, ports = inside.stack.machine, []
 
     for _ in range(3):
-        with Cast(kept(Lifetime.INSTANCE), "cell", [inside], at).up() as command:
+        with RolePlacement(kept(Lifetime.INSTANCE), "cell", [inside], at).up() as command:
             ports.append(command.argv[-1])
             assert command.conclude(False)["server"].lived
 
@@ -219,16 +221,16 @@ def test_what_lasts_for_an_instance_is_started_once_and_stands_still_between():
     assert told == ["STOP", "CONT", "STOP", "CONT", "STOP"]
     assert list(end_kept(inside.kept, apart=True)) == []
     assert inside.kept  # it goes with its instance
-    with Cast(kept(Lifetime.INSTANCE), "cell", [seat("b")], at).up():
+    with RolePlacement(kept(Lifetime.INSTANCE), "cell", [placed("b")], at).up():
         assert len(started(machine)) == 1
 
 
 def test_what_is_kept_of_two_cells_shares_the_ports_that_are_published_while_there_are_any():
-    both, at = seat(ports=(11, 12)), peer()
+    both, at = placed(ports=(11, 12)), peer()
     ports = []
 
     for cell in ("one", "two", "one", "two", "three"):
-        with Cast(kept(Lifetime.INSTANCE), cell, [both], at).up() as command:
+        with RolePlacement(kept(Lifetime.INSTANCE), cell, [both], at).up() as command:
             ports.append(command.argv[-1])
 
     assert ports == ["11", "12", "11", "12", "11"]
@@ -237,17 +239,17 @@ def test_what_is_kept_of_two_cells_shares_the_ports_that_are_published_while_the
 
 
 def test_what_died_or_has_other_words_is_started_anew():
-    inside, at = seat(), peer()
+    inside, at = placed(), peer()
     machine = inside.stack.machine
-    with Cast(kept(Lifetime.INSTANCE), "cell", [inside], at).up():
+    with RolePlacement(kept(Lifetime.INSTANCE), "cell", [inside], at).up():
         pass
     machine.fails = ("CONT",)
-    with Cast(kept(Lifetime.INSTANCE), "cell", [inside], at).up():
+    with RolePlacement(kept(Lifetime.INSTANCE), "cell", [inside], at).up():
         assert len(started(machine)) == 2
     machine.fails = ()
     other = kept(Lifetime.INSTANCE)
     other = replace(other, others=(replace(other.others[0], command=["s", "{server.port}", "-v"]),))
-    with Cast(other, "cell", [inside], at).up():
+    with RolePlacement(other, "cell", [inside], at).up():
         assert started(machine)[-1][-1] == "-v"
         assert len(inside.kept) == 1
 
@@ -270,7 +272,9 @@ def test_what_lasts_for_the_session_serves_all_instances_and_is_in_the_ledger():
     at, session, book = peer(), {}, Book()
 
     for name in ("a", "b"):
-        cast = Cast(kept(Lifetime.SESSION, PEER), "cell", [seat(name)], at, session, book)
+        cast = RolePlacement(
+            kept(Lifetime.SESSION, PEER), "cell", [placed(name)], at, session, book
+        )
         with cast.up():
             assert book.open == ["/data/cell-server"]
 
@@ -282,9 +286,9 @@ def test_what_lasts_for_the_session_serves_all_instances_and_is_in_the_ledger():
 
 @pytest.mark.parametrize(("threads", "written"), [("group", []), (None, ["/data/cell-server"])])
 def test_what_is_on_another_computer_is_in_the_ledger(threads, written):
-    inside, book = seat(threads=threads), Book()
+    inside, book = placed(threads=threads), Book()
 
-    with Cast(LOADED, "cell", [inside], peer(), ledger=book).up():
+    with RolePlacement(LOADED, "cell", [inside], peer(), ledger=book).up():
         assert book.open == written
 
     assert book.open == []
@@ -374,7 +378,7 @@ def test_the_peer_may_be_the_bottleneck():
     assert idle == {"outside_cpu": pytest.approx(0.475), "outside_thread": 0.5}
     assert list(apart.complaints(idle)) == []
     assert list(apart.complaints(one_thread)) == [
-        Complaint(ComplaintKind.OUTSIDE_BUSY, {"share": pytest.approx(0.95)})
+        Complaint(ComplaintKind.PEER_BUSY, {"share": pytest.approx(0.95)})
     ]
     assert list(apart.complaints(one_thread, spins=True)) == []
 
@@ -386,7 +390,7 @@ def test_another_computer_that_is_the_peer_is_asked_itself():
     assert before == {0: pytest.approx(2.0)}
     used = at.use_between(before, {0: 3.9}, 2.0)
     assert used == {"outside_cpu": pytest.approx(0.95), "outside_thread": pytest.approx(0.95)}
-    assert [one.kind for one in at.complaints(used)] == [ComplaintKind.OUTSIDE_BUSY]
+    assert [one.kind for one in at.complaints(used)] == [ComplaintKind.PEER_BUSY]
     assert at.use_between(before, {}, 2.0) == {}
     assert list(at.complaints({})) == []
 
@@ -394,7 +398,7 @@ def test_another_computer_that_is_the_peer_is_asked_itself():
 def test_one_that_has_no_cpus_of_its_own_is_told():
     (told,) = peer(is_apart=False).complaints({"outside_cpu": 0.1, "outside_thread": 0.1})
 
-    assert told == Complaint(ComplaintKind.OUTSIDE_SHARED)
+    assert told == Complaint(ComplaintKind.PEER_SHARED)
 
 
 @dataclass
@@ -457,7 +461,7 @@ def test_of_roles_at_a_peer_that_is_lost_nothing_is_asked():
     machine, book = Gone("board"), Book()
     at = peer(machine=machine, threads=None)
 
-    with Cast(SERVED, "cell", [seat()], at, ledger=book).up() as command:
+    with RolePlacement(SERVED, "cell", [placed()], at, ledger=book).up() as command:
         machine.is_gone = True
         asked = len(machine.ran)
         assert command.conclude(True) == {}
@@ -473,6 +477,6 @@ def test_a_role_that_cannot_be_started_at_a_peer_that_is_lost_says_so():
 
     with (
         pytest.raises(LayerError, match=r"^the peer no longer answers: the role server .*no route"),
-        Cast(SERVED, "cell", [seat()], at).up(),
+        RolePlacement(SERVED, "cell", [placed()], at).up(),
     ):
         pytest.fail("it cannot be up")

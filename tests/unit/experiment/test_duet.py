@@ -20,7 +20,7 @@ from tare.core.errors import ConfigError, LayerError, Unavailable
 from tare.core.model import CpuLimit, Design, Evidence, Kind, Limits, Repetition, Status, Trial
 from tare.experiment import run as runner
 from tare.experiment.design import estimate, make_plan
-from tare.experiment.run import cores
+from tare.experiment.run import cpu_sets as cores
 from tare.experiment.run.session import Session
 from tare.experiment.study import read_study
 from tare.experiment.study.duet import ASSUMES, Pairing
@@ -645,12 +645,12 @@ def test_a_half_that_is_lost_before_its_command_leaves_the_other_its_trial(
 ):
     made, lost = Counter(), []
 
-    def begin(run, seat, *others):
-        made[seat.instance, seat.part] += 1
-        if seat.part == "subject" and made[seat.instance, seat.part] == 2 and not lost:
-            lost.append(seat)
+    def begin(run, placed, *others):
+        made[placed.instance, placed.part] += 1
+        if placed.part == "subject" and made[placed.instance, placed.part] == 2 and not lost:
+            lost.append(placed)
             raise LayerError("its engine went away")
-        return init(run, seat, *others)
+        return init(run, placed, *others)
 
     init = measure.Run.__init__
     monkeypatch.setattr(measure.Run, "__init__", begin)

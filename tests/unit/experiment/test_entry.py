@@ -82,7 +82,7 @@ def test_results_go_on_as_they_were_begun():
 
 def pool(entry, why=""):
     member = SimpleNamespace(stack=Stack(None, no_agent=why))
-    return SimpleNamespace(entry=entry, fleets={"a": SimpleNamespace(members=[member])})
+    return SimpleNamespace(entry=entry, instance_sets={"a": SimpleNamespace(members=[member])})
 
 
 def test_results_of_agents_do_not_go_on_without(tmp_path):

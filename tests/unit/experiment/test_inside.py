@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tare.experiment.probes import inside
+from tare.experiment.probes import inner_machine as inside
 from tare.experiment.probes.reader import Answer, Reader
 from tare.experiment.probes.series import MACHINE, PER_WORK, summary
 from tare.experiment.probes.timeline import Places, Timeline
-from tare.experiment.run.fleet import Fleet, Member
+from tare.experiment.run.instance_set import InstanceSet, Member
 from tare.machines.layer import Threads
 from tare.machines.layers import docker, gvisor, lxc, qemu_tcg
 from tare.machines.machine import Host, Inner, await_true
@@ -432,7 +432,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from tare.machines.machine import Host
-from tare.experiment.probes import inside
+from tare.experiment.probes import inner_machine as inside
 reader = inside.reader_in(Host())
 reader.start()
 print(reader._process.pid, flush=True)
@@ -456,6 +456,6 @@ def test_a_member_that_is_removed_takes_its_reader_along(made):
     pid = reader._process.pid
     member = Member(0, Stack(Host()), reader=reader)
 
-    Fleet(None, None, "p0").remove(member)
+    InstanceSet(None, None, "p0").remove(member)
 
     assert gone(pid)

@@ -8,7 +8,7 @@ import pytest
 from tare.cli import main
 from tare.core.errors import ConfigError
 from tare.experiment.design import make_plan
-from tare.experiment.design.crowding import crowded
+from tare.experiment.design.peer_cpus import crowded
 from tare.experiment.study import read_study
 from tare.experiment.study.declaration import CABLE
 from tare.work import workloads

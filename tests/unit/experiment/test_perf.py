@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tare.core.errors import Unavailable
-from tare.experiment.probes import _readings as readings
+from tare.experiment.probes import _parsers as readings
 from tare.experiment.probes import perf
-from tare.experiment.probes.guests import of_guests
+from tare.experiment.probes.kvm_exits import of_guests
 from tare.experiment.probes.perf import HARDWARE, SOFTWARE, TRACEPOINT, Counters
 from tare.experiment.probes.series import HOST, LAYER, PER_WORK, TOTALS, Series, summary
 from tare.experiment.probes.threads import Sampler

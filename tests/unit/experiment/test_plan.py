@@ -31,7 +31,7 @@ class Spin:
     def disk_bytes(self):
         return 1000 * self.threads
 
-    def cast(self):
+    def all_roles(self):
         return Roles(Main(OWN, ["spin"]))
 
 

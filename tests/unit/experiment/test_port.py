@@ -8,11 +8,11 @@ import pytest
 
 from tare.core.completed import Completed
 from tare.core.errors import LayerError, Unavailable
-from tare.experiment.trial.cast import Cast
 from tare.experiment.trial.port import AT_ONCE, PORTS, TRIES, free_port
+from tare.experiment.trial.role_placement import RolePlacement
 from tare.machines.machine import Host
 from tare.work.roles import OWN, PEER, Main, Role, Roles
-from unit.experiment.test_cast import Fake, peer, seat
+from unit.experiment.test_cast import Fake, peer, placed
 
 ASKED = re.compile(r"[0-9A-F]{4}(?=[|)])")
 
@@ -81,16 +81,20 @@ def test_a_machine_that_does_not_answer_is_not_asked_twice():
 @pytest.mark.parametrize("place", [OWN, PEER])
 def test_the_machine_of_a_role_is_asked_which_of_its_ports_is_free(place, monkeypatch):
     free = [20001, 20002]
-    monkeypatch.setattr("tare.experiment.trial.cast.free_port", lambda machine, taken: free_port(
-        machine, taken, [*range(20003, 20003 + AT_ONCE - 2), *free]))  # fmt: skip
+    monkeypatch.setattr(
+        "tare.experiment.trial.role_placement.free_port",
+        lambda machine, taken: free_port(
+            machine, taken, [*range(20003, 20003 + AT_ONCE - 2), *free]
+        ),
+    )
     server = Role(name="server", command=["serve", "{server.port}"], place=place)
     main = Main(PEER if place == OWN else OWN, ["ask", "{server.port}", "{server.data_port}"])
-    inside, at = seat(), peer(machine=Busy("peer", free))
+    inside, at = placed(), peer(machine=Busy("peer", free))
     if place == OWN:
         inside.stack.machine = Busy("inside", free)
         at = peer()
 
-    with Cast(Roles(main, (server,)), "cell", [inside], at).up() as command:
+    with RolePlacement(Roles(main, (server,)), "cell", [inside], at).up() as command:
         assert {int(port) for port in command.argv[-2:]} == set(free)
 
     asked = [argv for machine in (inside.stack.machine, at.machine) for argv in machine.ran
@@ -106,7 +110,9 @@ def test_a_machine_without_a_free_port_makes_the_trial_unavailable_and_nothing_i
 
     with (
         pytest.raises(Unavailable, match="peer has no free port"),
-        Cast(Roles(Main(OWN, ["ask", "{server.port}"]), (server,)), "cell", [seat()], at).up(),
+        RolePlacement(
+            Roles(Main(OWN, ["ask", "{server.port}"]), (server,)), "cell", [placed()], at
+        ).up(),
     ):
         pytest.fail("it cannot be up")
 

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from tare.experiment.probes.pulse import Pulse
+from tare.experiment.probes.scheduler import Scheduler
 
 PATIENCE_S = 10.0
 
 
 @pytest.fixture
-def pulse():
-    return Pulse()
+def scheduler():
+    return Scheduler()
 
 
 class Calls:
@@ -31,44 +31,44 @@ class Calls:
         assert self.came.acquire(timeout=PATIENCE_S), "it was not called"
 
 
-def test_what_is_due_is_called_again_and_again_until_it_ends(pulse):
+def test_what_is_due_is_called_again_and_again_until_it_ends(scheduler):
     calls = Calls()
-    beat = pulse.begin(calls, 0.0)
+    scheduled = scheduler.begin(calls, 0.0)
     for _ in range(5):
         calls.wait()
 
-    pulse.end(beat)
+    scheduler.end(scheduled)
 
     count = calls.count
     other = Calls()
-    pulse.begin(other, 0.0)
+    scheduler.begin(other, 0.0)
     other.wait()
     assert calls.count == count
 
 
-def test_what_is_due_sooner_is_not_kept_waiting_by_what_came_first(pulse):
+def test_what_is_due_sooner_is_not_kept_waiting_by_what_came_first(scheduler):
     late, soon = Calls(), Calls(math.inf)
-    pulse.begin(late, 1e6)
-    pulse.begin(soon, 0.0)
+    scheduler.begin(late, 1e6)
+    scheduler.begin(soon, 0.0)
 
     soon.wait()
 
     assert late.count == 0
 
 
-def test_all_beats_share_one_thread_that_stays(pulse):
+def test_all_beats_share_one_thread_that_stays(scheduler):
     before = threading.active_count()
     for _ in range(3):
         calls = [Calls(), Calls()]
-        beats = [pulse.begin(one, 0.0) for one in calls]
+        scheduled_calls = [scheduler.begin(one, 0.0) for one in calls]
         for one in calls:
             one.wait()
-        for beat in beats:
-            pulse.end(beat)
+        for scheduled in scheduled_calls:
+            scheduler.end(scheduled)
     assert threading.active_count() == before + 1
 
 
-def test_the_end_waits_for_a_call_that_is_under_way(pulse):
+def test_the_end_waits_for_a_call_that_is_under_way(scheduler):
     entered, leave, ended = (threading.Event() for _ in range(3))
 
     def slow():
@@ -76,9 +76,9 @@ def test_the_end_waits_for_a_call_that_is_under_way(pulse):
         leave.wait(PATIENCE_S)
         return math.inf
 
-    beat = pulse.begin(slow, 0.0)
+    scheduled = scheduler.begin(slow, 0.0)
     assert entered.wait(PATIENCE_S)
-    ending = threading.Thread(target=lambda: (pulse.end(beat), ended.set()))
+    ending = threading.Thread(target=lambda: (scheduler.end(scheduled), ended.set()))
     ending.start()
 
     assert not ended.is_set()
@@ -87,21 +87,21 @@ def test_the_end_waits_for_a_call_that_is_under_way(pulse):
     ending.join()
 
 
-def test_what_one_raises_is_raised_at_its_end_and_stops_no_other(pulse):
+def test_what_one_raises_is_raised_at_its_end_and_stops_no_other(scheduler):
     def fails():
         raise ZeroDivisionError
 
     other = Calls()
-    broken, works = pulse.begin(fails, 0.0), pulse.begin(other, 0.0)
+    broken, works = scheduler.begin(fails, 0.0), scheduler.begin(other, 0.0)
     other.wait()
     other.wait()
 
     with pytest.raises(ZeroDivisionError):
-        pulse.end(broken)
-    pulse.end(works)
+        scheduler.end(broken)
+    scheduler.end(works)
 
 
-def test_the_thread_runs_where_whoever_began_last_runs(pulse):
+def test_the_thread_runs_where_whoever_began_last_runs(scheduler):
     everything = os.sched_getaffinity(0)
     seen = []
 
@@ -114,10 +114,10 @@ def test_the_thread_runs_where_whoever_began_last_runs(pulse):
     for cpus in (everything, {max(everything)}, everything):
         os.sched_setaffinity(0, cpus)
         try:
-            beat = pulse.begin(looks, 0.01)
+            scheduled = scheduler.begin(looks, 0.01)
             assert came.acquire(timeout=PATIENCE_S)
         finally:
             os.sched_setaffinity(0, everything)
-        pulse.end(beat)
+        scheduler.end(scheduled)
 
     assert seen == [everything, {max(everything)}, everything]

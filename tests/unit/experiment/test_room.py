@@ -4,7 +4,7 @@ import pytest
 
 from tare.cli import main
 from tare.experiment.design import make_plan
-from tare.experiment.design.room import cpus_too_many, disk_need
+from tare.experiment.design.host_demand import cpus_too_many, disk_need
 from tare.experiment.study import load_study, preset_names, read_study
 
 GIB = 2**30

@@ -306,13 +306,13 @@ def test_only_what_needs_what_the_userland_lacks_is_unavailable(lab, scripted, m
         id, suite, kernel_version, versions = "0123456789ab", "bookworm", None, {}
 
         def __init__(self, *_, **__):
-            self.lacking = {}
+            self.missing = {}
 
         @property
         def folder(self):
-            if "mbw" not in self.lacking:
+            if "mbw" not in self.missing:
                 tried.append("mbw")
-                self.lacking["mbw"] = "Go is not installed; fix: apt-get install golang-go"
+                self.missing["mbw"] = "Go is not installed; fix: apt-get install golang-go"
             return lab.folder
 
     monkeypatch.setattr(session, "Userland", Userland)
@@ -537,7 +537,7 @@ def test_a_platform_that_does_not_open_is_removed_before_the_first_block(
     scripted.plot = failing(verb, error)
     there = []
 
-    class Watching(runner.Silent):
+    class WatchSettings(runner.Silent):
         def block(self, number, decided, of):
             there.append([made.path for made in scripted.made if os.path.exists(made.path)])  # noqa: PTH110
 
@@ -545,7 +545,7 @@ def test_a_platform_that_does_not_open_is_removed_before_the_first_block(
         {"base": {"sim": {}}, "bad": {"stack": "host/scripted"}, "dear": {"sim": {"cost": 2.0}}},
         repetition={"min_blocks": 8, "max_blocks": 8, "instances": 4},
     )
-    results = lab.run(text, progress=Watching())
+    results = lab.run(text, progress=WatchSettings())
 
     (trial,) = of(results, "bad")
     assert trial.status is status
@@ -572,8 +572,8 @@ def test_more_cpus_than_the_host_has_make_only_those_cells_unavailable(lab):
 
 
 def test_a_tool_that_the_machine_lacks_is_said_once_and_left_out(lab, scripted):
-    lacking = done(127, stderr=b"env: 'sysbench': No such file or directory")
-    scripted.plot = failing("run", lacking, when=is_workload)
+    missing = done(127, stderr=b"env: 'sysbench': No such file or directory")
+    scripted.plot = failing("run", missing, when=is_workload)
     results = lab.run(study(lab, blocks=8))
 
     assert statuses(results, "scripted") == [Status.UNAVAILABLE]
@@ -613,8 +613,8 @@ def test_a_trial_whose_preparation_fails_has_no_number(lab, scripted, command, s
 
 
 def test_a_tool_that_is_lacking_already_when_files_are_prepared_is_unavailable_too(lab, scripted):
-    lacking = done(127, stderr=b"env: 'fio': No such file or directory")
-    scripted.plot = failing("run", lacking, when=lambda _, argv: "fio" in argv)
+    missing = done(127, stderr=b"env: 'fio': No such file or directory")
+    scripted.plot = failing("run", missing, when=lambda _, argv: "fio" in argv)
     fio = {"fio": {"pattern": "randread", "size": "64MiB", "depth": 1, "jobs": 1, "time": "1 s"}}
     results = lab.run(study(lab, workloads=[fio], blocks=8))
 

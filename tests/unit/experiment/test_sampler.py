@@ -120,11 +120,11 @@ def test_a_group_that_is_not_there_gives_nothing(tmp_path):
         pass
 
     assert (sampler.cost.cpu_s, sampler.cost.all_cpu_s, sampler.cost.threads) == (0.0, 0.0, 0)
-    assert sampler.beside(5.0, 1).foreign_delay_s is None
+    assert sampler.with_foreign_work(5.0, 1).foreign_delay_s is None
 
 
 def test_before_the_end_there_is_no_cost():
-    assert Sampler(Threads(cgroup="tare/none")).beside(5.0, 1) is None
+    assert Sampler(Threads(cgroup="tare/none")).with_foreign_work(5.0, 1) is None
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -191,12 +191,12 @@ def test_what_others_took_is_the_busy_time_that_is_not_the_platforms(tmp_path, b
 
     sampler = sampled(0.0)
     own_s = sampler.cost.all_cpu_s
-    assert sampler.beside(own_s - 0.05, 1).foreign_cpu_s == 0.0
-    seen = sampler.beside(own_s + 100.0, 1)
+    assert sampler.with_foreign_work(own_s - 0.05, 1).foreign_cpu_s == 0.0
+    seen = sampler.with_foreign_work(own_s + 100.0, 1)
     assert seen.foreign_cpu_s == pytest.approx(100.0)
     assert seen.foreign_delay_s == seen.run_delay_s
     # Where most of the CPU time is that of threads nobody saw, so may be most of the waiting.
-    assert sampled(10.0).beside(own_s + 100.0, 1).foreign_delay_s is None
+    assert sampled(10.0).with_foreign_work(own_s + 100.0, 1).foreign_delay_s is None
 
 
 def test_one_worker_whose_tool_tells_its_time_needs_not_be_seen_to_its_end(tmp_path, busy):
@@ -207,8 +207,8 @@ def test_one_worker_whose_tool_tells_its_time_needs_not_be_seen_to_its_end(tmp_p
         tree.use(1.0 + 10.0)
 
     assert sampler.cost.coverage < 0.9
-    assert sampler.beside(100.0, 1).foreign_delay_s is None
-    assert sampler.beside(100.0, 1, 30.0).foreign_delay_s == pytest.approx(20.0, abs=1.0)
+    assert sampler.with_foreign_work(100.0, 1).foreign_delay_s is None
+    assert sampler.with_foreign_work(100.0, 1, 30.0).foreign_delay_s == pytest.approx(20.0, abs=1.0)
 
 
 def test_reading_is_done_as_often_as_it_is_cheap():

@@ -20,7 +20,7 @@ from tare.experiment import scenario, scenarios
 from tare.experiment.design import make_plan
 from tare.experiment.study import read_study
 from tare.experiment.trial.measure import Outcome
-from tare.experiment.trial.together import _Start, together
+from tare.experiment.trial.rendezvous import _Start, run_together
 from tare.results.store import load
 from tare.results.study import compare
 
@@ -132,7 +132,7 @@ def test_what_a_part_raises_ends_the_meeting_and_is_raised():
     runs = [Failing(name) for name in ("calm", "bad", "quiet")]
 
     with pytest.raises(OSError, match="bad could not be watched"):
-        together(runs, lambda: pytest.fail("nothing was interrupted"))
+        run_together(runs, lambda: pytest.fail("nothing was interrupted"))
 
 
 class Failing:
@@ -154,7 +154,7 @@ def test_with_a_gap_each_part_starts_so_much_later_than_the_one_before():
     gap_s = 0.05
     runs = [Timed(str(number)) for number in range(3)]
 
-    parts = together(runs, lambda: pytest.fail("nothing was interrupted"), gap_s)
+    parts = run_together(runs, lambda: pytest.fail("nothing was interrupted"), gap_s)
 
     late = [part.late_s for part in parts]
     assert late[0] == 0
@@ -167,7 +167,7 @@ class Timed:
     deadline_s, cpu_s = 1.0, 0.0
 
     def __init__(self, name):
-        self.seat = SimpleNamespace(how=SimpleNamespace(cpus=()))
+        self.placed = SimpleNamespace(how=SimpleNamespace(cpus=()))
         self.command = SimpleNamespace(machine=self, argv=["true"])
         self.name = name
 
@@ -211,7 +211,7 @@ def test_an_interrupt_before_all_parts_are_there_leaves_none_waiting(monkeypatch
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        together([Timed("0"), Timed("1")], lambda: cancelled.append(True))
+        run_together([Timed("0"), Timed("1")], lambda: cancelled.append(True))
     assert cancelled
 
 

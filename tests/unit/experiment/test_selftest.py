@@ -20,9 +20,9 @@ from tare.core.model import NO_FACTS, NO_RUN, ContrastKind, HostCost, Kind, Stat
 from tare.experiment import resolution
 from tare.experiment import run as runner
 from tare.experiment.selftest import ARMS, STAGES, declare, evaluate, is_resolved, order, until
+from tare.experiment.selftest.injected_work import Work
 from tare.experiment.selftest.outcome import SPANS_S
-from tare.experiment.selftest.words import found_so_far, said
-from tare.experiment.selftest.work import Work
+from tare.experiment.selftest.sentences import found_so_far, said
 from tare.present.report import describe
 from tare.present.view.facts import selftest as told
 from tare.present.view.names import platform_text

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tare.experiment.run.settle import (
+from tare.experiment.run.idle_gate import (
     GIVE_UP_AFTER,
     JITTER_S,
     MEMORY_LIMIT,
     NEVER_SETTLES,
     STILL_WRITING,
     UNWRITTEN_LIMIT,
-    Gate,
+    IdleGate,
     jitter_s,
 )
 
@@ -40,7 +40,7 @@ class Host:
             self.set(dirty=0)
 
     def gate(self):
-        return Gate(self.proc, self.flush)
+        return IdleGate(self.proc, self.flush)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_memory_that_others_keep_is_the_new_rest(host):
     assert rest.available_bytes == 2 * 2**30
 
 
-class Freeing(Gate):
+class Freeing(IdleGate):
     """Gives memory back while it is looked at, and holds its breath at a number of looks."""
 
     def __init__(self, host, step):

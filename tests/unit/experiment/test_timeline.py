@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare.core.errors import ConfigError
-from tare.experiment.probes import _readings as readings
+from tare.experiment.probes import _parsers as readings
 from tare.experiment.probes.instruments import Instruments
 from tare.experiment.probes.series import HOST, LAYER, Series, per_work, spans, summary
 from tare.experiment.probes.timeline import FASTEST_HZ, SLOWEST_HZ, Places, Timeline, next_tick

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tare.experiment.run.versions import other_versions, upstream
+from tare.experiment.run.tool_versions import other_versions, upstream
 from tare.work.workload import load
 
 

@@ -16,9 +16,9 @@ import pytest
 from tare.core.errors import LayerError
 from tare.core.model import Status
 from tare.experiment.trial.measure import Outcome
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.together import together
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.rendezvous import run_together
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines.agent import AgentMachine, Agents, NoAgent, release, wire
 from tare.machines.agent.client import GONE, Client, LostAgent
 from tare.machines.agent.placement import can_connect
@@ -271,7 +271,7 @@ class Part:
 
     def __init__(self, machine, argv, *, bad=False):
         self.command, self.bad = SimpleNamespace(machine=machine, argv=argv), bad
-        self.seat = Seat(part="", instance="", stack=None, how=Watching(cpus=[0]))
+        self.placed = PlacedPart(part="", instance="", stack=None, how=WatchSettings(cpus=[0]))
 
     def go(self, execute):
         if self.bad:
@@ -287,7 +287,7 @@ def test_parts_of_several_machines_start_together_and_one_that_is_lost_is_lost_a
     runs = [Part(machine, ["true"]) for machine in machines[:2]]
     runs.append(Part(machines[2], ["sh", "-c", "kill -KILL $PPID"]))
 
-    *good, lost = together(runs, print)
+    *good, lost = run_together(runs, print)
 
     assert [part.completed.returncode for part in good] == [0, 0]
     assert min(part.late_s for part in good) == 0
@@ -299,7 +299,7 @@ def test_what_is_held_for_a_meeting_that_broke_is_ended(machine, tmp_path):
     good, bad = Part(machine, ["touch", str(trace)]), Part(machine, ["true"], bad=True)
 
     with pytest.raises(OSError, match="it cannot be watched"):
-        together([good, bad], print)
+        run_together([good, bad], print)
 
     assert await_true(lambda: not children_of(machine), timeout_s=PATIENCE_S)
     assert not trace.exists()
@@ -314,7 +314,7 @@ def test_a_part_whose_layer_fails_before_its_release_leaves_the_others_theirs(op
     machine, trace = open_agent(), tmp_path / "trace"
     bad, good = Refused(machine, ["touch", str(trace)]), Part(open_agent(), ["true"])
 
-    lost, fine = together([bad, good], print, 0.001)
+    lost, fine = run_together([bad, good], print, 0.001)
 
     assert (lost.status, lost.reason) == (Status.FAILED, "it cannot be watched")
     assert (lost.late_s, lost.completed) == (None, None)

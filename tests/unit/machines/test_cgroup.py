@@ -11,8 +11,9 @@ import pytest
 from tare.core.completed import Completed
 from tare.core.errors import LayerError, Unavailable
 from tare.core.model import CpuLimit, Limits
-from tare.machines.cgroup import cgroup, held
-from tare.machines.cgroup.held import Held
+from tare.machines.cgroup import cgroup
+from tare.machines.cgroup import group_limits as held
+from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.ledger import Ledger, Scope, leftovers
 
 
@@ -100,8 +101,8 @@ def test_swap_that_the_kernel_does_not_account_for_is_unavailable_and_nothing_is
 def test_what_holds_a_group_is_the_smallest_quota_around_it_and_the_swap_there_is():
     told = b"quota 200000 100000\nquota 150000 50000\nswap 1048576\nswap 4.29497e+09\n"
 
-    assert held.read_group(Fake(told), "tare/x") == Held(quota_cpus=2.0, swap_bytes=2**20)
-    assert held.read_group(Fake(b""), "tare/x") == Held()
+    assert held.read_group(Fake(told), "tare/x") == GroupLimits(quota_cpus=2.0, swap_bytes=2**20)
+    assert held.read_group(Fake(b""), "tare/x") == GroupLimits()
     with pytest.raises(LayerError, match="cgroup tare/x on host cannot be read"):
         held.read_group(Fake(returncode=1), "tare/x")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tare.core.errors import CommandFailed
 from tare.core.model import Limits
-from tare.experiment.run.fleet import Fleet, Member
+from tare.experiment.run.instance_set import InstanceSet, Member
 from tare.experiment.run.pool import Pool
 from tare.experiment.study import Platform
 from tare.machines import detection
@@ -358,26 +358,26 @@ def test_the_first_instance_of_a_platform_is_looked_at_when_it_is_opened(
     layers, shows, title, warned
 ):
     limits = Limits(cpus=1, memory_bytes=2**30)
-    fleet = Fleet(Platform(name="p", stack="s", layers=layers), limits, "p0")
+    instances = InstanceSet(Platform(name="p", stack="s", layers=layers), limits, "p0")
     pool = Pool(Session(), 1.0, None)
-    pool._check(fleet, Member(0, Opened(Printing((RECORDED / f"{shows}.txt").read_bytes()))))
-    pool._check(fleet, Member(1, Opened(Printing(b"", returncode=1))))  # is not asked again
+    pool._check(instances, Member(0, Opened(Printing((RECORDED / f"{shows}.txt").read_bytes()))))
+    pool._check(instances, Member(1, Opened(Printing(b"", returncode=1))))  # is not asked again
 
-    assert fleet.detected[-1].title == title
-    assert len(fleet.warnings) == len(warned)
-    assert all(map(str.startswith, fleet.warnings, warned))
+    assert instances.detected[-1].title == title
+    assert len(instances.warnings) == len(warned)
+    assert all(map(str.startswith, instances.warnings, warned))
 
 
 def test_an_instance_that_cannot_be_asked_is_warned_of():
     limits = Limits(cpus=1, memory_bytes=2**30)
-    fleet = Fleet(Platform(name="p", stack="s", layers=(("docker", ()),)), limits, "p0")
-    Pool(Session(), 1.0, None)._check(fleet, Member(0, Opened(Printing(b"", returncode=127))))
-    (warning,) = fleet.warnings
+    instances = InstanceSet(Platform(name="p", stack="s", layers=(("docker", ()),)), limits, "p0")
+    Pool(Session(), 1.0, None)._check(instances, Member(0, Opened(Printing(b"", returncode=127))))
+    (warning,) = instances.warnings
     assert warning.startswith("what it runs in could not be read inside: ")
 
 
 def test_a_simulated_platform_is_not_asked():
     limits = Limits(cpus=1, memory_bytes=2**30)
-    fleet = Fleet(Platform(name="p", stack="s", layers=(("sim", ()),)), limits, "p0")
-    Pool(Session(), 1.0, None)._check(fleet, Member(0, Opened(Printing(b"", returncode=127))))
-    assert (fleet.detected, fleet.warnings) == (None, [])
+    instances = InstanceSet(Platform(name="p", stack="s", layers=(("sim", ()),)), limits, "p0")
+    Pool(Session(), 1.0, None)._check(instances, Member(0, Opened(Printing(b"", returncode=127))))
+    assert (instances.detected, instances.warnings) == (None, [])

@@ -12,7 +12,7 @@ from tare.machines import layer
 from tare.machines.backends import domain
 from tare.machines.backends.switches import limit_argv
 from tare.machines.cgroup.cgroup import Group
-from tare.machines.cgroup.held import READ
+from tare.machines.cgroup.group_limits import READ
 from tare.machines.cgroup.readback import Inside
 from tare.machines.layer import Threads
 from tare.machines.layers import xen

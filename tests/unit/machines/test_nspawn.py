@@ -7,7 +7,7 @@ import pytest
 from tare.core.errors import Unavailable
 from tare.machines import layer
 from tare.machines.backends import namespaces
-from tare.machines.backends.keeper import LIVES, SIGNAL
+from tare.machines.backends.instance_process import LIVES, SIGNAL
 from tare.machines.cgroup import cgroup
 from tare.machines.ledger import leftovers
 from unit.fakes import Fake

@@ -26,9 +26,9 @@ def listed(*names):
 def test_what_a_layer_needs_is_installed_for_its_tests(name):
     made = layer.load(name, **SETTINGS.get(name, {}))
 
-    lacking = set(made.needs()) - listed("packages.txt", "packages-layers.txt") - DOM0 - IMPLIED
+    missing = set(made.needs()) - listed("packages.txt", "packages-layers.txt") - DOM0 - IMPLIED
 
-    assert lacking == set()
+    assert missing == set()
 
 
 def test_the_default_study_needs_no_more_than_the_short_list():

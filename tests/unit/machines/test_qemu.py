@@ -11,7 +11,8 @@ from tare.core.errors import ConfigError, LayerError, Unavailable
 from tare.core.model import DiskCache, Limits
 from tare.experiment.study import load_study
 from tare.machines import layer
-from tare.machines.backends import disk, qemu
+from tare.machines.backends import guest_disk as disk
+from tare.machines.backends import qemu
 from tare.machines.backends.qemu import Hardware
 from tare.machines.layers._qemu_guest import Guest
 

@@ -9,7 +9,7 @@ from tare.core.completed import Completed
 from tare.core.errors import LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache, Limits
 from tare.machines import layer
-from tare.machines.backends import direct
+from tare.machines.backends import fuse_disk as direct
 from tare.machines.backends import uml as engine
 from tare.machines.layers import uml
 from tare.machines.network import tap

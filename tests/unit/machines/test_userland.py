@@ -355,9 +355,9 @@ def poor(tool, monkeypatch):
     return host
 
 
-def whole(ledger, **lacking):
+def whole(ledger, **missing):
     wanted = ("fio", "non-free/netperf")
-    return tree.Userland("bookworm", wanted, ledger, programs=("tool",), **lacking)
+    return tree.Userland("bookworm", wanted, ledger, programs=("tool",), **missing)
 
 
 @pytest.mark.usefixtures("poor")
@@ -365,8 +365,8 @@ def test_a_userland_is_built_without_what_cannot_be_had_and_says_why(ledger, tmp
     userland = whole(ledger)
     assert userland.folder.is_dir()
 
-    assert userland.lacking["tool"] == ("Go is not installed; fix: apt-get install golang-go")
-    assert "does not give netperf of its component non-free" in userland.lacking["non-free/netperf"]
+    assert userland.missing["tool"] == ("Go is not installed; fix: apt-get install golang-go")
+    assert "does not give netperf of its component non-free" in userland.missing["non-free/netperf"]
     plain = tree.Userland("bookworm", ("fio",), ledger)
     assert plain.id == userland.id, "its address is that of what is in it"
     assert set(json.loads((userland.folder / cache.MANIFEST).read_text())) == {
@@ -382,10 +382,10 @@ def test_what_was_lacking_in_the_beginning_is_not_tried_again(poor, tool, ledger
     tool("words")  # Go is there by now
     poor.included.clear()
 
-    again = whole(ledger, lacking=before.lacking)
+    again = whole(ledger, missing=before.missing)
 
     assert again.id == before.id
-    assert again.lacking == before.lacking
+    assert again.missing == before.missing
     assert poor.included == []
 
 
@@ -394,9 +394,9 @@ def test_what_another_system_lacks_is_not_what_this_one_lacks(ledger):
     userland = tree.Userland("bookworm", ("fio",), ledger, programs=("tool",))
     assert userland.folder
     other = replace(userland, suite="trixie")
-    other.lacking["fio"] = "gone"
+    other.missing["fio"] = "gone"
 
-    assert set(userland.lacking) == {"tool"}
+    assert set(userland.missing) == {"tool"}
 
 
 def test_a_userland_that_is_built_needs_nothing_to_build_it(tool, ledger):
@@ -406,7 +406,7 @@ def test_a_userland_that_is_built_needs_nothing_to_build_it(tool, ledger):
     tool("words", Unavailable("Go is not installed"))
 
     assert tree.Userland("bookworm", ("fio",), ledger, programs=("tool",)).folder == first.folder
-    assert first.lacking == {}
+    assert first.missing == {}
 
 
 # --- systems of guests
@@ -501,12 +501,12 @@ def test_programs_of_another_architecture_run_as_the_machine_can():
 
 
 def test_a_machine_of_another_architecture_has_the_same_packages_for_it(ledger):
-    here = whole(ledger, lacking={"tool": "not here"})
+    here = whole(ledger, missing={"tool": "not here"})
     there = here.of(Kernel(b"aarch64"))
 
     assert here.of(Kernel(b"x86_64")) is here
     assert here.of(Kernel(b"aarch64")) is there
-    assert (there.arch, there.packages, there.lacking) == ("arm64", here.packages, here.lacking)
+    assert (there.arch, there.packages, there.missing) == ("arm64", here.packages, here.missing)
 
 
 class Remote:

@@ -7,7 +7,7 @@ import pytest
 from tare.core.completed import Completed
 from tare.core.errors import Unavailable
 from tare.machines.ledger import Ledger, Scope, Services, leftovers
-from tare.machines.network.way import ADMIT, DISMISS, ROUTE, ROUTED, UNROUTE, Ways
+from tare.machines.network.route import ADMIT, DISMISS, ROUTE, ROUTED, UNROUTE, Routes
 
 OWN, GATEWAY, FAR = "192.0.2.7", "192.0.2.1", "198.19.0.6"
 
@@ -63,7 +63,7 @@ def ledger(tmp_path):
 def instance(services, ledger, here, there):
     scope = Scope(ledger)
     site = SimpleNamespace(services=services, scope=scope)
-    return Ways(here, there.machine(), site), scope
+    return Routes(here, there.machine(), site), scope
 
 
 def test_one_instance_that_ends_leaves_the_ways_of_another_on_its_computer(ledger):

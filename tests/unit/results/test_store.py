@@ -304,9 +304,9 @@ OF_FORMAT_1 = {
         ComplaintKind.SLOW_CLOCK, {"ratio": 0.89}
     ),
     "the machine outside was busy for 95 % of the time: it may be the bottleneck, and not what is "
-    "measured": Complaint(ComplaintKind.OUTSIDE_BUSY, {"share": 0.95}),
+    "measured": Complaint(ComplaintKind.PEER_BUSY, {"share": 0.95}),
     "the machine outside shares the trial's CPUs, for this host has no others": Complaint(
-        ComplaintKind.OUTSIDE_SHARED
+        ComplaintKind.PEER_SHARED
     ),
 }
 

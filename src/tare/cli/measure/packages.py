@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tare.core.errors import ConfigError
-from tare.experiment.run.resolved import resolve
+from tare.experiment.run.resolved_study import resolve
 from tare.experiment.study import load_study
 from tare.machines.machine import Host, Machine
 from tare.work import workload

@@ -88,9 +88,9 @@ class ComplaintKind(StrEnum):
     """``times`` that heat throttled its CPUs."""
     SLOW_CLOCK = "slow_clock"
     """``ratio`` of its CPUs' clock rate to the base rate."""
-    OUTSIDE_BUSY = "outside_busy"
+    PEER_BUSY = "outside_busy"
     """``share`` of the time in which the machine outside, or one thread of it, was busy."""
-    OUTSIDE_SHARED = "outside_shared"
+    PEER_SHARED = "outside_shared"
     """The machine outside had the trial's CPUs; it has no value."""
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from tare.experiment.probes import _readings as readings
-from tare.experiment.probes._readings import DISK, LAYER_CPU, Figure, Parse, Source
+from tare.experiment.probes import _parsers as readings
+from tare.experiment.probes._parsers import DISK, LAYER_CPU, Figure, Parse, Source
 from tare.experiment.probes.disk import BUSY_WRAPS_MS
 from tare.experiment.probes.noise import PRESSURES
 

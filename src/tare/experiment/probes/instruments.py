@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from tare.experiment.probes.files import KeptFiles
-from tare.experiment.probes.pulse import Pulse
+from tare.experiment.probes.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Instruments:
     """The files of the host that every trial reads, and the thread that reads while it runs."""
 
     files: KeptFiles = field(default_factory=KeptFiles)
-    pulse: Pulse = field(default_factory=Pulse)
+    scheduler: Scheduler = field(default_factory=Scheduler)
 
 
 @cache

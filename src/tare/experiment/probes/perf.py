@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from tare.core.errors import Unavailable
-from tare.experiment.probes.guests import is_told
+from tare.experiment.probes.kvm_exits import is_readable
 from tare.experiment.probes.series import LAYER, Series
 from tare.experiment.probes.timeline import Places
 from tare.machines.cgroup.cgroup import cpus_of
@@ -77,7 +77,7 @@ Open = Callable[[int, int, int, int], int]
 
 def events(sys: Path) -> list[Event]:
     """Give what is to be counted; guest exits only where ``guests`` does not read them anyway."""
-    told = is_told(sys)
+    told = is_readable(sys)
     return [one for one in EVENTS if one.name != "guest_exits" or not told]
 
 

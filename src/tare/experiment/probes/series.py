@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tare.core.model import Source
-from tare.experiment.probes import _readings as readings
+from tare.experiment.probes import _parsers as readings
 from tare.results.stats.spans import spans
 
 HOST, LAYER, MACHINE = Source.HOST.value, Source.LAYER.value, Source.MACHINE.value

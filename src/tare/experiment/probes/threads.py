@@ -50,7 +50,7 @@ class Sampler:
     def __init__(
         self, threads: Threads, root: Path = ROOT, instruments: Instruments | None = None
     ) -> None:
-        self._pulse = (instruments or shared()).pulse
+        self._scheduler = (instruments or shared()).scheduler
         self._comm = threads.comm.encode()
         is_v2 = (root / "cgroup.controllers").exists()
         tree = root if is_v2 else root / "cpuacct"
@@ -78,11 +78,11 @@ class Sampler:
         self._throttled_s = throttled_s(self._quotas)
         self._read(at_start=True)
         self._used = self._group_cpu_ns()
-        self._beat = self._pulse.begin(self._goes_on, LEAST_S)
+        self._scheduled = self._scheduler.begin(self._goes_on, LEAST_S)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pulse.end(self._beat)
+        self._scheduler.end(self._scheduled)
         self._read(at_start=False)
         # A group that is gone took its counter along: then what was seen is all that is known.
         ended = self._group_cpu_ns()
@@ -134,7 +134,7 @@ class Sampler:
         """Take a reading in the middle of the trial, and return how long to wait for the next."""
         begin_s = time.thread_time()
         self._read(at_start=False)
-        took_s = self._beat.waiting_s + time.thread_time() - begin_s
+        took_s = self._scheduled.waiting_s + time.thread_time() - begin_s
         # Half of the last one: the first, which opens files, is soon forgotten.
         self._reading_s = (self._reading_s + took_s) / 2
         return period_s(self._reading_s, time.monotonic() - self._begin_s)

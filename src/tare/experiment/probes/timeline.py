@@ -1,8 +1,8 @@
 """What host, layer and machine did over the time of a trial, read a few times a second.
 
-One thread (``pulse``) reads everything, and asks the machine inside (see ``inside``). Counters are
-kept as they are, with the monotonic time of each reading, so that nothing is lost between two of
-them; rates are made of them later. What cannot be read is reported as such, never as a zero.
+One thread (``scheduler``) reads everything, and asks the machine inside (see ``inside``). Counters
+are kept as they are, with the monotonic time of each reading, so that nothing is lost between two
+of them; rates are made of them later. What cannot be read is reported as such, never as a zero.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import cached_property
 from pathlib import Path
 
 from tare.core.errors import ConfigError
-from tare.experiment.probes import _readings as readings
+from tare.experiment.probes import _parsers as readings
+from tare.experiment.probes._file_series import FileSeries
 from tare.experiment.probes._sources import of_group, of_host
-from tare.experiment.probes._tracks import Tracks
 from tare.experiment.probes.files import KeptFiles, content, subtree
-from tare.experiment.probes.guests import of_guests
-from tare.experiment.probes.inside import AnyReader, Listener
+from tare.experiment.probes.inner_machine import AnyReader, Listener
 from tare.experiment.probes.instruments import Instruments, shared
+from tare.experiment.probes.kvm_exits import of_guests
 from tare.experiment.probes.series import HOST, LAYER, Series, summary
 from tare.experiment.probes.threads import ROOT
 from tare.machines.layer import Threads
@@ -68,7 +68,7 @@ class Timeline:
         self._cpus, self._period_s = cpus, 1 / hertz
         self._own = KeptFiles()
         self._host_files = instruments.files if instruments is not None else self._own
-        self._pulse = (instruments or shared()).pulse
+        self._scheduler = (instruments or shared()).scheduler
         self._files: list[_File] = []
         self._others: list[Series] = []
         self._inside = Listener(reader) if reader is not None else None
@@ -99,11 +99,11 @@ class Timeline:
             if self._inside is not None:
                 self._inside.first(self._begin_s)
             self._read()
-        self._beat = self._pulse.begin(self._goes_on, self._wait_s())
+        self._scheduled = self._scheduler.begin(self._goes_on, self._wait_s())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._pulse.end(self._beat)
+        self._scheduler.end(self._scheduled)
         with self._counted():
             self._read()
             self._own.close()
@@ -188,7 +188,7 @@ class Timeline:
         return None
 
 
-class _File(Tracks):
+class _File(FileSeries):
     """A file that is read again and again, until it fails.
 
     A reading is only held, so that nothing else waits for it to be understood.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tare.core.errors import TareError
 from tare.core.model import Cell, Placement
-from tare.experiment.run.fleet import Fleet, Member, running
+from tare.experiment.run.instance_set import InstanceSet, Member, running
 
 ALIVE_S = 20.0
 
@@ -25,7 +25,7 @@ class CellRun:
     cell: Cell
     slot: int
     placements: tuple[Placement, ...]
-    fleet: Fleet
+    instances: InstanceSet
     members: Sequence[Member]
     awake: ExitStack = field(default_factory=ExitStack)
     error: TareError | None = None

@@ -83,13 +83,13 @@ class Headroom:
                 FIX_TRIAL,
             )
 
-    def has_to_weigh(self, platform: str, limits: Limits) -> bool:
+    def needs_guest_overhead(self, platform: str, limits: Limits) -> bool:
         """Return whether trials make several guests and what one takes in addition is unknown."""
         need = self._of(platform, limits)
         makes_guests = need.makes > 1 and need.made_bytes == limits.memory_bytes
         return makes_guests and (platform, limits) not in self._measured
 
-    def weighed(self, platform: str, limits: Limits, threads: Threads | None) -> None:
+    def note_guest_overhead(self, platform: str, limits: Limits, threads: Threads | None) -> None:
         """Measure what a guest takes besides its memory, in one made as trials make theirs.
 
         Nothing is refused: each trial is, by what is available when it begins.

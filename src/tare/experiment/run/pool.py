@@ -12,10 +12,12 @@ from types import MappingProxyType
 
 from tare.core.errors import CommandFailed, LayerError, TareError, Unavailable
 from tare.core.model import Cell, Entry, Params, Repetition, Status
-from tare.experiment.probes.inside import reader_of
-from tare.experiment.run import conditions, cores
-from tare.experiment.run.fleet import (
-    Fleet,
+from tare.experiment.probes.inner_machine import reader_of
+from tare.experiment.run import conditions
+from tare.experiment.run import cpu_sets as cores
+from tare.experiment.run.headroom import Headroom
+from tare.experiment.run.instance_set import (
+    InstanceSet,
     Key,
     Member,
     key,
@@ -24,7 +26,6 @@ from tare.experiment.run.fleet import (
     runs_userland,
     takes_userland,
 )
-from tare.experiment.run.headroom import Headroom
 from tare.experiment.run.progress import Progress
 from tare.experiment.run.session import Session
 from tare.experiment.study import Platform
@@ -61,30 +62,36 @@ class Pool:
     ) -> None:
         self.session, self.deadline_s, self.progress = session, deadline_s, progress
         self.whole, self.tools = whole, tools
-        self.fleets: dict[Key, Fleet] = {}
+        self.instance_sets: dict[Key, InstanceSet] = {}
         self._last: dict[tuple[str, int], int] = {}
 
-    def of(self, cell: Cell) -> list[Fleet]:
+    def of(self, cell: Cell) -> list[InstanceSet]:
         """List the fleets a cell is run on: one, or a duet's two.
 
         To a cell whose workload needs what the userland lacks they are as closed ones.
         """
-        fleets = [fleet for which, fleet in self.fleets.items() if which[:3] == key(cell)[:3]]
+        instance_sets = [
+            instances
+            for which, instances in self.instance_sets.items()
+            if which[:3] == key(cell)[:3]
+        ]
         made = self.measured.get((cell.workload, cell.params))
         needed = set[str]() if made is None else made.all_packages() | made.all_programs()
         lacks = "; ".join(
             f"the userland lacks {name}: {why}"
-            for name, why in self.session.userland.lacking.items()
+            for name, why in self.session.userland.missing.items()
             if name in needed
         )
         if not lacks:
-            return fleets
+            return instance_sets
         reason = f"{lacks}; these results go on without it, and a new study tries again"
         return [
-            Fleet(fleet.platform, fleet.limits, fleet.name, [], Status.UNAVAILABLE, reason)
-            if fleet.status is Status.OK and runs_userland(fleet.platform)
-            else fleet
-            for fleet in fleets
+            InstanceSet(
+                instances.platform, instances.limits, instances.name, [], Status.UNAVAILABLE, reason
+            )
+            if instances.status is Status.OK and runs_userland(instances.platform)
+            else instances
+            for instances in instance_sets
         ]
 
     def open_all(
@@ -98,10 +105,12 @@ class Pool:
         ``parts`` is how many instances a trial has at once, at the most.
         """
         for number, (which, platform) in enumerate(wanted.items()):
-            self.fleets[which] = Fleet(platform, which[2], f"p{number}", cores=which[3])
-            self.fleets[which].parts = parts
-            self.fleets[which].places = repetition.instances_of(platform.name)
-            self._probe(self.fleets[which])
+            self.instance_sets[which] = InstanceSet(
+                platform, which[2], f"p{number}", cores=which[3]
+            )
+            self.instance_sets[which].parts = parts
+            self.instance_sets[which].places = repetition.instances_of(platform.name)
+            self._probe(self.instance_sets[which])
         self._build()
         if not self._is_by_blocks:
             self._open_whole()
@@ -115,38 +124,49 @@ class Pool:
     def _open_blocks(self) -> None:
         """Open the first instances of each platform, those under one set of limits at a time."""
         self.progress.says("not all instances fit the memory at once: opening them by blocks")
-        for limits in dict.fromkeys(fleet.limits for fleet in self.fleets.values()):
-            fleets = [fleet for fleet in self.fleets.values() if fleet.limits == limits]
+        for limits in dict.fromkeys(instances.limits for instances in self.instance_sets.values()):
+            instance_sets = [
+                instances for instances in self.instance_sets.values() if instances.limits == limits
+            ]
             self._close_instances()
             self._open_some(
-                [(fleet, number) for fleet in fleets for number in range(fleet.parts)],
-                lambda fleet, index: (
-                    self._open_again(fleet, index)
-                    if (fleet.name, index) in self._last
-                    else self._open_one(fleet, index)
+                [
+                    (instances, number)
+                    for instances in instance_sets
+                    for number in range(instances.parts)
+                ],
+                lambda instances, index: (
+                    self._open_again(instances, index)
+                    if (instances.name, index) in self._last
+                    else self._open_one(instances, index)
                 ),
             )
             self._enter_alike()
 
     def _open_whole(self) -> None:
         """Open all instances, until a guest shows that not all of them fit."""
-        most = max((fleet.parts * fleet.places for fleet in self.fleets.values()), default=0)
+        most = max(
+            (instances.parts * instances.places for instances in self.instance_sets.values()),
+            default=0,
+        )
         jobs = [
-            (fleet, index)
+            (instances, index)
             for index in range(most)
-            for fleet in self.fleets.values()
-            if fleet.status is Status.OK and index < fleet.parts * fleet.places
+            for instances in self.instance_sets.values()
+            if instances.status is Status.OK and index < instances.parts * instances.places
         ]
         self._open_some(
             jobs,
-            lambda fleet, index: None if self._is_by_blocks else self._open_one(fleet, index),
+            lambda instances, index: (
+                None if self._is_by_blocks else self._open_one(instances, index)
+            ),
         )
-        for fleet in self.fleets.values():
-            fleet.members.sort(key=lambda member: member.index)
+        for instances in self.instance_sets.values():
+            instances.members.sort(key=lambda member: member.index)
         self._enter_alike()
 
     def _open_some(
-        self, jobs: Iterable[tuple[Fleet, int]], open_one: Callable[[Fleet, int], None]
+        self, jobs: Iterable[tuple[InstanceSet, int]], open_one: Callable[[InstanceSet, int], None]
     ) -> None:
         """Open instances by their numbers, some at a time."""
         # The slowest first, so that none of them is waited for alone at the end.
@@ -160,34 +180,34 @@ class Pool:
                 self.session.host.cancel()
                 raise
 
-    def open_only(self, fleets: Iterable[Fleet], number: int) -> None:
+    def open_only(self, instance_sets: Iterable[InstanceSet], number: int) -> None:
         """Close all instances and open fresh ones, those of one place, of each of some fleets."""
         self._close_instances()
-        fleets = tuple(fleets)
+        instance_sets = tuple(instance_sets)
         self._open_some(
             [
-                (fleet, number % fleet.places * fleet.parts + part)
-                for fleet in fleets
-                for part in range(fleet.parts)
+                (instances, number % instances.places * instances.parts + part)
+                for instances in instance_sets
+                for part in range(instances.parts)
             ],
             self._open_again,
         )
-        for fleet in fleets:
-            fleet.members.sort(key=lambda member: member.index)
+        for instances in instance_sets:
+            instances.members.sort(key=lambda member: member.index)
 
     def _close_instances(self) -> None:
         """Close what is open of all platforms; their names are not given again."""
-        for fleet in self.fleets.values():
-            for member in fleet.members:
-                self._last[fleet.name, member.index] = member.reopened
-                fleet.remove(member)
-            fleet.members.clear()
+        for instances in self.instance_sets.values():
+            for member in instances.members:
+                self._last[instances.name, member.index] = member.reopened
+                instances.remove(member)
+            instances.members.clear()
 
-    def _open_again(self, fleet: Fleet, index: int) -> None:
-        if fleet.status is not Status.OK:
+    def _open_again(self, instances: InstanceSet, index: int) -> None:
+        if instances.status is not Status.OK:
             return
-        reopened = self._last.get((fleet.name, index), 0) + 1
-        self._renew(fleet, 0, index, reopened, "no instance could be opened for a block")
+        reopened = self._last.get((instances.name, index), 0) + 1
+        self._renew(instances, 0, index, reopened, "no instance could be opened for a block")
 
     @property
     def entry(self) -> Entry:
@@ -200,63 +220,71 @@ class Pool:
         Everything is compared with the baseline, and the two ways are never mixed in a comparison:
         what an engine's client costs would be part of one side of it only.
         """
-        members = [(fleet, one) for fleet in self.fleets.values() for one in fleet.members]
-        without = [(fleet, one) for fleet, one in members if one.stack.no_agent]
-        for fleet, one in without:
+        members = [
+            (instances, one)
+            for instances in self.instance_sets.values()
+            for one in instances.members
+        ]
+        without = [(instances, one) for instances, one in members if one.stack.no_agent]
+        for instances, one in without:
             if one.is_first and one.stack.instances[-1].takes_agent:
                 why = f"commands enter every machine anew, without an agent: {one.stack.no_agent}"
-                self.progress.says(f"{fleet.platform.name}: {why}")
-                fleet.warnings.append(why)
+                self.progress.says(f"{instances.platform.name}: {why}")
+                instances.warnings.append(why)
         if without:
             self.session.agents = None
-        for fleet, one in members:
+        for instances, one in members:
             if without:
                 one.stack.enter_anew()
-            one.reader = reader_of(fleet.platform.made, one.stack.instances)
+            one.reader = reader_of(instances.platform.made, one.stack.instances)
 
-    def reopen(self, fleet: Fleet, member: Member) -> None:
+    def reopen(self, instances: InstanceSet, member: Member) -> None:
         """Replace an instance that no longer answers; on failure the fleet is closed."""
-        place = fleet.members.index(member)
-        fleet.remove(fleet.members.pop(place))
+        place = instances.members.index(member)
+        instances.remove(instances.members.pop(place))
         failed = "an instance was lost and not replaced"
-        self._renew(fleet, place, member.index, member.reopened + 1, failed)
+        self._renew(instances, place, member.index, member.reopened + 1, failed)
 
-    def _renew(self, fleet: Fleet, place: int, number: int, reopened: int, failed: str) -> None:
+    def _renew(
+        self, instances: InstanceSet, place: int, number: int, reopened: int, failed: str
+    ) -> None:
         """Open the next instance of a number; it enters its machine as all others do.
 
         ``failed`` begins the reason for which the fleet is closed where that fails.
         """
         try:
-            fresh = self._open(fleet, number, reopened)
+            fresh = self._open(instances, number, reopened)
         except TareError as error:
-            fleet.close(status_of(error), f"{failed}: {error}")
+            instances.close(status_of(error), f"{failed}: {error}")
             return
         if fresh.stack.no_agent and self.session.agents is not None:
-            fleet.remove(fresh)
+            instances.remove(fresh)
             why = f"an instance was replaced by one without an agent: {fresh.stack.no_agent}"
-            fleet.close(Status.FAILED, why)
+            instances.close(Status.FAILED, why)
             return
-        fleet.members.insert(place, fresh)
+        instances.members.insert(place, fresh)
 
-    def _probe(self, fleet: Fleet) -> None:
+    def _probe(self, instances: InstanceSet) -> None:
         """Ask the outermost layer; what lies further in can only be asked once that is open."""
         try:
-            layers = fleet.platform.made
-            if fleet.cores is not None:
-                fleet.number = cores.numbers(self.session, fleet.limits.cpus)[fleet.cores]
+            layers = instances.platform.made
+            if instances.cores is not None:
+                instances.number = cores.numbers(self.session, instances.limits.cpus)[
+                    instances.cores
+                ]
             if instead := layers[-1].own_system():
-                fleet.warnings.append(f"it runs {instead}, not the shared userland")
-            fleet.warnings += [told for one in layers if (told := one.caveat())]
+                instances.warnings.append(f"it runs {instead}, not the shared userland")
+            instances.warnings += [told for one in layers if (told := one.caveat())]
             for one in layers:
-                if why := one.lacks(one.held_to(fleet.limits)):
+                if why := one.lacks(one.held_to(instances.limits)):
                     raise Unavailable(why, "give these limits another `cpu_limit:`")
             made = layers[0]
             if made.boots_guest:  # KVM is tried by a guest, which may have to be built first
-                self.progress.says(f"checking {fleet.platform.name}")
+                self.progress.says(f"checking {instances.platform.name}")
             userland = self.session.userland if made.boots_guest else None
-            fleet.probe = made.probe(self.session.host, userland)
+            instances.probe = made.probe(self.session.host, userland)
         except TareError as error:
-            fleet.status, fleet.reason = status_of(error), str(error)
+            instances.status, instances.reason = status_of(error), str(error)
 
     def _build(self) -> None:
         """Build what is missing here, because an interrupt ends only what the main thread runs.
@@ -264,40 +292,42 @@ class Pool:
         Without a userland nothing can be measured, so that is raised; without a guest the platforms
         that need one are closed. What the userland had to be built without is told.
         """
-        fleets = [fleet for fleet in self.fleets.values() if fleet.status is Status.OK]
-        if any(takes_userland(fleet.platform) for fleet in fleets):
+        instance_sets = [
+            instances for instances in self.instance_sets.values() if instances.status is Status.OK
+        ]
+        if any(takes_userland(instances.platform) for instances in instance_sets):
             self.progress.says("preparing the userland")
             _ = self.session.userland.folder
-            for name, why in self.session.userland.lacking.items():
+            for name, why in self.session.userland.missing.items():
                 self.progress.says(f"going on without {name}: {why}")
-        for fleet in fleets:
-            self.progress.says(f"preparing {fleet.platform.name}")
+        for instances in instance_sets:
+            self.progress.says(f"preparing {instances.platform.name}")
             try:
-                for made in fleet.platform.made:
+                for made in instances.platform.made:
                     made.prepare(self.session.host, self.session.userland)
             except TareError as error:
-                fleet.close(status_of(error), str(error))
+                instances.close(status_of(error), str(error))
 
-    def _open_one(self, fleet: Fleet, index: int) -> None:
-        if fleet.status is not Status.OK:
+    def _open_one(self, instances: InstanceSet, index: int) -> None:
+        if instances.status is not Status.OK:
             return
-        self.progress.says(f"starting {fleet.platform.name}, instance {index + 1}")
+        self.progress.says(f"starting {instances.platform.name}, instance {index + 1}")
         try:
-            member = self._open(fleet, index)
+            member = self._open(instances, index)
         except TareError as error:
-            fleet.close(status_of(error), str(error))
+            instances.close(status_of(error), str(error))
         else:
-            fleet.admit(member)
+            instances.admit(member)
 
-    def _open(self, fleet: Fleet, index: int, reopened: int = 0) -> Member:
+    def _open(self, instances: InstanceSet, index: int, reopened: int = 0) -> Member:
         """Start an instance, read its limits back and pause it; on failure nothing stays."""
         if self.headroom is not None:
-            self.headroom.before(fleet.platform.name, fleet.limits)
+            self.headroom.before(instances.platform.name, instances.limits)
         start = time.monotonic()
-        layers = fleet.platform.made
-        number = fleet.number + index % fleet.parts
-        name = f"{fleet.name}-{label_of(index, reopened)}"
-        site = self.session.site(name, fleet.limits, self.deadline_s, number)
+        layers = instances.platform.made
+        number = instances.number + index % instances.parts
+        name = f"{instances.name}-{label_of(index, reopened)}"
+        site = self.session.site(name, instances.limits, self.deadline_s, number)
         if not self.whole:  # the lifecycle that is measured is that of the layers' own clients
             layers, site = layers[:-1], replace(site, agents=None)
         stack = open_stack(self.session.host, layers, site)
@@ -308,41 +338,41 @@ class Pool:
         )
         try:
             if self.headroom is not None:
-                self.headroom.opened(fleet.platform.name, fleet.limits, stack.threads())
+                self.headroom.opened(instances.platform.name, instances.limits, stack.threads())
             if self.whole:
-                self._check(fleet, member)
-                self._read_conditions(fleet, member)
+                self._check(instances, member)
+                self._read_conditions(instances, member)
             stack.pause()
         except BaseException:
-            fleet.remove(member)
+            instances.remove(member)
             raise
         return member
 
-    def _check(self, fleet: Fleet, member: Member) -> None:
+    def _check(self, instances: InstanceSet, member: Member) -> None:
         """Read back what is really given inside; the first instance's reading is stored."""
         try:
             inside = member.stack.inside()
         except CommandFailed as error:
             raise LayerError(f"its limits could not be read back inside: {error}") from error
-        fleet.inside = inside
-        limits = fleet.limits
-        for made in fleet.platform.made:
+        instances.inside = inside
+        limits = instances.limits
+        for made in instances.platform.made:
             limits = made.held_to(limits)
         refusals = readback.refusals(limits, inside, member.stack.cpuset)
         if refusals:
             raise LayerError(f"it does not get the same resources: {'; '.join(refusals)}")
-        for warning in readback.warnings(fleet.limits, inside):
-            if warning not in fleet.warnings:
-                fleet.warnings.append(warning)
-        self._detect(fleet, member)
+        for warning in readback.warnings(instances.limits, inside):
+            if warning not in instances.warnings:
+                instances.warnings.append(warning)
+        self._detect(instances, member)
 
-    def _read_conditions(self, fleet: Fleet, member: Member) -> None:
+    def _read_conditions(self, instances: InstanceSet, member: Member) -> None:
         """Read in a platform's first instance what must be alike for it to be compared fairly."""
-        if fleet.conditions is not None or fleet.inside is None or not member.is_first:
+        if instances.conditions is not None or instances.inside is None or not member.is_first:
             return
-        found = conditions.read(member.stack, member.label, fleet.inside, self.tools)
-        fleet.conditions = found
-        fleet.warnings += [found.problem] if found.problem else []
+        found = conditions.read(member.stack, member.label, instances.inside, self.tools)
+        instances.conditions = found
+        instances.warnings += [found.problem] if found.problem else []
 
     def watch_clocks(self) -> None:
         """Hold the clocks of the instances that were asked at the opening against the host's.
@@ -350,10 +380,10 @@ class Pool:
         Not that of one that was replaced meanwhile, nor that of the control.
         """
         asked = [
-            (fleet.conditions, member)
-            for (_, replica, *_), fleet in self.fleets.items()
-            for member in (() if replica else fleet.members)
-            if fleet.conditions is not None and fleet.conditions.label == member.label
+            (instances.conditions, member)
+            for (_, replica, *_), instances in self.instance_sets.items()
+            for member in (() if replica else instances.members)
+            if instances.conditions is not None and instances.conditions.label == member.label
         ]
 
         def watch(one: tuple[conditions.Conditions, Member]) -> None:
@@ -364,20 +394,20 @@ class Pool:
         with ThreadPoolExecutor(max_workers=len(self.session.everything)) as workers:
             list(workers.map(watch, asked))  # each mostly waits for seconds to pass
 
-    def _detect(self, fleet: Fleet, member: Member) -> None:
+    def _detect(self, instances: InstanceSet, member: Member) -> None:
         """See in a platform's first instance whether its stack is the one that was declared."""
-        layers = fleet.platform.made
+        layers = instances.platform.made
         declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
         asked = all(one.seen_as for one in declared)
-        if fleet.detected is not None or not member.is_first or not asked:
+        if instances.detected is not None or not member.is_first or not asked:
             return
-        fleet.detected = ()
+        instances.detected = ()
         try:
-            fleet.detected = detection.detect(member.stack.machine)
+            instances.detected = detection.detect(member.stack.machine)
         except CommandFailed as error:
-            fleet.warnings.append(f"what it runs in could not be read inside: {error}")
+            instances.warnings.append(f"what it runs in could not be read inside: {error}")
             return
-        fleet.warnings += detection.disagreements(declared, self.outside, fleet.detected)
+        instances.warnings += detection.disagreements(declared, self.outside, instances.detected)
 
     @cached_property
     def outside(self) -> Sequence[detection.Detected]:

@@ -13,10 +13,11 @@ from tare.core.errors import ResultsError
 from tare.core.model import Entry, Plan, Trial
 from tare.experiment import resolution
 from tare.experiment.host.facts import host_facts, noise
-from tare.experiment.run import conditions, cores
-from tare.experiment.run.fleet import Fleet, takes_userland
+from tare.experiment.run import conditions
+from tare.experiment.run import cpu_sets as cores
+from tare.experiment.run.instance_set import InstanceSet, takes_userland
 from tare.experiment.run.pool import Pool
-from tare.experiment.run.versions import other_versions
+from tare.experiment.run.tool_versions import other_versions
 from tare.experiment.study import Platform, Study
 from tare.machines import detection
 from tare.results.store import read_facts
@@ -26,7 +27,7 @@ SAME_HOST = ("kernel", "cpu_model", "cpus")
 """The facts that must not have changed for results to be continued."""
 
 
-def lacking(folder: Path) -> Mapping[str, str]:
+def missing(folder: Path) -> Mapping[str, str]:
     """Say what the userland that these results were begun with was built without, and why."""
     userland = read_facts(folder).get("userland")
     return dict(userland.get("lacking", {})) if isinstance(userland, dict) else {}
@@ -71,25 +72,27 @@ def _stack(peer: Platform) -> dict[str, object]:
 def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
     """State what the platforms are, and what of them was read back inside."""
     platforms: dict[str, object] = {}
-    for which, fleet in pool.fleets.items():
+    for which, instances in pool.instance_sets.items():
         name, replica, *_ = which
         if replica:
             continue
         known = platforms.get(name)
         if isinstance(known, dict):  # the same platform under other limits
-            known["warnings"] += [new for new in fleet.warnings if new not in known["warnings"]]
+            known["warnings"] += [new for new in instances.warnings if new not in known["warnings"]]
             continue
         platforms[name] = {
-            "stack": fleet.platform.stack,
+            "stack": instances.platform.stack,
             "entry": pool.entry.value,
-            "settings": dict(fleet.platform.settings),
-            "probe": dict(fleet.probe),
-            "inside": asdict(fleet.inside) if fleet.inside else {},
-            "detected": detection.table(fleet.detected or ()),
-            **_conditions(study, fleet, pool.fleets.get((study.baseline, 0, *which[2:]))),
-            "start_s": [round(member.start_s, 3) for member in fleet.members],
-            "warnings": [*fleet.warnings, *_versions(study, pool, fleet)],
-            **({"unavailable": fleet.reason} if fleet.reason else {}),
+            "settings": dict(instances.platform.settings),
+            "probe": dict(instances.probe),
+            "inside": asdict(instances.inside) if instances.inside else {},
+            "detected": detection.table(instances.detected or ()),
+            **_conditions(
+                study, instances, pool.instance_sets.get((study.baseline, 0, *which[2:]))
+            ),
+            "start_s": [round(member.start_s, 3) for member in instances.members],
+            "warnings": [*instances.warnings, *_versions(study, pool, instances)],
+            **({"unavailable": instances.reason} if instances.reason else {}),
         }
     userland: dict[str, object] = {}
     if any(takes_userland(platform) for platform in study.platforms):
@@ -99,23 +102,25 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
             "suite": source.suite,
             "versions": dict(source.versions),
             "kernel": source.kernel_version or "",
-            "lacking": dict(source.lacking),
+            "lacking": dict(source.missing),
         }
     return {"platforms": platforms, "userland": userland}
 
 
-def _versions(study: Study, pool: Pool, fleet: Fleet) -> list[str]:
+def _versions(study: Study, pool: Pool, instances: InstanceSet) -> list[str]:
     """Say which tools are of another version than their parsers know, where they are shared."""
-    if not takes_userland(fleet.platform):
+    if not takes_userland(instances.platform):
         return []
     made = [one.made for one in study.workloads if isinstance(one.made, Workload)]
     return other_versions(made, pool.session.userland.versions)
 
 
-def _conditions(study: Study, fleet: Fleet, base: Fleet | None) -> dict[str, object]:
+def _conditions(
+    study: Study, instances: InstanceSet, base: InstanceSet | None
+) -> dict[str, object]:
     nothing = conditions.Conditions()
     of_base = (base and base.conditions) or nothing
-    return conditions.facts(study, fleet.conditions or nothing, of_base)
+    return conditions.facts(study, instances.conditions or nothing, of_base)
 
 
 def was_entered_anew(trials: Iterable[Trial]) -> bool:
@@ -128,7 +133,7 @@ def refuse_other_entry(folder: Path, trials: Iterable[Trial], pool: Pool) -> Non
     by_agent = any(trial.samples and trial.entry is Entry.AGENT for trial in trials)
     if not by_agent or pool.entry is Entry.AGENT:
         return
-    members = [one for fleet in pool.fleets.values() for one in fleet.members]
+    members = [one for instances in pool.instance_sets.values() for one in instances.members]
     why = next((one.stack.no_agent for one in members if one.stack.no_agent), "")
     raise ResultsError(
         f"{folder} was measured by agents, which this host cannot have now ({why}); install what "

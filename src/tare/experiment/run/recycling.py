@@ -10,7 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 from tare.core.model import Cell, EndedSession, Kind, Plan, Status, Trial
-from tare.experiment.run.fleet import Fleet, Member
+from tare.experiment.run.instance_set import InstanceSet, Member
 from tare.experiment.run.pool import Pool
 from tare.results.checks.warmup import unsteady
 from tare.results.compare.pairing import Group, group
@@ -90,30 +90,37 @@ class Recycling:
             for (cell, kind), some in took.items()
             if kind is Kind.WARMUP
         )
-        starts = [[member.start_s for member in fleet.members] for fleet in self._fleets(wanted)]
+        starts = [
+            [member.start_s for member in instances.members]
+            for instances in self._instance_sets(wanted)
+        ]
         at_once = [median(some) * len(some) / self.links.count for some in starts if some]
         return warmup_s + math.fsum(at_once), block_s
 
-    def _fleets(self, wanted: set[str]) -> list[Fleet]:
+    def _instance_sets(self, wanted: set[str]) -> list[InstanceSet]:
         """List the fleets that wanted cells are run on, each once."""
         cells = [cell for cell in self.plan.cells if cell.id in wanted]
-        fleets = {id(fleet): fleet for cell in cells for fleet in self.pool.of(cell)}
-        return [fleet for fleet in fleets.values() if fleet.status is Status.OK]
+        instance_sets = {
+            id(instances): instances for cell in cells for instances in self.pool.of(cell)
+        }
+        return [instances for instances in instance_sets.values() if instances.status is Status.OK]
 
     def _replace(self, places: Sequence[int], closed: set[str]) -> None:
-        jobs: list[tuple[Fleet, list[Member]]] = [
-            (fleet, fleet.sets(places))
-            for fleet in self._fleets({cell.id for cell in self.plan.cells} - closed)
+        jobs: list[tuple[InstanceSet, list[Member]]] = [
+            (instances, instances.sets(places))
+            for instances in self._instance_sets({cell.id for cell in self.plan.cells} - closed)
         ]
         count = sum(len(members) for _, members in jobs)
         listed = ", ".join(str(place + 1) for place in places)
         self.pool.progress.says(f"opening {count} fresh instances in place of {listed}")
 
-        def reopen(job: tuple[Fleet, list[Member]]) -> None:
-            fleet, members = job  # one after another: they change places in the list of the fleet
+        def reopen(job: tuple[InstanceSet, list[Member]]) -> None:
+            instances, members = (
+                job  # one after another: they change places in the list of the fleet
+            )
             for member in members:
-                if fleet.status is Status.OK:
-                    self.pool.reopen(fleet, member)
+                if instances.status is Status.OK:
+                    self.pool.reopen(instances, member)
 
         with ThreadPoolExecutor(max_workers=len(self.pool.session.everything)) as workers:
             try:

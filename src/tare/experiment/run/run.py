@@ -16,19 +16,20 @@ from tare.core.model import Design, EndedSession, Plan, Run, Slot, Status
 from tare.experiment import scenario
 from tare.experiment.design.admission import at_once_of, needs
 from tare.experiment.host.facts import available_bytes
-from tare.experiment.run import cores, record
+from tare.experiment.run import cpu_sets as cores
+from tare.experiment.run import record
 from tare.experiment.run.allocation import Allocation, Round
-from tare.experiment.run.fleet import Key, key
 from tare.experiment.run.headroom import Headroom
 from tare.experiment.run.heartbeat import Heartbeat
+from tare.experiment.run.instance_schedule import InstanceSchedule
+from tare.experiment.run.instance_set import Key, key
 from tare.experiment.run.pool import Pool
 from tare.experiment.run.progress import Progress, differs
 from tare.experiment.run.repeats import repeats
-from tare.experiment.run.resolved import Resolved, resolve
-from tare.experiment.run.same_cells import refuse_other_cells
+from tare.experiment.run.resolved_study import ResolvedStudy, resolve
+from tare.experiment.run.resume_check import refuse_changed_cells
 from tare.experiment.run.session import Session
 from tare.experiment.run.slots import Slots
-from tare.experiment.run.turns import Turns
 from tare.experiment.study import Platform, Study
 from tare.results.compare.pairing import group
 from tare.results.questions.allocation import Standing, standings
@@ -49,7 +50,7 @@ def run(
     began; Unavailable where this host cannot run anything, or has too little ``memory`` available,
     which is read before anything is started. Whatever is raised, nothing stays.
     """
-    refuse_other_cells(study, plan, folder)
+    refuse_changed_cells(study, plan, folder)
     headroom = Headroom(needs(study, plan), at_once_of(plan), memory)
     resolved = resolve(study)
     try:
@@ -61,7 +62,7 @@ def run(
             Heartbeat(progress, folder, session.id) as watched,
         ):
             session.reached = resolved.is_reached
-            session.userland.lacking |= record.lacking(folder)
+            session.userland.missing |= record.missing(folder)
             runner = _Runner(resolved, plan, writer, session, watched)
             runner.pool.headroom = headroom
             try:
@@ -89,7 +90,12 @@ class _Runner:
     """The state of one session over a plan."""
 
     def __init__(
-        self, resolved: Resolved, plan: Plan, writer: Writer, session: Session, progress: Progress
+        self,
+        resolved: ResolvedStudy,
+        plan: Plan,
+        writer: Writer,
+        session: Session,
+        progress: Progress,
     ) -> None:
         study = resolved.study
         self.study, self.plan, self.folder, self.writer = study, plan, writer.folder, writer
@@ -103,7 +109,7 @@ class _Runner:
         )
         self.pool.measured = resolved.measured
         self.slots = Slots(resolved, plan, writer, self.pool)
-        self.turns = Turns(plan, self.pool)
+        self.turns = InstanceSchedule(plan, self.pool)
         self.begun = False
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.stop = "the session was ended before the study was"
@@ -145,8 +151,8 @@ class _Runner:
     def finish(self) -> None:
         """Close the platforms, and write the last samples."""
         try:
-            for fleet in self.pool.fleets.values():
-                fleet.close(Status.OK, "")
+            for instances in self.pool.instance_sets.values():
+                instances.close(Status.OK, "")
         finally:
             self.slots.close()
 

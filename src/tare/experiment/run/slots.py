@@ -29,20 +29,20 @@ from tare.core.model import (
 )
 from tare.experiment import scenario
 from tare.experiment.run.cell_run import CellRun, answers
-from tare.experiment.run.fleet import Fleet, Member, key
-from tare.experiment.run.peer import Peers
+from tare.experiment.run.guest_overhead import measure_guest_overhead
+from tare.experiment.run.idle_gate import IdleGate, jitter_s
+from tare.experiment.run.instance_set import InstanceSet, Member, key
+from tare.experiment.run.peers import Peers
 from tare.experiment.run.pool import Pool
 from tare.experiment.run.recycling import Recycling
 from tare.experiment.run.repeats import may_repeat
-from tare.experiment.run.resolved import Resolved
-from tare.experiment.run.settle import Gate, jitter_s
+from tare.experiment.run.resolved_study import ResolvedStudy
 from tare.experiment.run.stored_trials import StoredTrials
-from tare.experiment.run.weighing import weigh
-from tare.experiment.scenario import Turn
+from tare.experiment.scenario import TrialContext
 from tare.experiment.trial.measure import GOOD, Outcome, status_of
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.together import of_all
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.rendezvous import combined
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines.layer import Layer, Site
 from tare.results.store import Writer
 from tare.work.workload import Measured
@@ -58,7 +58,7 @@ ALONE = "measured alone: the other half of its pair was lost"
 class Slots:
     """Runs slots on the instances of a pool; ``given_up`` are cells that are run no more."""
 
-    def __init__(self, resolved: Resolved, plan: Plan, writer: Writer, pool: Pool) -> None:
+    def __init__(self, resolved: ResolvedStudy, plan: Plan, writer: Writer, pool: Pool) -> None:
         study = resolved.study
         self.study, self.plan, self.pool = study, plan, pool
         self.session, self.progress = pool.session, pool.progress
@@ -68,7 +68,7 @@ class Slots:
         self.failures: Counter[str] = Counter()
         self.given_up: set[str] = set()
         self.peers = Peers(study, pool.session)
-        self.gate = Gate()
+        self.gate = IdleGate()
         self.recycling = Recycling(plan, pool)
         self.lives = 0
 
@@ -89,19 +89,21 @@ class Slots:
     def give_up_closed(self) -> None:
         """Leave out the cells of every platform that could not be opened."""
         for cell in self.plan.cells:
-            for fleet in self.pool.of(cell):
-                if fleet.status is not Status.OK:
-                    self._give_up(cell, Slot(block=0, slot=0, cell=cell.id, placements=()), fleet)
+            for instances in self.pool.of(cell):
+                if instances.status is not Status.OK:
+                    self._give_up(
+                        cell, Slot(block=0, slot=0, cell=cell.id, placements=()), instances
+                    )
 
     def run(self, slot: Slot, following: Slot | None = None) -> None:
         """Run a slot, unless one of its cells is given up; ``following`` is what comes next."""
         runs = [self._running(slot, number) for number in range(len(slot.cells))]
         for one in runs:
-            if one.cell.id not in self.given_up and one.fleet.status is not Status.OK:
-                self._give_up(one.cell, slot, one.fleet)
+            if one.cell.id not in self.given_up and one.instances.status is not Status.OK:
+                self._give_up(one.cell, slot, one.instances)
         if any(one.cell.id in self.given_up for one in runs):
             return
-        turns = []
+        contexts = []
         try:
             cells = self.plan.cells_by_id
             next_cells = [cells[cell] for cell in following.cells] if following else []
@@ -111,12 +113,12 @@ class Slots:
                     one.wake()
                     if any(one.cell.id not in member.warmed for member in one.members):
                         self._warm(slot, one)
-                    turns.append(self._before(one, Kind.MEASURED))
+                    contexts.append(self._before(one, Kind.MEASURED))
                 except ResultsError:
                     raise
                 except TareError as error:
                     one.error = error
-            last = self._measured(slot, runs, turns)
+            last = self._measured(slot, runs, contexts)
         finally:
             for one in runs:
                 one.rest()
@@ -128,13 +130,13 @@ class Slots:
         cell = self.plan.cells_by_id[slot.cells[number]]
         placements = slot.of(cell.id)
         cores = placements[0].cores if len(slot.cells) > 1 else None
-        fleet = self.pool.fleets[key(cell, cores)]
-        count = len(fleet.members)
-        members = [fleet.members[one.instance % count] for one in placements] if count else []
-        return CellRun(cell, slot.slot + number, placements, fleet, members)
+        instances = self.pool.instance_sets[key(cell, cores)]
+        count = len(instances.members)
+        members = [instances.members[one.instance % count] for one in placements] if count else []
+        return CellRun(cell, slot.slot + number, placements, instances, members)
 
     def _measured(
-        self, slot: Slot, runs: Sequence[CellRun], turns: Sequence[Turn[Measured]]
+        self, slot: Slot, runs: Sequence[CellRun], contexts: Sequence[TrialContext[Measured]]
     ) -> Sequence[Trial]:
         """Measure what is ready, once more if it is suspect; returns the last trial by its cells.
 
@@ -144,7 +146,7 @@ class Slots:
         ready = [one for one in runs if one.error is None]
         last: Sequence[Trial] = ()
         try:
-            last = self._trial(slot, runs, turns, Kind.MEASURED)
+            last = self._trial(slot, runs, contexts, Kind.MEASURED)
             found = {trial.status for trial in last}
             if Status.SUSPECT in found and found <= set(GOOD) and may_repeat(self.trials):
                 again = [self._before(one, Kind.MEASURED) for one in ready]
@@ -168,7 +170,7 @@ class Slots:
         self.failures[cell] = 0 if is_good else self.failures[cell] + 1
         if is_good and not one.is_lost:
             return
-        replaced = [self._replace_dead(one.fleet, member) for member in one.members]
+        replaced = [self._replace_dead(one.instances, member) for member in one.members]
         replaced.append(self._has_lost_peer())
         is_impossible = trial.status is Status.UNAVAILABLE and not any(replaced)
         if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
@@ -177,37 +179,37 @@ class Slots:
     def _warm(self, slot: Slot, one: CellRun) -> None:
         """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
         fresh = partial(self._fresh, one.cell, one.members[0])
-        weigh(self.pool.headroom, one.cell, one.members[0].stack, fresh)
-        self.scenario.prepare(self._turn(one, Kind.WARMUP))
+        measure_guest_overhead(self.pool.headroom, one.cell, one.members[0].stack, fresh)
+        self.scenario.prepare(self._context(one, Kind.WARMUP))
         for number in range(self.recycling.warmups(one.cell)):
-            turn = self._before(one, Kind.WARMUP)
-            (came,) = self._trial(slot, [one], [turn], Kind.WARMUP, repeat=number)
+            context = self._before(one, Kind.WARMUP)
+            (came,) = self._trial(slot, [one], [context], Kind.WARMUP, repeat=number)
             if came.status not in GOOD:
                 self._has_lost_peer()
         for member in one.members:
             member.warmed.add(one.cell.id)
 
-    def _before(self, one: CellRun, kind: Kind) -> Turn[Measured]:
+    def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Do what comes before each trial of a cell."""
-        turn = self._turn(one, kind)
+        context = self._context(one, kind)
         self.stored.settle()
-        self.scenario.before(turn)
-        return turn
+        self.scenario.before(context)
+        return context
 
-    def _turn(self, one: CellRun, kind: Kind) -> Turn[Measured]:
+    def _context(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Put together what a scenario needs to run a cell in its instances."""
         cell = one.cell
         made = self.measured[cell.workload, cell.params]
-        seats = [
-            self._seat(cell, placement.part, member, kind)
+        placed_parts = [
+            self._placed(cell, placement.part, member, kind)
             for placement, member in zip(one.placements, one.members, strict=True)
         ]
-        return Turn(
+        return TrialContext(
             cell=cell,
             made=made,
             kind=kind,
             host=self.session.host,
-            seats=seats,
+            placed_parts=placed_parts,
             peer=self.peers.of(cell.limits, made, len(one.members), self.pool.headroom),
             kept=self.peers.kept,
             ledger=self.session.ledger,
@@ -215,13 +217,13 @@ class Slots:
             fresh=partial(self._fresh, cell, one.members[0]),
         )
 
-    def _seat(self, cell: Cell, part: str, member: Member, kind: Kind) -> Seat:
+    def _placed(self, cell: Cell, part: str, member: Member, kind: Kind) -> PlacedPart:
         is_new = not member.warmed
-        return Seat(
+        return PlacedPart(
             part=part,
             instance=self._instance(member),
             stack=member.stack,
-            how=Watching(
+            how=WatchSettings(
                 cpus=self.session.cpus_under(cell.limits, member.number),
                 hertz=self.study.readings_per_s,
                 closely=kind is Kind.WARMUP,
@@ -257,19 +259,19 @@ class Slots:
         self,
         slot: Slot,
         runs: Sequence[CellRun],
-        turns: Sequence[Turn[Measured]],
+        contexts: Sequence[TrialContext[Measured]],
         kind: Kind,
         *,
         repeat: int = 0,
     ) -> Sequence[Trial]:
         """Run one trial of what is ready and store it; returns it by its cells.
 
-        ``turns`` are those of the cells without an error, in their order.
+        ``contexts`` are those of the cells without an error, in their order.
         """
         ready = [one for one in runs if one.error is None]
         members = [member for one in ready for member in one.members]
         warnings, settled_s = self._settle(slot, members) if ready else ((), {})
-        measured = iter(self._outcomes(turns))
+        measured = iter(self._outcomes(contexts))
         outcomes = [
             next(measured) if one.error is None else self._missed(one, one.error) for one in runs
         ]
@@ -286,7 +288,7 @@ class Slots:
                 for one, outcome in zip(runs, outcomes, strict=True)
             ]
             subject = next(one for one in outcomes if one.cell == slot.cell)
-            whole = of_all(outcomes, subject.samples)
+            whole = combined(outcomes, subject.samples)
         else:
             whole = replace(outcomes[0], warnings=(*warnings, *outcomes[0].warnings))
         whole, series = whole.read()
@@ -305,25 +307,25 @@ class Slots:
         )
         return self.stored.add(trial, [one.completed for one in outcomes], series)
 
-    def _outcomes(self, turns: Sequence[Turn[Measured]]) -> Sequence[Outcome]:
-        if len(turns) > 1:
-            return self.scenario.measure_together(turns, GAP_S)
-        return [self.scenario.measure(turn) for turn in turns]
+    def _outcomes(self, contexts: Sequence[TrialContext[Measured]]) -> Sequence[Outcome]:
+        if len(contexts) > 1:
+            return self.scenario.measure_together(contexts, GAP_S)
+        return [self.scenario.measure(context) for context in contexts]
 
     def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
-        """Give the innermost layer and a site for each of some instances that a trial makes."""
+        """Give the innermost layer and a site for each of some made that a trial makes."""
         if self.pool.headroom is not None:
             self.pool.headroom.before_trial(cell.platform, cell.limits, count)
-        fleet = self.pool.fleets[key(cell)]
+        instances = self.pool.instance_sets[key(cell)]
         self.lives += 1
-        instances = []
+        made = []
         for number in range(count):
-            name = f"{fleet.name}-{member.label}-{self.lives}-{number}"
+            name = f"{instances.name}-{member.label}-{self.lives}-{number}"
             site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
             cpuset = member.stack.cpuset or site.cpuset
             site = replace(site, cpuset=cpuset, agents=None)
-            instances.append((fleet.platform.made[-1], site))
-        return instances
+            made.append((instances.platform.made[-1], site))
+        return made
 
     def _missed(self, one: CellRun, error: TareError) -> Outcome:
         """Return what becomes of a cell that could not be measured."""
@@ -339,10 +341,10 @@ class Slots:
         """How commands get into their machines; where not by agents, by the layers' own clients."""
         return self.pool.entry if self.scenario.by_agent else Entry.ANEW
 
-    def _give_up(self, cell: Cell, slot: Slot, fleet: Fleet) -> None:
+    def _give_up(self, cell: Cell, slot: Slot, instances: InstanceSet) -> None:
         """Leave out a cell whose platform is not there, with one trial that says why."""
         self.given_up.add(cell.id)
-        known = any(t.cell == cell.id and t.reason == fleet.reason for t in self.trials)
+        known = any(t.cell == cell.id and t.reason == instances.reason for t in self.trials)
         if not known:
             trial = Trial(
                 cell=cell.id,
@@ -350,26 +352,26 @@ class Slots:
                 slot=slot.slot,
                 kind=Kind.MEASURED,
                 instance="",
-                status=fleet.status,
-                reason=fleet.reason,
+                status=instances.status,
+                reason=instances.reason,
                 started_at=_now(),
                 entry=self._entry,
                 session=self.session.id,
             )
             self.stored.add(trial, (None,))
 
-    def _replace_dead(self, fleet: Fleet, member: Member) -> bool:
+    def _replace_dead(self, instances: InstanceSet, member: Member) -> bool:
         """Replace an instance if it no longer answers, and all others that went down with it."""
-        if member not in fleet.members:  # it went down with another part's, and was seen to
+        if member not in instances.members:  # it went down with another part's, and was seen to
             return True
         if answers(member):
             return False
-        self.progress.says(f"{fleet.platform.name} no longer answers and is started again")
-        others = [other for other in fleet.members if other is not member]
-        self.pool.reopen(fleet, member)
+        self.progress.says(f"{instances.platform.name} no longer answers and is started again")
+        others = [other for other in instances.members if other is not member]
+        self.pool.reopen(instances, member)
         for other in others:
-            if fleet.status is Status.OK and not answers(other):
-                self.pool.reopen(fleet, other)
+            if instances.status is Status.OK and not answers(other):
+                self.pool.reopen(instances, other)
         return True
 
     def _has_lost_peer(self) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tare.core.model import Better, Metric, Repetition, Replicates, Unit, Variant
 from tare.experiment import scenario
-from tare.experiment.scenario import Turn
+from tare.experiment.scenario import TrialContext
 from tare.work.workload import Measured
 
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ class Scenario(scenario.Scenario[Lifecycle]):
         if repetition.variant is not Variant.WALL:
             yield f"variant: {repetition.variant} was given; a lifecycle has wall times only"
 
-    def measure(self, turn: Turn[Lifecycle]) -> Outcome:
+    def measure(self, context: TrialContext[Lifecycle]) -> Outcome:
         """Make instances and go through their lives."""
-        from tare.experiment.scenarios._lives import measure
+        from tare.experiment.scenarios._lifecycle_trial import measure
 
-        what, (seat,) = turn.made, turn.seats
-        return measure(turn.host, seat, turn.fresh(what.count), what)
+        what, (placed,) = context.made, context.placed_parts
+        return measure(context.host, placed, context.fresh(what.count), what)

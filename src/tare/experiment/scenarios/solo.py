@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import LayerError, LayerTimedOut, TareError, Unavailable
 from tare.experiment import scenario
-from tare.experiment.scenario import Turn
-from tare.experiment.trial.cast import NOT_IN_USERLAND, Cast, in_directory
+from tare.experiment.scenario import TrialContext
+from tare.experiment.trial.role_placement import NOT_IN_USERLAND, RolePlacement, in_directory
 from tare.machines.machine import Machine
 from tare.work.roles import COMMAND
 from tare.work.workload import Workload
 
 if TYPE_CHECKING:
     from tare.experiment.trial.measure import Outcome
-    from tare.experiment.trial.seat import Seat
+    from tare.experiment.trial.placed_part import PlacedPart
 
 
 class Scenario(scenario.Scenario[Workload]):
@@ -24,86 +24,99 @@ class Scenario(scenario.Scenario[Workload]):
 
     def parts(self, made: Workload) -> Sequence[str]:
         """See Scenario.parts: one for each role that has an instance of its own."""
-        seats = made.cast().seats()
-        return seats if len(seats) > 1 else ("",)
+        placed_parts = made.all_roles().homes()
+        return placed_parts if len(placed_parts) > 1 else ("",)
 
-    def prepare(self, turn: Turn[Workload]) -> None:
+    def prepare(self, context: TrialContext[Workload]) -> None:
         """Make the directories of the instances' cells, and run what the workload prepares."""
-        prepare(turn, turn.seats)
+        prepare(context, context.placed_parts)
 
-    def before(self, turn: Turn[Workload]) -> None:
+    def before(self, context: TrialContext[Workload]) -> None:
         """Run what a workload wants to have run before each trial."""
-        before(turn, turn.seats)
+        before(context, context.placed_parts)
 
-    def measure(self, turn: Turn[Workload]) -> Outcome:
+    def measure(self, context: TrialContext[Workload]) -> Outcome:
         """Run the command once."""
-        from tare.experiment.trial.beside import measure_among
+        from tare.experiment.trial.distributed import measure_distributed
         from tare.experiment.trial.measure import measure
 
-        first, *others = turn.seats
-        with cast(turn, turn.seats).up() as command:
+        first, *others = context.placed_parts
+        with place_roles(context, context.placed_parts).up() as command:
             if others:
-                return measure_among(turn.seats, turn.made, command, turn.deadline_s)
-            return measure(first, turn.made, command, turn.deadline_s)
+                return measure_distributed(
+                    context.placed_parts, context.made, command, context.deadline_s
+                )
+            return measure(first, context.made, command, context.deadline_s)
 
-    def measure_together(self, turns: Sequence[Turn[Workload]], gap_s: float) -> Sequence[Outcome]:
+    def measure_together(
+        self, contexts: Sequence[TrialContext[Workload]], gap_s: float
+    ) -> Sequence[Outcome]:
         """See Scenario.measure_together: each cell's command in its instance.
 
         One that is lost before its command begins leaves the others their trial.
         """
-        from tare.experiment.trial.measure import Outcome, Run, lost
-        from tare.experiment.trial.together import together
+        from tare.experiment.trial.measure import CommandRun, Outcome, lost
+        from tare.experiment.trial.rendezvous import run_together
 
-        missed, runs = dict[int, Outcome](), list[Run]()
+        missed, runs = dict[int, Outcome](), list[CommandRun]()
         with ExitStack() as up:
-            for number, turn in enumerate(turns):
-                seat = turn.seats[0]
+            for number, context in enumerate(contexts):
+                placed = context.placed_parts[0]
                 try:
-                    command = up.enter_context(cast(turn, turn.seats).up())
-                    runs.append(Run(seat, turn.made, command, turn.deadline_s))
+                    command = up.enter_context(place_roles(context, context.placed_parts).up())
+                    runs.append(CommandRun(placed, context.made, command, context.deadline_s))
                 except TareError as error:
-                    missed[number] = lost(seat, error)
-            measured = iter(together(runs, turns[0].host.cancel, gap_s) if runs else ())
-            return [missed.get(number) or next(measured) for number in range(len(turns))]
+                    missed[number] = lost(placed, error)
+            measured = iter(run_together(runs, contexts[0].host.cancel, gap_s) if runs else ())
+            return [missed.get(number) or next(measured) for number in range(len(contexts))]
 
 
-def prepare(turn: Turn[Workload], seats: Sequence[Seat]) -> None:
+def prepare(context: TrialContext[Workload], placed_parts: Sequence[PlacedPart]) -> None:
     """Make the directories of some instances' cells, and run what a workload prepares in them.
 
     Only in those that the cell has not been run in.
     """
-    cold = [seat for seat in seats if seat.is_cold]
+    cold = [placed for placed in placed_parts if placed.is_cold]
     if not cold:
         return
-    machine, directory = cast(turn, seats).at(COMMAND)
+    machine, directory = place_roles(context, placed_parts).at(COMMAND)
     commands = []
-    for seat in cold:
-        if seat.first:  # all at once: a command can take a second in a nested stack
-            folders = [f"{seat.stack.workdir}/{name}" for name in seat.first]
-            commands.append((seat.stack.machine, ["mkdir", "-p", *folders]))
-    inside = [seat.stack.machine for seat in seats]
+    for placed in cold:
+        if placed.first:  # all at once: a command can take a second in a nested stack
+            folders = [f"{placed.stack.workdir}/{name}" for name in placed.first]
+            commands.append((placed.stack.machine, ["mkdir", "-p", *folders]))
+    inside = [placed.stack.machine for placed in placed_parts]
     if machine not in inside:
         commands.append((machine, ["mkdir", "-p", directory]))
-    wanted = turn.made.prepare()
+    wanted = context.made.prepare()
     is_apart = machine not in inside
-    if wanted is not None and (is_apart or machine in [seat.stack.machine for seat in cold]):
+    if wanted is not None and (is_apart or machine in [placed.stack.machine for placed in cold]):
         commands.append((machine, in_directory(directory, wanted)))
     for where, argv in commands:
-        _run(where, argv, f"preparing {turn.cell.workload}", turn.deadline_s)
+        _run(where, argv, f"preparing {context.cell.workload}", context.deadline_s)
 
 
-def before(turn: Turn[Workload], seats: Sequence[Seat]) -> None:
+def before(context: TrialContext[Workload], placed_parts: Sequence[PlacedPart]) -> None:
     """Run what a workload wants to have run before each trial in some instances."""
-    wanted = turn.made.before_trial()
+    wanted = context.made.before_trial()
     if wanted is not None:
-        machine, directory = cast(turn, seats).at(COMMAND)
-        what = f"preparing a trial of {turn.cell.workload}"
-        _run(machine, in_directory(directory, wanted), what, turn.deadline_s)
+        machine, directory = place_roles(context, placed_parts).at(COMMAND)
+        what = f"preparing a trial of {context.cell.workload}"
+        _run(machine, in_directory(directory, wanted), what, context.deadline_s)
 
 
-def cast(turn: Turn[Workload], seats: Sequence[Seat]) -> Cast:
+def place_roles(
+    context: TrialContext[Workload], placed_parts: Sequence[PlacedPart]
+) -> RolePlacement:
     """Put the roles of a workload into some instances."""
-    return Cast(turn.made.cast(), turn.cell.id, seats, turn.peer, turn.kept, turn.ledger)
+    return RolePlacement(
+        context.made.all_roles(),
+        context.cell.id,
+        placed_parts,
+        context.peer,
+        context.kept,
+        context.ledger,
+    )
 
 
 def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:

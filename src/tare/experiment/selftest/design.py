@@ -7,7 +7,7 @@ from random import Random
 
 from tare.core.model import Cell, Contrast, ContrastKind, Plan
 from tare.experiment.design import make_plan
-from tare.experiment.selftest.work import NAME, Work
+from tare.experiment.selftest.injected_work import NAME, Work
 from tare.experiment.study import FixedWorkload, Study, read_study
 from tare.experiment.study.variant import params_of
 

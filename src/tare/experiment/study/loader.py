@@ -264,7 +264,7 @@ def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
         if name in workloads.names():
             for variant in variants(workloads.kind(name), params):
                 if isinstance(variant.made, workload.Workload):
-                    for wrong in variant.made.cast().objections():
+                    for wrong in variant.made.all_roles().objections():
                         params.wrong(f"the workload {name}: {wrong}")
                 fixed = params_of(variant.made)
                 # Several programs of one study are several workloads, with metrics of their own.

@@ -32,8 +32,8 @@ from tare.core.model import (
 )
 from tare.experiment.probes.series import PER_WORK, Series
 from tare.experiment.probes.timeline import Timeline
-from tare.experiment.trial.cast import NOT_IN_USERLAND, PEER_LOST, Command
-from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import NOT_IN_USERLAND, PEER_LOST, Command
 from tare.experiment.trial.service import Ended
 from tare.experiment.trial.watch import Watch
 from tare.machines.stack import Stack
@@ -109,14 +109,14 @@ class Outcome(Measurement):
         return replace(self, resources=resources, parts=tuple(parts)), series
 
 
-def lost(seat: Seat, error: TareError) -> Outcome:
+def lost(placed: PlacedPart, error: TareError) -> Outcome:
     """Return what becomes of a part that an error kept from being measured."""
     return Outcome(
-        instance=seat.instance,
+        instance=placed.instance,
         status=status_of(error),
         reason=str(error),
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        name=seat.part,
+        name=placed.part,
     )
 
 
@@ -127,16 +127,18 @@ def suspected(outcome: Outcome) -> Outcome:
     return replace(outcome, status=Status.SUSPECT, reason="; ".join(texts(outcome.complaints)))
 
 
-class Run:
+class CommandRun:
     """One run of a workload's command at a seat: watched first, and judged afterwards.
 
     ``command`` is what is run, and where: in the stack, or at the peer where the stack serves.
     """
 
-    def __init__(self, seat: Seat, workload: Workload, command: Command, deadline_s: float) -> None:
-        self.seat, self.workload, self.command = seat, workload, command
+    def __init__(
+        self, placed: PlacedPart, workload: Workload, command: Command, deadline_s: float
+    ) -> None:
+        self.placed, self.workload, self.command = placed, workload, command
         self.deadline_s = deadline_s
-        self._watch = Watch(seat.stack, workload, command.peer, seat.how)
+        self._watch = Watch(placed.stack, workload, command.peer, placed.how)
         self._done: Completed | None = None
 
     @property
@@ -173,20 +175,20 @@ class Run:
         if is_lost:
             reason = f"{PEER_LOST}: {reason}"
         outcome = Outcome(
-            instance=self.seat.instance,
+            instance=self.placed.instance,
             status=status,
             reason=reason,
             started_at=self._started_at,
             duration_s=done.duration_s,
             samples=samples,
-            cpuset=self.seat.cpuset,
+            cpuset=self.placed.cpuset,
             completed=done,
             timeline=self._watch.timeline,
             courses=courses,
-            name=self.seat.part,
+            name=self.placed.part,
         )
         outcome = self._watch.fill(outcome, others_s)
-        too_fast = _too_fast(self.seat.stack, workload, samples, outcome.noise, done)
+        too_fast = _too_fast(self.placed.stack, workload, samples, outcome.noise, done)
         if outcome.status is Status.OK and too_fast:
             outcome = replace(outcome, status=Status.FAILED, reason=too_fast)
         outcome = suspected(outcome)
@@ -198,9 +200,9 @@ class Run:
         return replace(outcome, phases_s=phases_s)
 
 
-def measure(seat: Seat, workload: Workload, command: Command, deadline_s: float) -> Outcome:
+def measure(placed: PlacedPart, workload: Workload, command: Command, deadline_s: float) -> Outcome:
     """Run a workload once, alone; see Run."""
-    run = Run(seat, workload, command, deadline_s)
+    run = CommandRun(placed, workload, command, deadline_s)
     run.go(lambda: command.machine.run(command.argv, timeout_s=deadline_s))
     return run.outcome()
 

@@ -101,9 +101,9 @@ class Peer:
         most = max((used[name] for name in ("outside_cpu", "outside_thread") if name in used),
                    default=0.0)  # fmt: skip
         if most > BUSY_LIMIT and not spins:
-            yield Complaint(ComplaintKind.OUTSIDE_BUSY, {"share": min(most, 1.0)})
+            yield Complaint(ComplaintKind.PEER_BUSY, {"share": min(most, 1.0)})
         if not self.is_apart:
-            yield Complaint(ComplaintKind.OUTSIDE_SHARED)
+            yield Complaint(ComplaintKind.PEER_SHARED)
 
 
 def _busy(done: Completed, cpus: Collection[int]) -> Mapping[int, float]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from tare.core.home import home
 from tare.core.model import Complaint, Measurement, tool_duration_s
 from tare.experiment.probes import disk, noise
-from tare.experiment.probes.inside import AnyReader
+from tare.experiment.probes.inner_machine import AnyReader
 from tare.experiment.probes.instruments import Instruments, shared
 from tare.experiment.probes.perf import WARM_UPS_ONLY, Counters, uncounted
 from tare.experiment.probes.threads import Sampler
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=Measurement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watching:
+class WatchSettings:
     """How a trial is watched: on which CPUs, and how often host, layer and machine are read.
 
     ``closely`` asks for counters that slow down what they count: not where time is compared.
@@ -50,7 +50,9 @@ class Watch:
     is one, is watched.
     """
 
-    def __init__(self, stack: Stack, workload: Workload, peer: Peer | None, how: Watching) -> None:
+    def __init__(
+        self, stack: Stack, workload: Workload, peer: Peer | None, how: WatchSettings
+    ) -> None:
         threads = stack.threads()
         self._workload, self._peer, self._how = workload, peer, how
         kept = how.instruments

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.cgroup import cgroup
 from tare.machines.ledger import Scope
 from tare.machines.machine import Inner, Machine, await_true, check, put
@@ -214,7 +214,7 @@ def _start(machine: Machine, site: Site, scope: Scope, uri: str) -> Daemon:
         scope.about_to_make("folder", at, machine, ["sh", "-c", REMOVE_EMPTY, at])
     scope.about_to_make("folder", folder, machine, ["sh", "-c", REMOVE_FOLDER, folder])
     group = cgroup.make(machine, f"tare/{name}", scope)
-    process = Keeper(machine, group, folder)
+    process = InstanceProcess(machine, group, folder)
     try:
         check(machine, ["mkdir", "-p", f"{folder}/etc/libvirt"])
         put(machine, CONFIG.encode(), f"{folder}/etc/libvirt/qemu.conf")

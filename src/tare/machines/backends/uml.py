@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import Unavailable
 from tare.core.model import DiskCache, Limits
-from tare.machines.backends import direct
+from tare.machines.backends import fuse_disk as direct
 from tare.machines.machine import Machine, text
 from tare.machines.network.addresses import CABLE_BITS
 from tare.machines.network.tap import Tap

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut
 from tare.core.model import DiskCache
 from tare.machines import layer
-from tare.machines.backends import disk, domain, namespaces, tree
+from tare.machines.backends import domain, namespaces, tree
+from tare.machines.backends import guest_disk as disk
 from tare.machines.backends.domain import PERIOD_US
 from tare.machines.backends.libvirt import Daemon
 from tare.machines.cgroup import cgroup

@@ -9,8 +9,8 @@ from dataclasses import replace
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache
 from tare.machines import layer
-from tare.machines.backends import disk
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends import guest_disk as disk
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.qemu import Command, tell
 from tare.machines.cgroup import cgroup
 from tare.machines.cgroup.readback import Inside
@@ -84,7 +84,7 @@ class Guest(layer.Instance):
     ) -> None:
         self.outer, self.site, self.group, self.start_argv = outer, site, group, start_argv
         self.folder = f"{site.folder}/{site.name}"
-        self.process = Keeper(outer, group, self.folder)
+        self.process = InstanceProcess(outer, group, self.folder)
         self.connection = connection
         # One machine for good: what holds it reaches the guest after a reboot too.
         self.machine = Inner(outer, "qemu", lambda argv: self.connection.wrap(argv))

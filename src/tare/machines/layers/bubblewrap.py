@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.machines import layer
 from tare.machines.backends import tree
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import INIT, enter_argv
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, check
@@ -84,7 +84,7 @@ class Layer(layer.Layer):
         except CommandFailed as error:
             raise LayerError(f"could not make {folder}/data on {outer.name}: {error}") from error
         start = self.start_argv(site.userland.tree(outer), folder)
-        made = Instance(site, Keeper(outer, group, folder), start)
+        made = Instance(site, InstanceProcess(outer, group, folder), start)
         made.network = self.network
         return made
 
@@ -110,38 +110,38 @@ class Layer(layer.Layer):
 class Instance(layer.Instance):
     """One sandbox; the bwrap that made it keeps it up, and commands enter its namespaces."""
 
-    def __init__(self, site: layer.Site, keeper: Keeper, start: list[str]) -> None:
-        self.site, self.keeper, self.start_argv = site, keeper, start
-        group = keeper.group
-        enter = [*enter_argv(f"{keeper.folder}/leader", group.path), *AS_IN_THE_SANDBOX]
+    def __init__(self, site: layer.Site, process: InstanceProcess, start: list[str]) -> None:
+        self.site, self.process, self.start_argv = site, process, start
+        group = process.group
+        enter = [*enter_argv(f"{process.folder}/leader", group.path), *AS_IN_THE_SANDBOX]
         self.machine = Inner(
-            keeper.machine, "bubblewrap", lambda argv: group.enter_argv([*enter, *argv])
+            process.machine, "bubblewrap", lambda argv: group.enter_argv([*enter, *argv])
         )
-        first = [*keeper.lead_argv(READY), *group.enter_argv(enter)]
-        self.first = Inner(keeper.machine, "bubblewrap", lambda argv: [*first, *argv])
+        first = [*process.lead_argv(READY), *group.enter_argv(enter)]
+        self.first = Inner(process.machine, "bubblewrap", lambda argv: [*first, *argv])
         self.cpuset = site.cpuset
 
     def start(self) -> None:
         """See Instance.start."""
-        self.keeper.start(self.start_argv)
+        self.process.start(self.start_argv)
 
     def ready(self) -> None:
         """See Instance.ready."""
-        self.keeper.await_answer(self.first, self.site.name, self.site.deadline_s)
+        self.process.await_answer(self.first, self.site.name, self.site.deadline_s)
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop: its first process is told to end, which bwrap does not outlive."""
-        tell = self.keeper.signal_argv("TERM", "leader")
-        self.keeper.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
+        tell = self.process.signal_argv("TERM", "leader")
+        self.process.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
 
     def pause(self) -> None:
         """See Instance.pause."""
-        self.keeper.group.freeze()
+        self.process.group.freeze()
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self.keeper.group.thaw()
+        self.process.group.thaw()
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self.keeper.group.path)
+        return layer.Threads(cgroup=self.process.group.path)

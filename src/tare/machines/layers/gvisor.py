@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.machines import layer
 from tare.machines.backends import bundle, oci, tree
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import INIT
 from tare.machines.cgroup import cgroup
-from tare.machines.cgroup.held import read_group
+from tare.machines.cgroup.group_limits import read_group
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import Inner, Machine, put
 from tare.machines.network import netns
@@ -98,7 +98,7 @@ class Layer(layer.Layer):
             put(outer, json.dumps(config).encode(), f"{folder}/config.json")
         except CommandFailed as error:
             raise LayerError(f"could not write a bundle on {outer.name}: {error}") from error
-        made = Instance(site, Keeper(outer, group, folder), self.runsc_argv(folder))
+        made = Instance(site, InstanceProcess(outer, group, folder), self.runsc_argv(folder))
         made.network = self.network
         made.own_address = network.address if network else None
         return made
@@ -112,10 +112,10 @@ class Layer(layer.Layer):
 class Instance(layer.Instance):
     """One sandbox; ``runsc run`` keeps it up, the Sentry, its gofer and its stubs in one group."""
 
-    def __init__(self, site: layer.Site, keeper: Keeper, runsc: list[str]) -> None:
-        self.site, self.keeper, self.runsc = site, keeper, runsc
+    def __init__(self, site: layer.Site, process: InstanceProcess, runsc: list[str]) -> None:
+        self.site, self.process, self.runsc = site, process, runsc
         enter = [*runsc, "exec", site.name]
-        self.machine = Inner(keeper.machine, "gvisor", lambda argv: [*enter, *argv])
+        self.machine = Inner(process.machine, "gvisor", lambda argv: [*enter, *argv])
         # The Sentry has CPUs of its own, and numbers them.
         cpus = len(cgroup.cpus_of(site.cpuset))
         self.cpuset = f"0-{cpus - 1}" if cpus > 1 else "0"
@@ -124,29 +124,29 @@ class Instance(layer.Instance):
     def start(self) -> None:
         """See Instance.start."""
         # A sandbox that was killed leaves a state that keeps its name from being used again.
-        self.keeper.machine.run(["rm", "-rf", f"{self.keeper.folder}/state"])
-        self.keeper.start([*self.runsc, "run", f"--bundle={self.keeper.folder}", self.site.name])
+        self.process.machine.run(["rm", "-rf", f"{self.process.folder}/state"])
+        self.process.start([*self.runsc, "run", f"--bundle={self.process.folder}", self.site.name])
 
     def ready(self) -> None:
         """See Instance.ready."""
-        self.keeper.await_answer(self.machine, self.site.name, self.site.deadline_s)
+        self.process.await_answer(self.machine, self.site.name, self.site.deadline_s)
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop: a signal to ``runsc run`` would reach nothing inside."""
         tell = [*self.runsc, "kill", self.site.name, "TERM"]
-        self.keeper.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
+        self.process.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
 
     def pause(self) -> None:
         """See Instance.pause: the Sentry stands still too, as it would not by ``runsc pause``."""
-        self.keeper.group.freeze()
+        self.process.group.freeze()
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self.keeper.group.thaw()
+        self.process.group.thaw()
 
     def inside(self) -> Inside:
         """See Instance.inside; what of the Sentry is swapped is not seen from there."""
-        swap = read_group(self.keeper.machine, self.keeper.group.path).swap_bytes
+        swap = read_group(self.process.machine, self.process.group.path).swap_bytes
         return replace(super().inside(), swap_bytes=swap)
 
     def address(self) -> str | None:
@@ -155,4 +155,4 @@ class Instance(layer.Instance):
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self.keeper.group.path)
+        return layer.Threads(cgroup=self.process.group.path)

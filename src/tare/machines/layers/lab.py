@@ -13,11 +13,11 @@ from tare.machines.backends.lab import find, serving
 from tare.machines.backends.lab_boot import BINARY, LINUX_CPUS, NEEDS_MIB
 from tare.machines.backends.lab_machine import Hypervisor, Lab
 from tare.machines.cgroup import cgroup
-from tare.machines.cgroup.held import Held, read_group
+from tare.machines.cgroup.group_limits import GroupLimits, read_group
 from tare.machines.machine import Host, Machine, check
 from tare.machines.network.addresses import CABLE_BITS
+from tare.machines.network.route import Routes
 from tare.machines.network.tap import PLUG
-from tare.machines.network.way import Ways
 from tare.machines.userland import lab
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Instance(layer.Instance):
         self.lab, self.site = of, site
         self.machine: Machine = of.machine
         self._is_plugged = False
-        self._ways = Ways(of.outer, of.machine, site)
+        self._ways = Routes(of.outer, of.machine, site)
         there = LINUX_CPUS[of.hypervisor]
         first = max(0, there - site.limits.cpus) if site.limits.is_pinned else 0
         self.cpuset = ",".join(map(str, range(first, there)))
@@ -174,7 +174,7 @@ class Instance(layer.Instance):
         """See Instance.pass_on."""
         self._ways.into(address, self.address(), self.gateway())
 
-    def held(self, outer: Machine) -> Held:
+    def held(self, outer: Machine) -> GroupLimits:
         """See Instance.held: the lab as a whole is not held, what one stack has of it is."""
         del outer
         return read_group(self.lab.machine, f"tare/{self.site.name}")

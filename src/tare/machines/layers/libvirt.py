@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model import Limits
 from tare.machines import layer
-from tare.machines.backends import disk, libvirt, qemu, tree
+from tare.machines.backends import guest_disk as disk
+from tare.machines.backends import libvirt, qemu, tree
 from tare.machines.cgroup import cgroup
 from tare.machines.layers._libvirt_domain import Container, Domain, Guest
 from tare.machines.machine import Machine

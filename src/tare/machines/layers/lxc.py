@@ -11,7 +11,7 @@ from tare.machines import layer
 from tare.machines.backends import tree
 from tare.machines.backends.namespaces import INIT
 from tare.machines.cgroup import cgroup
-from tare.machines.cgroup.held import Held, read_group
+from tare.machines.cgroup.group_limits import GroupLimits, read_group
 from tare.machines.ledger import Scope
 from tare.machines.machine import Inner, Machine, check
 
@@ -156,7 +156,7 @@ class Instance(layer.Instance):
         """See Instance.threads: the container and LXC's monitor, which sleeps."""
         return layer.Threads(cgroup=self.group.path)
 
-    def held(self, outer: Machine) -> Held:
+    def held(self, outer: Machine) -> GroupLimits:
         """See Instance.held."""
         return read_group(outer, self.container.path)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.machines import layer
 from tare.machines.backends import tree
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import SERVE, call_argv
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, check
@@ -66,7 +66,9 @@ class Layer(layer.Layer):
         folder = tree.writable(outer, site)
         path = f"tare/{site.name}"
         group = cgroup.make(outer, path, site.scope, cpuset=site.cpuset, limits=site.limits)
-        made = Instance(site, Keeper(outer, group, folder), self.start_argv(site.name, folder))
+        made = Instance(
+            site, InstanceProcess(outer, group, folder), self.start_argv(site.name, folder)
+        )
         made.network = self.network
         return made
 
@@ -89,48 +91,48 @@ class Layer(layer.Layer):
 class Instance(layer.Instance):
     """One nspawn, and what serves in its container."""
 
-    def __init__(self, site: layer.Site, keeper: Keeper, start: Sequence[str]) -> None:
-        self.site, self.keeper, self.start_argv = site, keeper, start
-        call = call_argv(f"{keeper.folder}/leader", keeper.group.path)
-        self.machine = Inner(keeper.machine, "nspawn", lambda argv: [*call, *argv])
+    def __init__(self, site: layer.Site, process: InstanceProcess, start: Sequence[str]) -> None:
+        self.site, self.process, self.start_argv = site, process, start
+        call = call_argv(f"{process.folder}/leader", process.group.path)
+        self.machine = Inner(process.machine, "nspawn", lambda argv: [*call, *argv])
         # The first process of the container is nspawn's only child once that is set up.
-        first = [*keeper.lead_argv(READY), *call]
-        self.first = Inner(keeper.machine, "nspawn", lambda argv: [*first, *argv])
+        first = [*process.lead_argv(READY), *call]
+        self.first = Inner(process.machine, "nspawn", lambda argv: [*first, *argv])
         self.cpuset = site.cpuset
 
     def start(self) -> None:
         """See Instance.start."""
-        self._do(self.keeper.group.limit_argv(self.site.cpuset, self.site.limits))
-        self.keeper.start(self.start_argv)
+        self._do(self.process.group.limit_argv(self.site.cpuset, self.site.limits))
+        self.process.start(self.start_argv)
 
     def ready(self) -> None:
         """See Instance.ready."""
-        self.keeper.await_answer(self.first, self.site.name, self.site.deadline_s)
-        container = cgroup.Group(self.keeper.machine, f"{self.keeper.group.path}/payload")
+        self.process.await_answer(self.first, self.site.name, self.site.deadline_s)
+        container = cgroup.Group(self.process.machine, f"{self.process.group.path}/payload")
         limit = container.limit_argv(self.site.cpuset, self.site.limits)
         self._do(["sh", "-c", IN_V2, *limit])
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""
         if not hard:
-            self.keeper.stop(self.site.name, self.site.deadline_s)
+            self.process.stop(self.site.name, self.site.deadline_s)
         # In v2 a group that has groups below it takes no process: it is made anew at the start.
-        self._do(["sh", "-c", cgroup.REMOVE, self.keeper.group.path])
+        self._do(["sh", "-c", cgroup.REMOVE, self.process.group.path])
 
     def pause(self) -> None:
         """See Instance.pause."""
-        self.keeper.group.freeze()
+        self.process.group.freeze()
 
     def resume(self) -> None:
         """See Instance.resume."""
-        self.keeper.group.thaw()
+        self.process.group.thaw()
 
     def threads(self) -> layer.Threads:
         """See Instance.threads: the container and nspawn, which sleeps."""
-        return layer.Threads(cgroup=self.keeper.group.path)
+        return layer.Threads(cgroup=self.process.group.path)
 
     def _do(self, argv: Sequence[str]) -> None:
         try:
-            check(self.keeper.machine, argv, timeout_s=self.site.deadline_s)
+            check(self.process.machine, argv, timeout_s=self.site.deadline_s)
         except CommandFailed as error:
             raise LayerError(f"{self.site.name}: {error}") from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model import DiskCache, Limits
 from tare.machines import layer
-from tare.machines.backends import disk as disks
+from tare.machines.backends import guest_disk as disks
 from tare.machines.backends import qemu, tree
 from tare.machines.cgroup import cgroup
 from tare.machines.layers._qemu_guest import Guest

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tare.core.model import Limits
 from tare.machines import layer
 from tare.machines.cgroup.cgroup import cpus_of
-from tare.machines.cgroup.held import Held
+from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import Machine
 from tare.machines.simulation.trace import Variant, read
@@ -107,10 +107,10 @@ class Instance(layer.Instance):
         limits, cpus = self.site.limits, len(cpus_of(self.site.cpuset))
         return Inside(cpus, limits.memory_bytes, swap_bytes=limits.swap_bytes)
 
-    def held(self, outer: Machine) -> Held:
+    def held(self, outer: Machine) -> GroupLimits:
         """See Instance.held."""
         del outer
-        return Held(self.site.limits.quota_cpus)
+        return GroupLimits(self.site.limits.quota_cpus)
 
 
 def _world(scope: Scope) -> World:

@@ -11,7 +11,7 @@ from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model import Limits
 from tare.machines import layer
 from tare.machines.machine import Inner, Machine, check, text
-from tare.machines.network.way import Ways
+from tare.machines.network.route import Routes
 from tare.machines.ssh import Connection
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Instance(layer.Instance):
         self.cpuset = site.cpuset
         self.machine = self.bare
         self._address = self._gateway = ""
-        self._ways = Ways(outer, self.bare, site)
+        self._ways = Routes(outer, self.bare, site)
 
     def start(self) -> None:
         """See Instance.start."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache
 from tare.machines import layer
-from tare.machines.backends import direct, disk, tree, uml
-from tare.machines.backends.keeper import Keeper
+from tare.machines.backends import fuse_disk as direct
+from tare.machines.backends import guest_disk as disk
+from tare.machines.backends import tree, uml
+from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, await_true, check
 from tare.machines.network import tap
@@ -83,7 +85,7 @@ class Instance(layer.Instance):
         if site.limits.quota_cpus is not None:
             both.hold("", site.limits.quota_cpus)
         self.path = both.path
-        self.process = Keeper(outer, self.kernel, folder)
+        self.process = InstanceProcess(outer, self.kernel, folder)
         self.connection = Connection("root", cable.address, 22, str(guest.key), f"{folder}/ssh")
         # Nothing tells the client that a kernel which was killed is gone.
         hang_up = self.connection.hang_up_argv()

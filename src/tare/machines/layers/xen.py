@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache, Limits
 from tare.machines import layer
-from tare.machines.backends import disk, nbd
+from tare.machines.backends import guest_disk as disk
+from tare.machines.backends import nbd
 from tare.machines.backends.tree import own_folder
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, await_true, check, put, text

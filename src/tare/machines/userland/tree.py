@@ -39,7 +39,7 @@ class Userland:
     A package that is not of the component main is spelled with its own: ``non-free/netperf``.
     ``nested`` are the packages that its guests have besides, for the layers inside them.
     ``programs`` are those of ``tare.machines.userland.programs`` that it has too. What of these and
-    of other components cannot be had is left out; ``lacking`` says why, by name, once it is built.
+    of other components cannot be had is left out; ``missing`` says why, by name, once it is built.
     What is in there from the beginning is not tried: results that were begun without it go on
     without it. Its methods raise Unavailable where a tool or room is missing, LayerError where a
     build fails.
@@ -51,14 +51,14 @@ class Userland:
     nested: tuple[str, ...] = ()
     arch: Arch = "amd64"
     programs: tuple[str, ...] = ()
-    lacking: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, init=False)
     _unpacking: Lock = field(default_factory=Lock, init=False)
     _others: dict[Arch, Userland] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Have what is lacking for itself: another suite or architecture may lack more."""
-        self.lacking = dict(self.lacking)
+        self.missing = dict(self.missing)
 
     @cached_property
     def folder(self) -> Path:
@@ -71,7 +71,7 @@ class Userland:
                         home() / "userland", recipe, self.ledger, NEEDS_BYTES, self._make
                     )
                 except _NotHad as error:
-                    self.lacking |= dict.fromkeys(error.names, str(error))
+                    self.missing |= dict.fromkeys(error.names, str(error))
 
     def is_built(self) -> bool:
         """Say whether it, and its guest, are there without building anything."""
@@ -171,7 +171,7 @@ class Userland:
         )
 
     def _had(self, names: Iterable[str]) -> list[str]:
-        return sorted(set(names) - set(self.lacking))
+        return sorted(set(names) - set(self.missing))
 
     def _recipe(self) -> Mapping[str, object]:
         recipe: dict[str, object] = {

@@ -22,8 +22,8 @@ class Why(IntFlag):
 
 
 _OF_OUTSIDE = {
-    ComplaintKind.OUTSIDE_BUSY: Why.LIMITED,
-    ComplaintKind.OUTSIDE_SHARED: Why.SHARED,
+    ComplaintKind.PEER_BUSY: Why.LIMITED,
+    ComplaintKind.PEER_SHARED: Why.SHARED,
 }
 _FLAGS = {
     Why.DISTURBED: FlagKind.DISTURBED,

@@ -57,12 +57,12 @@ _FIRST_COMPLAINTS = (
     (ComplaintKind.HEAT, "times", r"heat throttled its CPUs (\d+) times"),
     (ComplaintKind.SLOW_CLOCK, "ratio", r"its CPUs ran at (\d+) % of their base frequency"),
     (
-        *(ComplaintKind.OUTSIDE_BUSY, "share"),
+        *(ComplaintKind.PEER_BUSY, "share"),
         r"the machine outside was busy for (\d+) % of the time: it may be the bottleneck, and not "
         "what is measured",
     ),
     (
-        *(ComplaintKind.OUTSIDE_SHARED, ""),
+        *(ComplaintKind.PEER_SHARED, ""),
         "the machine outside shares the trial's CPUs, for this host has no others",
     ),
 )

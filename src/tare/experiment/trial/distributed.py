@@ -7,24 +7,24 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tare.core.model import HostCost, Status
-from tare.experiment.trial.cast import Command
-from tare.experiment.trial.measure import GOOD, Outcome, Run, suspected
-from tare.experiment.trial.seat import Seat
-from tare.experiment.trial.together import each_once
+from tare.experiment.trial.measure import GOOD, CommandRun, Outcome, suspected
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.rendezvous import each_once
+from tare.experiment.trial.role_placement import Command
 from tare.experiment.trial.watch import Watch
 from tare.work.workload import Workload
 
 
-def measure_among(
-    seats: Sequence[Seat], workload: Workload, command: Command, deadline_s: float
+def measure_distributed(
+    placed_parts: Sequence[PlacedPart], workload: Workload, command: Command, deadline_s: float
 ) -> Outcome:
     """Run a command once; the first instance is the one under test, the others have its roles.
 
     CPU time that one takes on CPUs which it shares with others is the trial's own. What the trial
     cost is what all of them cost; what was read over its time is kept with each part.
     """
-    first, *others = seats
-    run = Run(first, workload, command, deadline_s)
+    first, *others = placed_parts
+    run = CommandRun(first, workload, command, deadline_s)
     watches = [Watch(one.stack, workload, None, one.how) for one in others]
     with ExitStack() as watching:
         for watch in watches:
@@ -34,19 +34,19 @@ def measure_among(
     spent += [(one.how.cpus, watch.cpu_s) for one, watch in zip(others, watches, strict=True)]
 
     def others_s(number: int) -> float:
-        mine = set(seats[number].how.cpus)
+        mine = set(placed_parts[number].how.cpus)
         rest = [one for n, one in enumerate(spent) if n != number]
         return sum(cpu_s for cpus, cpu_s in rest if mine & set(cpus))
 
     outcome = run.outcome(others_s(0))
     parts = [outcome]
-    for number, (seat, watch) in enumerate(zip(others, watches, strict=True), start=1):
+    for number, (placed, watch) in enumerate(zip(others, watches, strict=True), start=1):
         is_bad = outcome.status not in GOOD
         part = replace(
             outcome,
-            name=seat.part,
-            instance=seat.instance,
-            cpuset=seat.cpuset,
+            name=placed.part,
+            instance=placed.instance,
+            cpuset=placed.cpuset,
             status=outcome.status if is_bad else Status.OK,
             reason=outcome.reason if is_bad else "",
             warnings=(),

@@ -10,7 +10,7 @@ from tare.machines.layer import Layer, Site
 from tare.machines.stack import Stack
 
 
-def weigh(
+def measure_guest_overhead(
     headroom: Headroom | None,
     cell: Cell,
     around: Stack,
@@ -21,7 +21,7 @@ def weigh(
     A trial of many measures nothing before all have booted, and by then the host may be out of
     memory. ``around`` are the layers that are open, ``fresh`` gives the one that is made in them.
     """
-    if headroom is None or not headroom.has_to_weigh(cell.platform, cell.limits):
+    if headroom is None or not headroom.needs_guest_overhead(cell.platform, cell.limits):
         return
     ((layer, site),) = fresh(1)
     try:
@@ -30,6 +30,6 @@ def weigh(
         instance.ready()
         # Of a guest in a container the host knows the container's group.
         threads = around.threads() if around.instances else instance.threads()
-        headroom.weighed(cell.platform, cell.limits, threads)
+        headroom.note_guest_overhead(cell.platform, cell.limits, threads)
     finally:
         site.scope.close()

@@ -14,7 +14,7 @@ Call = Callable[[], float]
 
 
 @dataclass(eq=False, slots=True)
-class Beat:
+class ScheduledCall:
     """Something that is called again and again; ``waiting_s`` is the CPU time of the last wait."""
 
     call: Call
@@ -25,7 +25,7 @@ class Beat:
     """Held while it is called."""
 
 
-class Pulse:
+class Scheduler:
     """Calls beats when they are due, one after the other, on a thread that the first one starts.
 
     It runs on the CPUs of the thread that began the last one: a session steps aside from those
@@ -34,7 +34,7 @@ class Pulse:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._beats: list[Beat] = []
+        self._scheduled_calls: list[ScheduledCall] = []
         # Free for a moment to wake the thread up: an event or a condition takes longer to wait for.
         self._alarm = Lock()
         self._alarm.acquire()
@@ -42,27 +42,27 @@ class Pulse:
         self._thread: Thread | None = None
         self._cpus: set[int] = set()
 
-    def begin(self, call: Call, after_s: float) -> Beat:
+    def begin(self, call: Call, after_s: float) -> ScheduledCall:
         """Call something after some seconds, until ``end``."""
-        beat = Beat(call, time.monotonic() + after_s)
+        scheduled = ScheduledCall(call, time.monotonic() + after_s)
         with self._lock:
-            self._beats.append(beat)
+            self._scheduled_calls.append(scheduled)
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="pulse", daemon=True)
                 self._thread.start()
-            elif beat.due_s < self._sleeps_until_s and self._alarm.locked():
+            elif scheduled.due_s < self._sleeps_until_s and self._alarm.locked():
                 self._alarm.release()
             self._follow(self._thread)
-        return beat
+        return scheduled
 
-    def end(self, beat: Beat) -> None:
+    def end(self, scheduled: ScheduledCall) -> None:
         """Return once it is not called any more; what it raised is raised here."""
         with self._lock:
-            self._beats.remove(beat)
-        with beat.is_called:
+            self._scheduled_calls.remove(scheduled)
+        with scheduled.is_called:
             pass
-        if beat.error is not None:
-            raise beat.error
+        if scheduled.error is not None:
+            raise scheduled.error
 
     def _follow(self, thread: Thread) -> None:
         cpus = os.sched_getaffinity(0)
@@ -73,26 +73,26 @@ class Pulse:
     def _run(self) -> None:
         while True:
             begin_s = time.thread_time()
-            beat = self._next()
-            beat.waiting_s = time.thread_time() - begin_s
+            scheduled = self._next()
+            scheduled.waiting_s = time.thread_time() - begin_s
             wait_s = math.inf
             try:
-                wait_s = beat.call()
+                wait_s = scheduled.call()
             except Exception as error:  # noqa: BLE001 - it belongs to the thread that began the beat
-                beat.error = error
-            beat.due_s = time.monotonic() + wait_s
-            beat.is_called.release()
+                scheduled.error = error
+            scheduled.due_s = time.monotonic() + wait_s
+            scheduled.is_called.release()
 
-    def _next(self) -> Beat:
+    def _next(self) -> ScheduledCall:
         """Wait for the next beat that is due, and return it as one that is called."""
         while True:
             with self._lock:
-                beat = min(self._beats, key=lambda one: one.due_s, default=None)
-                due_s = beat.due_s if beat is not None else math.inf
+                scheduled = min(self._scheduled_calls, key=lambda one: one.due_s, default=None)
+                due_s = scheduled.due_s if scheduled is not None else math.inf
                 left_s = due_s - time.monotonic()
-                if beat is not None and left_s <= 0:
-                    beat.is_called.acquire()
+                if scheduled is not None and left_s <= 0:
+                    scheduled.is_called.acquire()
                     self._sleeps_until_s = -math.inf
-                    return beat
+                    return scheduled
                 self._sleeps_until_s = due_s
             self._alarm.acquire(timeout=left_s if left_s < math.inf else -1)

@@ -10,9 +10,9 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from tare.experiment.probes import _readings as readings
+from tare.experiment.probes import _parsers as readings
+from tare.experiment.probes._file_series import FileSeries
 from tare.experiment.probes._sources import of_machine
-from tare.experiment.probes._tracks import Tracks
 from tare.experiment.probes.agent_reader import AgentReader
 from tare.experiment.probes.reader import Answer, Reader
 from tare.experiment.probes.series import MACHINE, Series
@@ -39,7 +39,7 @@ class Listener:
 
     def __init__(self, reader: AnyReader) -> None:
         self._reader = reader
-        self._tracks: list[Tracks] = []
+        self._tracks: list[FileSeries] = []
         self._cpu_s: list[float] = []
         self._begin_s = self._due_s = 0.0
         self._period_s: float | None = None
@@ -61,7 +61,7 @@ class Listener:
         if reader.owes and reader.answer() is None:  # of the trial before
             reader.close("the reader inside has not answered since an earlier trial")
         here = sources(reader.root, reader.disks, reader.links)
-        self._tracks = [Tracks(MACHINE, source) for source in here]
+        self._tracks = [FileSeries(MACHINE, source) for source in here]
         reader.ask()
         self._await()
         self._cost_s = reader.cost_s  # of an agent's, what all others have cost until now

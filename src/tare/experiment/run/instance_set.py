@@ -9,11 +9,11 @@ from threading import Lock
 
 from tare.core.errors import LayerError
 from tare.core.model import Cell, Limits, Status
-from tare.experiment.probes.inside import AnyReader
+from tare.experiment.probes.inner_machine import AnyReader
 from tare.experiment.run import conditions
 from tare.experiment.study import Platform
-from tare.experiment.trial.cast import end_kept
-from tare.experiment.trial.seat import Kept
+from tare.experiment.trial.placed_part import Kept
+from tare.experiment.trial.role_placement import end_kept
 from tare.machines import detection
 from tare.machines.cgroup import readback
 from tare.machines.stack import Stack
@@ -80,7 +80,7 @@ class Member:
 
 
 @dataclass
-class Fleet:
+class InstanceSet:
     """The instances of one platform under one set of limits, or why there are none."""
 
     platform: Platform

@@ -41,7 +41,7 @@ exit 0
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GroupLimits:
     """The smallest quota of CPU time that holds a group, as CPUs, None where there is none.
 
     ``swap_bytes`` is what it may swap, which is no more than there is swap.
@@ -51,7 +51,7 @@ class Held:
     swap_bytes: int = 0
 
 
-def read_group(machine: Machine, path: str) -> Held:
+def read_group(machine: Machine, path: str) -> GroupLimits:
     """Read what a group holds its processes to, or raise LayerError.
 
     One that cannot be seen from the machine, as from a container around it, says nothing.
@@ -66,4 +66,4 @@ def read_group(machine: Machine, path: str) -> Held:
             quotas.append(int(numbers[0]) / int(numbers[1]))
         else:
             swaps.append(int(float(numbers[0])))
-    return Held(min(quotas, default=None), min(swaps, default=0))
+    return GroupLimits(min(quotas, default=None), min(swaps, default=0))

@@ -16,7 +16,7 @@ MOST = 3
 """As many differences of a kind are told; others are counted."""
 
 
-def refuse_other_cells(study: Study, plan: Plan, folder: Path) -> None:
+def refuse_changed_cells(study: Study, plan: Plan, folder: Path) -> None:
     """Raise ResultsError if a plan has cells that its study, as it is read today, has not."""
     differences = _first(list(_differences(study, plan)), "; ")
     if differences:

@@ -12,7 +12,7 @@ from tare.work.workload import Measured
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedStudy:
     """What follows from a study: what to install, what to ask for, and what is run by its name.
 
     ``packages`` and ``programs`` are what the userland must hold, ``nested`` the packages that its
@@ -30,11 +30,11 @@ class Resolved:
     is_reached: bool
 
 
-def resolve(study: Study) -> Resolved:
+def resolve(study: Study) -> ResolvedStudy:
     """Ask each workload and each layer of a study for what it needs."""
     every = [chosen.made for chosen in study.workloads]
     packages, nested = _packages(study)
-    return Resolved(
+    return ResolvedStudy(
         study=study,
         packages=packages,
         nested=nested,

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tare.core.model import EndedSession, Plan, Slot, Status
-from tare.experiment.run.fleet import Fleet
+from tare.experiment.run.instance_set import InstanceSet
 from tare.experiment.run.pool import Pool
 
 
-class Turns:
+class InstanceSchedule:
     """Opens one instance of each platform for the cells of a block and closes it after them.
 
     Only where not all instances fit the host's memory at once. Cells under different limits are
@@ -46,7 +46,7 @@ class Turns:
             yield from slots
             return
         for own in self._by_limits(slots):
-            self._open(self._fleets(own), turn)
+            self._open(self._instance_sets(own), turn)
             yield from own
 
     def _by_limits(self, slots: Sequence[Slot]) -> list[list[Slot]]:
@@ -56,21 +56,21 @@ class Turns:
             for limits in dict.fromkeys(cells[slot.cell].limits for slot in slots)
         ]
 
-    def _fleets(self, slots: Sequence[Slot]) -> list[Fleet]:
+    def _instance_sets(self, slots: Sequence[Slot]) -> list[InstanceSet]:
         cells = {cell for slot in slots for cell in slot.cells}
-        fleets = {
-            id(fleet): fleet
+        instance_sets = {
+            id(instances): instances
             for cell in self.plan.cells
             if cell.id in cells
-            for fleet in self.pool.of(cell)
+            for instances in self.pool.of(cell)
         }
-        return [fleet for fleet in fleets.values() if fleet.status is Status.OK]
+        return [instances for instances in instance_sets.values() if instances.status is Status.OK]
 
-    def _open(self, fleets: Sequence[Fleet], turn: int) -> None:
+    def _open(self, instance_sets: Sequence[InstanceSet], turn: int) -> None:
         """Open what is needed; the first block finds open what was asked for its facts last."""
-        is_open = turn == 0 and all(fleet.members for fleet in fleets)
+        is_open = turn == 0 and all(instances.members for instances in instance_sets)
         if not (self._is_first and is_open):
-            self.pool.progress.says(f"opening {len(fleets)} fresh instances for a block")
-            self.pool.open_only(fleets, turn)
-            self.opened += len(fleets)
+            self.pool.progress.says(f"opening {len(instance_sets)} fresh instances for a block")
+            self.pool.open_only(instance_sets, turn)
+            self.opened += len(instance_sets)
         self._is_first = False

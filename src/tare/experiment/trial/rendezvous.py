@@ -17,7 +17,7 @@ from threading import Barrier, BrokenBarrierError, Event
 from tare.core.completed import Completed
 from tare.core.errors import TareError
 from tare.core.model import Complaint, ComplaintKind, Status
-from tare.experiment.trial.measure import GOOD, Outcome, Run, lost
+from tare.experiment.trial.measure import GOOD, CommandRun, Outcome, lost
 from tare.machines.agent import AgentMachine, release
 from tare.machines.agent import Command as Armed
 from tare.machines.agent.client import GONE
@@ -47,21 +47,21 @@ class _Start:
     at_s: float | None = None
     offset_s: float = 0.0
 
-    def arm(self, run: Run) -> None:
+    def arm(self, run: CommandRun) -> None:
         """Have the command held in its machine, where an agent is there."""
         command = run.command
         machine = command.machine
         if not isinstance(machine, AgentMachine) or machine.entered_anew:
             return
         try:
-            if run.seat.own_clock:
+            if run.placed.own_clock:
                 self.offset_s = machine.clock_offset_ns(OFFSET_TRIES)[0] / 1e9
             self.armed = machine.arm(command.argv, timeout_s=run.deadline_s)
             self.armed.await_armed()
         except (OSError, ValueError) as error:  # also words that no process can have
             self.armed, self.lost = None, str(error)
 
-    def execute(self, run: Run, meeting: Barrier) -> Completed:
+    def execute(self, run: CommandRun, meeting: Barrier) -> Completed:
         """Wait for all others, and then for the command's end."""
         command = run.command
         self.meet(meeting)
@@ -107,8 +107,8 @@ class _Start:
             self.armed.abandon()
 
 
-def together(
-    runs: Sequence[Run], cancel: Callable[[], None], gap_s: float = 0.0
+def run_together(
+    runs: Sequence[CommandRun], cancel: Callable[[], None], gap_s: float = 0.0
 ) -> tuple[Outcome, ...]:
     """Run all parts from one moment on, each to its own end, and say what each came to.
 
@@ -128,7 +128,7 @@ def together(
 
     meeting = Barrier(len(runs), action=go)
 
-    def one(run: Run, start: _Start) -> None:
+    def one(run: CommandRun, start: _Start) -> None:
         try:
             try:
                 start.arm(run)
@@ -156,7 +156,7 @@ def together(
     known = [start.at_s for start in starts if start.at_s is not None]
     first_s = min(known, default=0.0)
     return tuple(
-        lost(run.seat, start.error)
+        lost(run.placed, start.error)
         if start.error is not None
         else replace(
             run.outcome(_others_s(run, runs)),
@@ -183,13 +183,13 @@ def _longest(parts: Sequence[Outcome]) -> dict[str, float]:
     return {name: max(part.phases_s.get(name, 0.0) for part in parts) for name in names}
 
 
-def _others_s(run: Run, runs: Sequence[Run]) -> float:
+def _others_s(run: CommandRun, runs: Sequence[CommandRun]) -> float:
     """Add up the CPU time of the other runs that may have been on a run's CPUs."""
-    mine = set(run.seat.how.cpus)
-    return sum(one.cpu_s for one in runs if one is not run and mine & set(one.seat.how.cpus))
+    mine = set(run.placed.how.cpus)
+    return sum(one.cpu_s for one in runs if one is not run and mine & set(one.placed.how.cpus))
 
 
-def of_all(parts: Sequence[Outcome], samples: Mapping[str, float]) -> Outcome:
+def combined(parts: Sequence[Outcome], samples: Mapping[str, float]) -> Outcome:
     """Make one outcome of all parts, as bad as its worst one, with ``samples`` where none is bad.
 
     It lasted from the first start to the last end; what each printed is kept by the part's name.

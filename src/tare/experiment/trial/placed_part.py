@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tare.experiment.trial.service import Server
-from tare.experiment.trial.watch import Watching
+from tare.experiment.trial.watch import WatchSettings
 from tare.machines.stack import Stack
 
 Kept = dict[tuple[str, str], Server]
@@ -14,7 +14,7 @@ Kept = dict[tuple[str, str], Server]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seat:
+class PlacedPart:
     """An instance that is open and awake, and how it is watched.
 
     ``part`` is its name, ``instance`` that of the instance in this session. ``first`` are the ids
@@ -26,7 +26,7 @@ class Seat:
     part: str
     instance: str
     stack: Stack
-    how: Watching
+    how: WatchSettings
     first: Sequence[str] = ()
     is_cold: bool = False
     kept: Kept = field(default_factory=dict)

@@ -16,9 +16,9 @@ from tare.experiment.design.admission import peer_name
 from tare.experiment.run.headroom import Headroom
 from tare.experiment.run.session import Session
 from tare.experiment.study import Study
-from tare.experiment.trial.cast import end_kept
 from tare.experiment.trial.peer import Peer
-from tare.experiment.trial.seat import Kept
+from tare.experiment.trial.placed_part import Kept
+from tare.experiment.trial.role_placement import end_kept
 from tare.machines.ledger import Scope
 from tare.machines.stack import Stack, open_stack
 from tare.work.workload import Measured

@@ -31,7 +31,7 @@ exec "$@"
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class InstanceProcess:
     """The process of one instance; ``pid`` and ``log`` are files in ``folder`` on the machine."""
 
     machine: Machine

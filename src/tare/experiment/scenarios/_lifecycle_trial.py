@@ -18,7 +18,7 @@ from tare.experiment.probes import noise
 from tare.experiment.probes.timeline import Timeline
 from tare.experiment.scenarios.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
 from tare.experiment.trial.measure import Outcome, status_of, suspected
-from tare.experiment.trial.seat import Seat
+from tare.experiment.trial.placed_part import PlacedPart
 from tare.machines.cgroup import readback
 from tare.machines.layer import Instance, Layer, Site
 from tare.machines.machine import Host, Machine, check
@@ -175,13 +175,13 @@ class _Trial:
 
 
 def measure(
-    host: Host, seat: Seat, instances: Sequence[tuple[Layer, Site]], what: Lifecycle
+    host: Host, placed: PlacedPart, instances: Sequence[tuple[Layer, Site]], what: Lifecycle
 ) -> Outcome:
     """Run one trial on a seat's machine, with a layer and a site for each instance.
 
     What goes wrong is an outcome, not an error, and whatever was made is removed.
     """
-    outer, how = seat.stack.machine, seat.how
+    outer, how = placed.stack.machine, placed.how
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     if what.cache is Cache.COLD:
         for machine in dict.fromkeys((host, outer)):
@@ -213,7 +213,7 @@ def measure(
     said = {life.site.name: life.log for life in lives}
     raw = Completed(("lifecycle",), 0, json.dumps(said, indent=1).encode(), b"", took_s)
     outcome = Outcome(
-        instance=seat.instance,
+        instance=placed.instance,
         status=status,
         reason=reason,
         started_at=started_at,
@@ -222,7 +222,7 @@ def measure(
         phases_s={"phases": took_s},
         warnings=(*trial.warnings, *complaints),
         noise=seen,
-        cpuset=seat.cpuset,
+        cpuset=placed.cpuset,
         completed=raw,
         timeline=timeline,
     )

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tare.experiment.probes._readings import Figure, Source
+from tare.experiment.probes._parsers import Figure, Source
 from tare.experiment.probes.files import subtree
 
 TOTAL = "kernel/debug/kvm/exits"
 """Below /sys: the exits of all guests of the host; where it can be read, theirs can be too."""
 
 
-def is_told(sys: Path) -> bool:
+def is_readable(sys: Path) -> bool:
     """Whether KVM tells the exits of guests here: a kernel that is locked down lets nobody read."""
     try:
         os.close(os.open(f"{sys}/{TOTAL}", os.O_RDONLY))
@@ -29,7 +29,7 @@ def is_told(sys: Path) -> bool:
 
 def of_guests(path: str, root: Path, sys: Path) -> list[Source]:
     """List what KVM tells of the guests in a layer's control group; nothing where it is silent."""
-    if not is_told(sys):
+    if not is_readable(sys):
         return []
     total = sys / TOTAL
     group = root / path if (root / "cgroup.controllers").exists() else root / "cpuacct" / path

@@ -5,16 +5,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from tare.experiment.probes import _readings as readings
+from tare.experiment.probes import _parsers as readings
 from tare.experiment.probes.series import Series
 
 
-class Tracks:
+class FileSeries:
     """The figures of one file; ``side`` is whose they are."""
 
     def __init__(self, side: str, source: readings.Source) -> None:
         self._side, self._source = side, source
-        self._tracks: dict[tuple[str, str], _Track] = {}
+        self._tracks: dict[tuple[str, str], _FigureSeries] = {}
         self._held: list[tuple[float, bytes]] = []
         self._reason = ""
 
@@ -36,7 +36,7 @@ class Tracks:
             for name, device, value in self._source.parse(content):
                 track = self._tracks.get((name, device))
                 if track is None:
-                    track = _Track(self._source.wraps.get(name))
+                    track = _FigureSeries(self._source.wraps.get(name))
                     self._tracks[name, device] = track
                 track.add(now_s, value)
         except (ValueError, IndexError) as error:
@@ -72,7 +72,7 @@ class Tracks:
                 yield Series(self._side, name, is_counter=counts, reason=reason)
 
 
-class _Track:
+class _FigureSeries:
     """The readings of one figure; a counter that begins at 0 again goes on where it was."""
 
     __slots__ = ("_last", "_past", "_wraps", "times_s", "values")

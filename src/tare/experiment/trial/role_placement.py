@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tare.core.errors import LayerError, TareError, Unavailable
 from tare.experiment.trial.peer import Peer
+from tare.experiment.trial.placed_part import Kept, PlacedPart
 from tare.experiment.trial.port import free_port
-from tare.experiment.trial.seat import Kept, Seat
 from tare.experiment.trial.service import Ended, Server
 from tare.machines.ledger import Ledger
 from tare.machines.machine import NOT_FOUND, Machine
@@ -35,37 +35,40 @@ class Command:
     conclude: Callable[[bool], Mapping[str, Ended]] = lambda _: {}
 
 
-class Cast:
+class RolePlacement:
     """The roles of one cell's workload, in their places.
 
-    ``name`` is that of their directories. Of ``seats`` each role with an instance of its own has
-    one, in turn: where a scenario gives fewer, several share it. ``session`` are the programs that
-    last for the session, and ``ledger`` is where those are written that nothing else would end.
+    ``name`` is that of their directories. Of ``placed_parts`` each role with an instance of its own
+    has one, in turn: where a scenario gives fewer, several share it. ``session`` are the programs
+    that last for the session, and ``ledger`` is where those are written that nothing else would
+    end.
     """
 
     def __init__(  # noqa: PLR0913 - what is cast, where, and what is left of the trial before
         self,
         roles: Roles,
         name: str,
-        seats: Sequence[Seat],
+        placed_parts: Sequence[PlacedPart],
         peer: Peer | None = None,
         session: Kept | None = None,
         ledger: Ledger | None = None,
     ) -> None:
-        self._roles, self._name, self._seats, self._peer = roles, name, seats, peer
+        self._roles, self._name, self._placed_parts, self._peer = roles, name, placed_parts, peer
         self._session, self._ledger = {} if session is None else session, ledger
-        self._seat = {home: seats[n % len(seats)] for n, home in enumerate(roles.seats())}
+        self._placed = {
+            home: placed_parts[n % len(placed_parts)] for n, home in enumerate(roles.homes())
+        }
         self._ports: dict[str, dict[str, int]] = {}
 
     def at(self, role: str) -> tuple[Machine, str]:
         """Give the machine of a role and its directory there."""
         directory = self._name if role == COMMAND else f"{self._name}-{role}"
-        seat = self._seat_of(role)
-        if seat is not None:
-            return seat.stack.machine, f"{seat.stack.workdir}/{directory}"
+        placed = self._placed_of(role)
+        if placed is not None:
+            return placed.stack.machine, f"{placed.stack.workdir}/{directory}"
         assert self._peer is not None  # noqa: S101 - it is made for whatever has a role there
         # The same for all instances.
-        label = self._seats[0].instance
+        label = self._placed_parts[0].instance
         if role != COMMAND and self._lifetime(role) is Lifetime.SESSION:
             return self._peer.machine, f"{self._peer.stack.workdir}/{directory}"
         directory = directory.replace(self._name, f"{self._name}-{label}", 1)
@@ -91,7 +94,7 @@ class Cast:
         def conclude(is_lost: bool) -> Mapping[str, Ended]:
             while started:
                 server = started.pop()
-                if not (is_lost and self._seat_of(server.role.name) is None):
+                if not (is_lost and self._placed_of(server.role.name) is None):
                     ended[server.role.name] = self._rest(server)
             return ended
 
@@ -117,10 +120,10 @@ class Cast:
     def _start(self, role: Role, addresses: Mapping[tuple[str, str], str]) -> Server:
         """Have a role up: start it, or let the one that was kept go on."""
         machine, directory = self.at(role.name)
-        seat = self._seat_of(role.name)
+        placed = self._placed_of(role.name)
         # A stack's group takes what is in it with it; what is on another computer nothing takes.
-        stack = seat.stack if seat is not None else self._at_peer.stack
-        is_own = seat is not None or role.lifetime is Lifetime.TRIAL
+        stack = placed.stack if placed is not None else self._at_peer.stack
+        is_own = placed is not None or role.lifetime is Lifetime.TRIAL
         goes_by_itself = is_own and stack.threads() is not None
         server = Server(
             role,
@@ -154,10 +157,10 @@ class Cast:
         kept.pop((self._name, server.role.name), None)
         return server.end()
 
-    def _seat_of(self, role: str) -> Seat | None:
+    def _placed_of(self, role: str) -> PlacedPart | None:
         """Give the place of a role; None is the peer."""
         home = self._roles.home(role)
-        return None if home == PEER else self._seat[home]
+        return None if home == PEER else self._placed[home]
 
     def _lifetime(self, role: str) -> Lifetime:
         known = self._roles.by_name[role]
@@ -168,8 +171,8 @@ class Cast:
         lifetime = self._lifetime(role)
         if lifetime is Lifetime.TRIAL:
             return None
-        seat = self._seat_of(role) or self._seats[0]
-        return self._session if lifetime is Lifetime.SESSION else seat.kept
+        placed = self._placed_of(role) or self._placed_parts[0]
+        return self._session if lifetime is Lifetime.SESSION else placed.kept
 
     def _fill(self, viewer: str, text: str, addresses: Mapping[tuple[str, str], str]) -> str:
         return PLACEHOLDER.sub(
@@ -185,7 +188,7 @@ class Cast:
         """Give the address at which one role finds another, and make ways where there is none."""
         if viewer == of:
             return ANY
-        here, there = self._seat_of(viewer), self._seat_of(of)
+        here, there = self._placed_of(viewer), self._placed_of(of)
         if here is there:
             return LOOPBACK
         mine = here.stack.address() if here is not None else self._at_peer.address
@@ -210,7 +213,7 @@ class Cast:
         ends: dict[tuple[str, str], bool] = {}
         for viewer, of, what in self._roles.named():
             if what != "address":
-                is_far = self._seat_of(viewer) is not self._seat_of(of)
+                is_far = self._placed_of(viewer) is not self._placed_of(of)
                 ends[of, what] = ends.get((of, what), False) or is_far
         for role in dict.fromkeys(of for of, _ in ends):
             kept = self._kept(role)
@@ -222,14 +225,14 @@ class Cast:
 
     def _port(self, role: str, *, is_far: bool) -> int:
         """Choose a port at which a role is reached, ``is_far``: by other machines."""
-        seat = self._seat_of(role)
-        stack = seat.stack if seat is not None else self._at_peer.stack
+        placed = self._placed_of(role)
+        stack = placed.stack if placed is not None else self._at_peer.stack
         published = stack.ports() if is_far else None
         if published is None:
             # Some instances have one network together.
             chosen = {port for ports in self._ports.values() for port in ports.values()}
             return free_port(self.at(role)[0], chosen)
-        here = [name for name in self._ports if self._seat_of(name) is seat]
+        here = [name for name in self._ports if self._placed_of(name) is placed]
         taken = {port for name in here for port in self._ports[name].values()}
         free = [port for port in published if port not in taken]
         if not free:
@@ -238,7 +241,7 @@ class Cast:
                 f"{', '.join(sorted(here))} are reached at more",
                 "give the layer another `network:`, or its `netdev: tap`",
             )
-        kept = {} if seat is None else seat.kept
+        kept = {} if placed is None else placed.kept
         others = {port for other in kept.values() for port in other.ports.values()}
         left = next((port for port in free if port not in others), free[0])
         for key, other in [*kept.items()]:

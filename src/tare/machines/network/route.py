@@ -34,7 +34,7 @@ done
 """
 
 
-class Ways:
+class Routes:
     """The ways between a machine and an ``outer`` one that only they two know the addresses of.
 
     ``own`` is the machine's address as the outer one sees it, ``gateway`` the outer one's there.

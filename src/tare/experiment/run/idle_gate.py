@@ -37,7 +37,7 @@ class Memory:
     unwritten_bytes: int
 
 
-class Gate:
+class IdleGate:
     """Holds a trial back until what came before it is off the host's disk and out of its memory.
 
     Rest is what the first call finds. What is unwritten is asked to be written at once, as the
