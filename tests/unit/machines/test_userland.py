@@ -478,6 +478,24 @@ def test_unless_told_a_guest_is_of_the_userlands_own_architecture(bases, ledger)
     assert guest._recipe(base)["kernel"] == "linux-image-cloud-arm64"
 
 
+@pytest.mark.parametrize("name", ["1a2b", "another"])
+def test_a_guest_has_the_shared_userland_as_tree_and_tar_that_know_their_name(tmp_path, name):
+    system, own, tar = tmp_path / "system", tmp_path / "own", tmp_path / "tree.tar"
+    for tree_of in (system, own):
+        (tree_of / "etc").mkdir(parents=True)
+    assert Host().run(["tar", "-cf", str(tar), "-C", str(own), "etc"]).returncode == 0
+    guest.sign(Host(), own, tar, "1a2b")
+    assert Host().run(["tar", "-xf", str(tar), "-C", str(system)]).returncode == 0
+
+    guest._place_tree(Host(), system, guest.Base(name, tar, {}))
+
+    known = system / f"var/lib/tare/userland/{name}/tree"
+    assert sorted(path.name for path in known.iterdir()) == ["etc", "var"]
+    assert (known / f"var/lib/tare/userland/{name}/tree").is_symlink()
+    listed = Host().run(["tar", "-tf", str(known.parent / "tree.tar")]).stdout.decode().split()
+    assert f"var/lib/tare/userland/{name}/tree" in listed
+
+
 class Kernel:
     """A machine whose kernel runs some architecture, and knows interpreters for others or not."""
 

@@ -185,6 +185,7 @@ def _refuse_changed(tree: Path, versions: Mapping[str, str]) -> None:
 def _place_tree(host: Machine, tree: Path, base: Base) -> None:
     """Put the userland beside the system, as a directory and as a tar for container engines."""
     known = tree / tree_path(base.userland).lstrip("/")
+    known.unlink(missing_ok=True)  # a system that is the userland has the link to itself
     known.mkdir(parents=True)
     check(host, ["tar", "-xf", str(base.shared or base.tar), "-C", str(known)], timeout_s=BUILD_S)
     tar = known.parent / "tree.tar"
@@ -195,6 +196,8 @@ def _place_tree(host: Machine, tree: Path, base: Base) -> None:
 def sign(host: Machine, tree: Path, tar: Path, name: str) -> None:
     """Let a machine that runs a userland, as tree or tar, know that its own root is the tree."""
     at = tree_path(name).lstrip("/")
+    if (tree / at).is_symlink():
+        return
     (tree / at).parent.mkdir(parents=True)
     (tree / at).symlink_to("/")
     first = Path(at).parts[:3]  # var/lib/tare, with what lies below
