@@ -2,6 +2,10 @@
 .PHONY: help setup setup-layers check format quick test structure test-real test-lab bench prove quickstart clean lock
 .DEFAULT_GOAL := help
 
+# Compiled files are kept whatever the environment says: half of the time of collecting tests, and of
+# each start of Tare in them, is that of compiling.
+export PYTHONDONTWRITEBYTECODE :=
+
 # What the tests must find on this host; a lack is an error, not a skip.
 REQUIRED := root browser perf sshd docker podman gvisor lxc nspawn bubblewrap qemu uml ssh libvirt vsphere
 REQUIRE := $(foreach one,$(REQUIRED),--require $(one))
@@ -27,8 +31,8 @@ setup-layers:    ## setup, and what every layer needs
 quick: setup     ## unit tests; minutes
 	.venv/bin/pytest -m "not slow" -n 2 tests/unit
 
-test: setup-layers ## unit, contract and short real tests; a missing part is an error
-	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 tests/unit
+test: setup-layers ## unit, contract and short real tests, and coverage; a missing part is an error
+	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 --cov --cov-report=term tests/unit
 	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) tests/browser tests/contract tests/real
 
 test-real: setup-layers ## the long tests too

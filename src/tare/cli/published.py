@@ -57,7 +57,7 @@ def write_all(studies: Sequence[str], into: Path | None, ours: Ours | None = Non
     """Write the figures of studies, if a folder is given for them; list the files."""
     if into is None:
         return []
-    from tare.present.redrawn import write_figures  # the heavy path: it draws
+    from tare.present.redrawn.write import write_figures  # the heavy path: it draws
 
     return [str(path) for study in studies for path in write_figures(study, into, ours)]
 

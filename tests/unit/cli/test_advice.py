@@ -10,7 +10,7 @@ import pytest
 from tare.cli import advise as command
 from tare.cli.mix_file import read_mix
 from tare.core.errors import ConfigError, ResultsError
-from tare.core.model import Better, Design, Metric, Status, Unit
+from tare.core.model import Design, Status
 from tare.experiment.scenarios.lifecycle import Lifecycle, Scenario
 from tare.experiment.study.variant import params_of
 from tare.present.view.reasons import reason_text
@@ -21,9 +21,8 @@ from tare.results.questions.mix_costs import Mix
 from tare.results.questions.reversals import LeftOut, Swap
 from tare.results.store import facts_of
 from tare.results.study import result_set
-from unit.makers import TIME, again, contrasts_of, make_cell, make_plan, make_trial, store
+from unit.makers import LOSS, TIME, again, contrasts_of, make_cell, make_plan, make_trial, store
 
-LOSS = Metric("loss", Unit.RATIO, Better.LOWER)
 BLOCKS = 8
 WORK = {"cpu": (), "disk": (("pattern", "read"), ("size_bytes", 2**20))}
 

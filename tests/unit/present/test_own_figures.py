@@ -424,7 +424,7 @@ def test_a_study_without_results_says_how_to_see_them():
 
 
 def test_evil_names_stay_text(tmp_path):
-    from tare.present.redrawn import write_figures
+    from tare.present.redrawn.write import write_figures
 
     ours = web(platforms=("native", HOSTILE))
     ours.plan = replace(ours.plan, study=HOSTILE)

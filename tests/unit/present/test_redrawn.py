@@ -521,7 +521,7 @@ def test_results_stand_beside_a_study_in_its_page(tmp_path, capsys):
 
 
 def test_a_study_of_an_evil_name_stays_text(tmp_path):
-    from tare.present.redrawn import write_figures
+    from tare.present.redrawn.write import write_figures
 
     ours = make_ours(WRITES, COSTS)
     ours.plan = replace(ours.plan, study=HOSTILE)

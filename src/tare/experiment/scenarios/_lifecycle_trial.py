@@ -16,7 +16,13 @@ from tare.core.model import Status
 from tare.experiment.host.facts import available_bytes
 from tare.experiment.probes import noise
 from tare.experiment.probes.timeline import Timeline
-from tare.experiment.scenarios.lifecycle import HOST_CPU, HOST_MEMORY, TOTAL, Cache, Lifecycle
+from tare.experiment.scenarios._lifecycle_declaration import (
+    HOST_CPU,
+    HOST_MEMORY,
+    TOTAL,
+    Cache,
+    Lifecycle,
+)
 from tare.experiment.trial.measure import Outcome, status_of, suspected
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.machines.cgroup import readback

@@ -8,7 +8,6 @@ study prints no numbers are drawn of our results alone (``own``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from tare.present.charts.figure import Figure
 from tare.present.redrawn.bars import bars
@@ -23,7 +22,7 @@ from tare.results.published.originals import UNDRAWN, Form, originals
 from tare.results.published.rows import load
 from tare.results.published.unprinted import OwnForm, unprinted
 
-__all__ = ["drawn", "figures", "own_figures", "undrawn", "write_figures"]
+__all__ = ["drawn", "figures", "own_figures", "undrawn"]
 
 
 def figures(study: str, ours: Ours | None = None) -> Iterator[Figure]:
@@ -76,14 +75,3 @@ def undrawn(study: str, own: Iterable[OwnFigure] | None = None) -> str:
                 empty.setdefault("; ".join(one.missing), []).append(one.declared.title)
         parts += [f"Not drawn: {'; '.join(some)}: {why}." for why, some in empty.items()]
     return " ".join(parts)
-
-
-def write_figures(study: str, into: Path, ours: Ours | None = None) -> list[Path]:
-    """Write the page and each figure as SVG, PNG and PDF; list them, the page first.
-
-    ConfigError if there is no such study, or the files cannot be written.
-    """
-    # Here, because templates and charts take longer to import than a list of studies has.
-    from tare.present.redrawn.write import write
-
-    return write(study, into, ours)

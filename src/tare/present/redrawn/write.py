@@ -36,8 +36,11 @@ class _Part:
     notes: str = ""
 
 
-def write(study: str, into: Path, ours: Ours | None) -> list[Path]:
-    """Write the page STUDY.html, figures and tables into a folder; list them, the page first."""
+def write_figures(study: str, into: Path, ours: Ours | None = None) -> list[Path]:
+    """Write the page STUDY.html, figures and tables into a folder; list them, the page first.
+
+    ConfigError if there is no such study, or the files cannot be written.
+    """
     own = own_figures(study, ours) if ours else []
     filled = [one for one in own if one.results]
     parts = [_Part(one.name, one.title, one) for one in figures(study, ours)]

@@ -44,7 +44,7 @@ def test_of_identical_platforms_at_most_one_in_twenty_is_called_different(kind):
 @pytest.mark.parametrize("kind", ["normal", "heavy", "drift"])
 def test_the_interval_at_the_stop_covers_the_truth(kind, cost):
     truth = math.log(cost)
-    found = [run_until_stopped(pairs + truth) for pairs in noise(kind, seed=2)]
+    found = [run_until_stopped(pairs + truth) for pairs in noise(kind, seed=2, runs=400)]
     covered = sum(one.interval.low <= truth <= one.interval.high for one in found)
     assert covered >= 0.93 * len(found)
 
