@@ -24,10 +24,12 @@ from tare.results.compare.comparison import Comparison
 from tare.results.questions.attribution import Attribution
 from tare.results.stats.sequential import Verdict
 
+MAX_STACKS = 12
+"""Maximum number of stacks in the chart of attributions."""
 _VERDICTS = {verdict.value for verdict in Verdict}
 
 
-def forest(found: Findings, groups: Sequence[Group]) -> Figure:
+def forest(found: Findings, groups: Sequence[Group], name: str) -> Figure:
     """Show what every platform costs on every workload, with intervals: the picture of a study."""
     colours = theme.colours(found.platforms)
     ids = {cell.id for group in groups for cell in group.cells}
@@ -77,12 +79,28 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
         layers = interval_layers(x, y, margin)
         return plots(values, layers, y, plot, width)
 
-    return Figure("forest", "Cost of every platform on every workload", caption, draw)
+    return Figure(name, "Cost of every platform on every workload", caption, draw)
 
 
-def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) -> Figure:
+def has_layers(found: Findings, groups: Sequence[Group]) -> bool:
+    """Return whether a stack of a workload that is drawn has layers whose costs are known."""
+    return bool(_shown(found, groups))
+
+
+def _shown(found: Findings, groups: Sequence[Group]) -> list[Attribution]:
+    cells = {cell for group in groups for cell in group.cells}
+    return [one for one in _explained(found) if one.stack.cell in cells]
+
+
+def _explained(found: Findings) -> list[Attribution]:
+    every = found.comparisons.attributions
+    return [one for one in every if one.stack.primary and one.product is not None]
+
+
+def waterfall(found: Findings, groups: Sequence[Group], name: str) -> Figure:
     """Show how the cost of a stack is made up of its layers' costs and their interaction."""
     colours = theme.colours(found.platforms)
+    attributions, there = _shown(found, groups)[:MAX_STACKS], len(_explained(found))
     values = [
         {"group": f"{found.group_names[one.stack.cell.id]}: {one.stack.cell.platform}", **step}
         for one in attributions
@@ -127,7 +145,7 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
     )
     if there > len(attributions):
         caption += f" {len(attributions)} of {there} stacks are drawn."
-    return Figure("attribution", "Which layer costs what", caption, draw)
+    return Figure(name, "Which layer costs what", caption, draw)
 
 
 def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]]:

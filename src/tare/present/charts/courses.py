@@ -9,20 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
-from typing import Any
 
 from tare.core.model import Cell, Metric, MetricRole, Trial, Unit
-from tare.present.charts.figure import (
-    BOLD,
-    MAX_POINTS,
-    NARROW,
-    SCHEMA,
-    Figure,
-    Spec,
-    shortened,
-    within,
-)
-from tare.present.charts.lanes import at, lanes, line_of, round_ticks, share_of
+from tare.present.charts.axis import outer_ticks, share_of, time_axis
+from tare.present.charts.canvas import Canvas, Place, Point, Polyline, Text
+from tare.present.charts.figure import BOLD, MAX_POINTS, NARROW, Figure, shortened, within
+from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import better
 from tare.present.view import theme
 from tare.present.view.courses import MAX_OTHERS, Points, Told, chosen
@@ -44,6 +36,14 @@ FIGURE_SPACE = "\N{FIGURE SPACE}"
 GAP = 1.5
 """A line ends where the next value is so many times later than values mostly are."""
 _MAX_REASON = 110
+
+
+@dataclass(frozen=True)
+class Course:
+    """A workload, and what is known of the trials of all workloads that are drawn."""
+
+    group: Group
+    known: Mapping[Identity, Told]
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,18 @@ class _Picture:
     widest: int
     every: int
     end_s: float
-    failures: Sequence[Mapping[str, float]]
+    failures: Sequence[tuple[int, float]]
 
 
-def over_time(
-    found: Findings, group: Group, number: int, told: Mapping[Identity, Told]
-) -> Iterator[Figure]:
-    """Draw what is known of a group over the time of its trials; nothing where nothing is."""
-    some = [_lane(found, cell, told) for cell in group.cells]
+def has_course(found: Findings, course: Course) -> bool:
+    """Return whether a tool of a workload reported values over the time of a trial."""
+    return bool(_metrics(course.group, _lanes(found, course)))
+
+
+def over_time(found: Findings, course: Course, name: str) -> Figure:
+    """Draw what the tools of a workload reported over the time of its trials."""
+    group, some = course.group, _lanes(found, course)
     metrics = _metrics(group, some)
-    if not metrics:
-        return
     longest = max(len(one) for one in _lines(some, metrics))
     every = -(-longest // MAX_IN_LINE)
     most = MAX_POINTS // -(-longest // every)
@@ -106,25 +107,25 @@ def over_time(
     widest = max(len(plain(tick, 3)) for one in columns for tick in one.ticks)
     picture = _Picture(theme.colours(found.platforms), widest, every, end_s, failures)
 
-    def draw(width: int) -> Spec:
-        narrow = width < NARROW
+    def draw(width: int) -> Canvas:
+        canvas, narrow = Canvas(width), width < NARROW
         apart = 0 if narrow else 20
         own = width if narrow else (width + apart) // len(columns) - apart
-        drawn = [_drawn(one, some, picture, own) for one in columns]
-        beside = "vconcat" if narrow else "hconcat"
-        return {
-            "$schema": SCHEMA,
-            "config": theme.CONFIG,
-            "spacing": 28 if narrow else apart,
-            beside: drawn,
-        }
+        for place, column in enumerate(columns):
+            corner = (0, canvas.height + 28 * place) if narrow else (place * (own + apart), 0)
+            _draw(canvas, corner, own, column, some, picture)
+        return canvas
 
     caption = _caption(group, some, columns, metrics[MAX_COLUMNS:], every)
     if failures:
         words = " or ".join(AWAY[one.role] for one in _lost(group))
         caption += f" A cross: some of the work {words} in that second of one of the trials drawn."
     title = f"{group.name}: over the time of a trial"
-    yield Figure(f"course-{number:02d}", title, caption, draw)
+    return Figure(name, title, caption, draw)
+
+
+def _lanes(found: Findings, course: Course) -> list[_Lane]:
+    return [_lane(found, cell, course.known) for cell in course.group.cells]
 
 
 def _lane(found: Findings, cell: Cell, told: Mapping[Identity, Told]) -> _Lane:
@@ -163,7 +164,7 @@ def _column(metric: Metric, some: Sequence[_Lane], every: int) -> _Column:
     low, high = (within(one / scale.factor, log=False) for one in (min(values), max(values)))
     log = metric.unit is Unit.SECOND and 0 < FAR * low < high
     top = high or 1.0
-    ticks = [one for one in round_ticks(low if log else 0.0, top, log=log) if one <= top]
+    ticks = [one for one in outer_ticks(low if log else 0.0, top, log=log) if one <= top]
     return _Column(metric, scale, ticks, top, log)
 
 
@@ -180,8 +181,8 @@ def _thinned(points: Points, every: int) -> Iterator[Points]:
         yield [(part[-1][0], fmean(value for _, value in part)) for part in parts]
 
 
-def _failures(group: Group, some: Sequence[_Lane], every: int) -> list[dict[str, float]]:
-    """Mark the times at which something was lost, above the lane of its platform."""
+def _failures(group: Group, some: Sequence[_Lane], every: int) -> Sequence[tuple[int, float]]:
+    """List the lanes with the times at which something was lost."""
     times = {
         (place, time_s)
         for place, lane in enumerate(some)
@@ -191,76 +192,44 @@ def _failures(group: Group, some: Sequence[_Lane], every: int) -> list[dict[str,
         for time_s, share in part
         if share > 0
     }
-    return [{"lane": lane, "x": time_s, "y": at(lane, 1) - 4} for lane, time_s in sorted(times)]
+    return sorted(times)
 
 
-def _drawn(column: _Column, some: Sequence[_Lane], of: _Picture, width: int) -> Spec:
+def _draw(  # noqa: PLR0913 - what is drawn, and where
+    canvas: Canvas,
+    corner: Place,
+    width: int,
+    column: _Column,
+    some: Sequence[_Lane],
+    of: _Picture,
+) -> None:
     """Draw one metric: thin lines, over them the strong one of each lane, and marks of failures."""
-    strong: list[dict[str, Any]] = []
-    thin: list[dict[str, Any]] = []
-    for lane, one in enumerate(some):
-        for number, (_, told) in enumerate(one.trials):
-            points = told.points.get(column.metric.name, ())
-            for part, line in enumerate(_thinned(points, of.every)):
-                (thin if number else strong).extend(
-                    {
-                        "line": f"{lane}-{number}-{part}",
-                        "place": place,
-                        "colour": of.colours[one.cell.platform],
-                        "x": time_s,
-                        "y": at(lane, column.share(value)),
-                        "alone": len(line) == 1,
-                    }
-                    for place, (time_s, value) in enumerate(line)
-                )
+    title = shortened(column.title, width - 12, BOLD)
+    canvas.add(Text((corner[0] + 4, corner[1] + 8), title, size=13, bold=True))
     titles = [(platform_text(one.cell), _note(one, column)) for one in some]
     # As wide in all columns, so that one stands below the other where there is no room beside it.
     labels = {
         column.share(tick * column.scale.factor): plain(tick, 3).rjust(of.widest, FIGURE_SPACE)
         for tick in column.ticks
     }
-    encoding: Mapping[str, Spec] = {
-        "detail": {"field": "line", "type": "nominal"},
-        "color": {"field": "colour", "type": "nominal", "scale": None},
-    }
-    dot = {"type": "point", "filled": True, "aria": False}
-    layers = [
-        line_of(thin, {"strokeWidth": 1, "opacity": 0.4}, **encoding),
-        line_of(strong, {"strokeWidth": 2}, **encoding),
-        {
-            # A value between two gaps is no line.
-            "data": {"values": [one for one in (*thin, *strong) if one["alone"]]},
-            "mark": {**dot, "size": 12},
-            "encoding": {"color": encoding["color"]},
-        },
-        {
-            "data": {"values": list(of.failures)},
-            "mark": {**dot, "shape": "cross", "size": 30, "color": theme.BAD, "opacity": 1},
-            "encoding": {},
-        },
-    ]
-    x: Spec = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"domain": [0, of.end_s], "nice": False, "zero": True},
-        "axis": {
-            "title": "time since the tool began (s)",
-            "tickCount": max(3, width // 120),
-            "format": ",~r",
-            "labelOverlap": "greedy",
-            "grid": False,
-        },
-    }
-    spec = lanes(width, titles, labels, x, layers)
-    title = {
-        "text": shortened(column.title, width - 12, BOLD),
-        "anchor": "start",
-        "color": theme.INK,
-        "fontSize": 13,
-    }
-    return {name: of for name, of in spec.items() if name not in ("$schema", "config")} | {
-        "title": title
-    }
+    axis = time_axis("time since the tool began (s)", of.end_s, width)
+    lanes = Lanes(canvas, (corner[0], corner[1] + 18), width, titles, labels, axis)
+    for lane, one in enumerate(some):
+        colour = of.colours[one.cell.platform]
+        for number, (_, told) in reversed([*enumerate(one.trials)]):
+            line_width, opacity = (1.0, 0.4) if number else (2.0, 1.0)
+            for part in _thinned(told.points.get(column.metric.name, ()), of.every):
+                places = lanes.places(lane, ((at, column.share(value)) for at, value in part))
+                if len(places) == 1:  # a value between two gaps is no line
+                    canvas.add(Point(places[0], 2, colour))
+                else:
+                    canvas.add(Polyline(places, colour, line_width, opacity=opacity))
+    for lane, time_s in of.failures:
+        x, y = lanes.x(time_s), lanes.y(lane, 1) - 4
+        canvas.add(
+            Polyline([(x - 3, y), (x + 3, y)], theme.BAD, 2),
+            Polyline([(x, y - 3), (x, y + 3)], theme.BAD, 2),
+        )
 
 
 def _note(lane: _Lane, column: _Column) -> str:

@@ -17,7 +17,7 @@ from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 
 
-def drift(found: Findings, group: Group, number: int) -> Figure:
+def drift(found: Findings, group: Group, name: str) -> Figure:
     """Show the values of each platform over the blocks, so that drift is seen."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
@@ -124,7 +124,7 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
             drawn, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
         )
 
-    return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
+    return Figure(name, f"{group.name}: over the blocks", caption, draw)
 
 
 def _measured(trials: Sequence[Trial]) -> int:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tare.present.charts.canvas import Canvas
 from tare.present.view import theme
 from tare.results.stats.signed_rank import Array
 
@@ -47,7 +48,7 @@ class Figure:
     name: str
     title: str
     caption: str
-    draw: Callable[[int], Spec]
+    draw: Callable[[int], Spec | Canvas]
 
 
 def facets(
@@ -100,7 +101,12 @@ def facets(
 
 def label_width(labels: Iterable[str]) -> int:
     """Guess how wide the labels of an axis will be, with the room beside them."""
-    return math.ceil(12 + _CHARACTER * max(map(len, labels), default=0))
+    return math.ceil(12 + max(map(text_width, labels), default=0))
+
+
+def text_width(text: str, character: float = _CHARACTER) -> float:
+    """Guess how wide a text will be."""
+    return character * len(text)
 
 
 def shortened(text: str, width: float, character: float = _CHARACTER) -> str:

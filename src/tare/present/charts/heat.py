@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tare.present.charts.figure import Figure, Spec
+from tare.present.charts.canvas import Canvas
+from tare.present.charts.figure import Figure
 from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
@@ -24,7 +25,7 @@ _ENDS = (1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Where the colours may end; a cost beyond the last has its colour."""
 
 
-def heat_map(found: Findings) -> Figure:
+def heat_map(found: Findings, _: Sequence[Group], name: str) -> Figure:
     """Show the cost of all platforms on all workloads, on a diverging logarithmic scale."""
     columns = list(dict.fromkeys(platform_text(row.cell) for row in found.headline))
     shown, groups = columns[:MAX_COLUMNS], found.groups[:MAX_LINES]
@@ -46,10 +47,10 @@ def heat_map(found: Findings) -> Figure:
     if len(groups) < len(found.groups):
         caption += f" The first {len(groups)} of {len(found.groups)} workloads are drawn."
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         return grid(width, shown, lines, _legend(end, is_all=is_all))
 
-    return Figure("heat", "Cost of every platform on every workload, as a map", caption, draw)
+    return Figure(name, "Cost of every platform on every workload, as a map", caption, draw)
 
 
 MARKS_TEXT = "▲ is slower, ▼ faster, = the same within the margin, ? undecided."

@@ -43,7 +43,7 @@ NO_VALUE = "no value"
 """Stands where trials ended well and did not give this number."""
 
 
-def points(found: Findings, group: Group, number: int) -> Figure:
+def points(found: Findings, group: Group, name: str) -> Figure:
     """Show every single trial of a workload by platform, with median and interval."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
@@ -225,7 +225,7 @@ def points(found: Findings, group: Group, number: int) -> Figure:
             "layer": layers,
         }
 
-    return Figure(f"points-{number:02d}", f"{group.name}: every trial", caption, draw)
+    return Figure(name, f"{group.name}: every trial", caption, draw)
 
 
 def _broken(edge: Edge, platforms: Sequence[str], x: Spec, y: Spec) -> Spec:

@@ -157,7 +157,7 @@ class Here:
             text=plain(middle),
             low=low,
             high=high,
-            said=f"{_cell_text(cell)}: median of {len(values)} trials, {plain(middle)} {unit}",
+            tip=f"{_cell_text(cell)}: median of {len(values)} trials, {plain(middle)} {unit}",
         )
 
 
@@ -180,10 +180,10 @@ def _relative(pair: Pair) -> Side:
     against = row.baseline.platform if row.baseline else "nothing"
     said = f"{_cell_text(row.cell)}, against {against}: {plain(value)} %, {row.verdict.value}"
     if not math.isfinite(value):
-        return Side(words=f"{plain(value)} %: without a limit", said=said)
+        return Side(words=f"{plain(value)} %: without a limit", tip=said)
     ends = [pair.printed.as_the_study_says(end) for end in _ends(row)]
     low, high = (min(ends), max(ends)) if ends else (None, None)
-    return Side(value=value, text=_percent(value), low=low, high=high, said=said)
+    return Side(value=value, text=_percent(value), low=low, high=high, tip=said)
 
 
 def _number(number: Quantity) -> Side:
@@ -193,7 +193,7 @@ def _number(number: Quantity) -> Side:
         f"{_cell_text(number.cell)}: {number.words}, {plain(number.ours)} {number.unit} "
         f"({number.trials} trials)"
     )
-    return Side(value=value, text=plain(value), said=said)
+    return Side(value=value, text=plain(value), tip=said)
 
 
 def _percent(value: float) -> str:

@@ -115,18 +115,6 @@ def _domain(numbers: Sequence[float]) -> Domain:
     return (low, high) if low < high else (0.0, 1.0)
 
 
-def ticks(domain: Domain, most: int) -> list[float]:
-    """Choose round numbers within a domain: about so many, but two at least."""
-    low, high = domain
-    rough = (high - low) / max(1, most)
-    size = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * times for times in (1, 2, 5, 10) if size * times >= rough * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    if first == last:
-        return ticks(domain, max(1, most) + 1)
-    return [place * step for place in range(first, last + 1)]
-
-
 def _title(name: str, unit: str, better: Better | None) -> str:
     told = f", {unit}" if unit != "1" and not name.endswith(unit) else ""
     if unit.startswith("% "):
