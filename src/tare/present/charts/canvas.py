@@ -6,18 +6,21 @@ bars), in the colours of ``theme``, which a page turns dark by its style sheet.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
+from typing import ClassVar
 
 from tare.present.view import theme
 
 Place = tuple[float, float]
 """x and y in pixels; y grows downwards."""
 
-_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_NO_CHARACTERS = dict.fromkeys(
+    (*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF),
+    "\N{REPLACEMENT CHARACTER}",
+)
 """What XML cannot hold: the output of a tool may, and it is the reason why a trial failed."""
 
 
@@ -25,6 +28,7 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff
 class Rect:
     """A filled rectangle between two corners."""
 
+    tag: ClassVar[str] = "rect"
     corner: Place
     opposite: Place
     fill: str
@@ -32,10 +36,10 @@ class Rect:
     opacity: float = 1.0
     stroke: str = ""
 
-    def markup(self) -> Iterator[str]:
-        """Yield the element and its attributes."""
+    def attributes(self) -> Iterator[str]:
+        """Yield the attributes of the element."""
         (x, y), (right, bottom) = self.corner, self.opposite
-        yield f'rect x="{x:.6g}" y="{y:.6g}" width="{right - x:.6g}" height="{bottom - y:.6g}"'
+        yield f'x="{x:.6g}" y="{y:.6g}" width="{right - x:.6g}" height="{bottom - y:.6g}"'
         yield from _paint(self.fill, self.stroke, opacity=self.opacity)
 
 
@@ -43,6 +47,7 @@ class Rect:
 class Polyline:
     """A line through places; with a fill it is the area that it encloses."""
 
+    tag: ClassVar[str] = "path"
     places: Sequence[Place]
     stroke: str = ""
     width: float = 1.0
@@ -51,10 +56,10 @@ class Polyline:
     opacity: float = 1.0
     dash: str = ""
 
-    def markup(self) -> Iterator[str]:
-        """Yield the element and its attributes."""
+    def attributes(self) -> Iterator[str]:
+        """Yield the attributes of the element."""
         end = "Z" if self.fill != "none" else ""
-        yield f'path d="M{"L".join(f"{x:.6g} {y:.6g}" for x, y in self.places)}{end}"'
+        yield f'd="M{"L".join(f"{x:.6g} {y:.6g}" for x, y in self.places)}{end}"'
         yield from _paint(self.fill, self.stroke, self.width, opacity=self.opacity)
         if self.dash:
             yield f'stroke-dasharray="{self.dash}"'
@@ -64,16 +69,17 @@ class Polyline:
 class Point:
     """A disc; with a stroke that differs from its fill, a ring."""
 
+    tag: ClassVar[str] = "circle"
     place: Place
     radius: float
     fill: str
     tip: str = ""
     stroke: str = ""
 
-    def markup(self) -> Iterator[str]:
-        """Yield the element and its attributes."""
+    def attributes(self) -> Iterator[str]:
+        """Yield the attributes of the element."""
         x, y = self.place
-        yield f'circle cx="{x:.6g}" cy="{y:.6g}" r="{self.radius}"'
+        yield f'cx="{x:.6g}" cy="{y:.6g}" r="{self.radius}"'
         yield from _paint(self.fill, self.stroke, 1.2)
 
 
@@ -81,6 +87,7 @@ class Point:
 class Text:
     """A line of text; y is the middle of its letters, x where ``align`` says."""
 
+    tag: ClassVar[str] = "text"
     place: Place
     text: str
     align: str = "start"
@@ -89,13 +96,13 @@ class Text:
     bold: bool = False
     upright: bool = False
 
-    def markup(self) -> Iterator[str]:
-        """Yield the element and its attributes."""
+    def attributes(self) -> Iterator[str]:
+        """Yield the attributes of the element."""
         (x, y), foot = self.place, 0.35 * self.size
         if self.upright:
-            yield f'text transform="translate({x + foot:.6g} {y:.6g}) rotate(-90)"'
+            yield f'transform="translate({x + foot:.6g} {y:.6g}) rotate(-90)"'
         else:
-            yield f'text x="{x:.6g}" y="{y + foot:.6g}"'
+            yield f'x="{x:.6g}" y="{y + foot:.6g}"'
         yield f'font-size="{self.size}" fill="{self.colour}"'
         if self.align != "start":
             yield f'text-anchor="{self.align}"'
@@ -147,16 +154,16 @@ class Canvas:
 
 
 def _element(mark: Mark, more: str) -> str:
-    opened = f"{' '.join(mark.markup())}{more}"
+    opened = f"<{mark.tag} {' '.join(mark.attributes())}{more}"
     if isinstance(mark, Text):
-        return f"<{opened}>{_escaped(mark.text)}</text>"
+        return f"{opened}>{_escaped(mark.text)}</text>"
     if not mark.tip:
-        return f"<{opened}/>"
-    return f"<{opened}><title>{_escaped(mark.tip)}</title></{opened.partition(' ')[0]}>"
+        return f"{opened}/>"
+    return f"{opened}><title>{_escaped(mark.tip)}</title></{mark.tag}>"
 
 
 def _escaped(text: str) -> str:
-    return escape(_NO_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape(text.translate(_NO_CHARACTERS))
 
 
 def stairs(places: Iterable[Place]) -> list[Place]:
