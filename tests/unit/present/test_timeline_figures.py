@@ -490,9 +490,9 @@ def test_all_platforms_have_one_scale_that_begins_at_0(tmp_path):
     picture = drawn(found)["cpu-01"]
     # The axis ends at 2 CPUs.
     low, high = 0.125, 0.375
-    assert areas(picture, USER, 0, 8.0) == [(0, low), (1, low), (1, high), (2, high), (2, high)]
+    assert areas(picture, USER, 0, 8.0) == [(0, low), (1, low), (1, high), (2, high)]
     low, high = pytest.approx(0.0312, abs=1e-3), pytest.approx(0.0938, abs=1e-3)
-    assert areas(picture, USER, 1, 8.0) == [(0, low), (4, low), (4, high), (8, high), (8, high)]
+    assert areas(picture, USER, 1, 8.0) == [(0, low), (4, low), (4, high), (8, high)]
     texts = words(picture.draw(WIDE))
     assert [one for one in ("0", "1", "2 CPUs", "8") if one not in texts] == []
 
@@ -584,7 +584,7 @@ def test_what_a_machine_says_of_itself_is_a_line_over_what_its_layer_took(tmp_pa
     found = describe(study(tmp_path, platforms=("host",), some=lambda: busy(**machine)))
     cpu, memory = drawn(found).values()
     # Idle is a line too, at 0.
-    assert inside(cpu) == [(0, 0), (1, 0), (1, 0.75), (2, 0.75), (2, 0.75)]
+    assert inside(cpu) == [(0, 0), (1, 0), (1, 0.75), (2, 0.75)]
     assert inside(memory)[-1][1] > inside(memory)[0][1]
     assert all("machine inside" in one.caption for one in (cpu, memory))
 

@@ -59,7 +59,7 @@ class Polyline:
     def attributes(self) -> Iterator[str]:
         """Yield the attributes of the element."""
         end = "Z" if self.fill != "none" else ""
-        yield f'd="M{"L".join(f"{x:.6g} {y:.6g}" for x, y in self.places)}{end}"'
+        yield f'd="{"".join(_steps(self.places))}{end}"'
         yield from _paint(self.fill, self.stroke, self.width, opacity=self.opacity)
         if self.dash:
             yield f'stroke-dasharray="{self.dash}"'
@@ -111,6 +111,14 @@ class Text:
 
 
 Mark = Rect | Polyline | Point | Text
+
+
+def _steps(places: Sequence[Place]) -> Iterator[str]:
+    """Yield the commands of a path; those along an axis are short."""
+    rounded = [(f"{round(x, 1):g}", f"{round(y, 1):g}") for x, y in places]
+    yield f"M{' '.join(rounded[0])}"
+    for (x, y), (to_x, to_y) in pairwise(rounded):
+        yield f"V{to_y}" if x == to_x else f"H{to_x}" if y == to_y else f"L{to_x} {to_y}"
 
 
 def _paint(fill: str, stroke: str, width: float = 1.0, *, opacity: float = 1.0) -> Iterator[str]:
@@ -170,4 +178,4 @@ def stairs(places: Iterable[Place]) -> list[Place]:
     """Return the corners of a line that holds each height until the next place."""
     every = list(places)
     corners = [corner for (x, y), (later, _) in pairwise(every) for corner in ((x, y), (later, y))]
-    return [*corners, *every[-1:]]
+    return corners if corners[-1:] == every[-1:] else [*corners, *every[-1:]]

@@ -150,9 +150,9 @@ def _axis(metric: Metric, points: Sequence[_Point]) -> _Axis:
 
 
 def _bend(course: Sequence[_Point]) -> float | None:
-    known = [one for one in course if one.median is not None]
-    at = knee([one.level for one in known], [one.median for one in known])
-    return None if at is None else known[at].level
+    levels = [one.level for one in course if one.median is not None]
+    at = knee(levels, [one.median for one in course if one.median is not None])
+    return None if at is None else levels[at]
 
 
 def _marks(
