@@ -75,7 +75,7 @@ def narrowed(looks: Sequence[Look], margin: float) -> Narrowed | None:
         return NARROW_HEIGHT - _place(cost, span, NARROW_HEIGHT)
 
     bottom, top = (percent_text(math.exp(end)) for end in span)
-    canvas = Canvas(NARROW_WIDTH + 60, NARROW_HEIGHT)
+    canvas = Canvas(NARROW_WIDTH + 74, NARROW_HEIGHT)
     canvas.add(
         Rect((0, y(1 + margin)), (NARROW_WIDTH, y(1 / (1 + margin))), theme.BAND),
         Polyline([(0, y(1.0)), (NARROW_WIDTH, y(1.0))], theme.MUTED, dash="3 3"),
@@ -85,8 +85,11 @@ def narrowed(looks: Sequence[Look], margin: float) -> Narrowed | None:
     for index, look in enumerate(looks, 1):
         x = NARROW_WIDTH / len(looks) * (index - 0.5)
         colour, width = (theme.INK, 2.6) if index == len(looks) else (theme.MUTED, 1.6)
-        tip = f"{look.pairs} pairs"
-        canvas.add(*_interval(look, lambda cost, x=x: (x, y(cost)), colour, width, tip))
+
+        def place(cost: float, x: float = x) -> Place:
+            return x, y(cost)
+
+        canvas.add(*_interval(look, place, colour, width, f"{look.pairs} pairs"))
     return Narrowed(canvas, top, bottom)
 
 
@@ -103,9 +106,11 @@ def strip(looks: Sequence[tuple[Look, int, str]]) -> Strip | None:
     canvas = Canvas(STRIP_WIDTH, STRIP_STEP * len(known))
     canvas.add(Polyline([(x(1.0), 0), (x(1.0), canvas.height)], theme.MUTED, dash="3 3"))
     for index, (look, number, name) in enumerate(known):
-        y = STRIP_STEP * (index + 0.5)
-        own = COLOURS[number]
-        canvas.add(*_interval(look, lambda cost, y=y: (x(cost), y), own, 2.6, name))
+
+        def place(cost: float, y: float = STRIP_STEP * (index + 0.5)) -> Place:
+            return x(cost), y
+
+        canvas.add(*_interval(look, place, COLOURS[number], 2.6, name))
     left, right = (percent_text(math.exp(end)) for end in span)
     return Strip(canvas, left, right)
 
