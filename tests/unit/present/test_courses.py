@@ -238,7 +238,7 @@ def test_three_metrics_are_drawn_and_the_fourth_is_named(tmp_path):
         assert titles(canvas) == ["throughput (/s)", "latency_p50 (ms)", "latency_p99 (ms)"]
         tops = {one.place[1] for one in marks(canvas, Text, size=13)}
         assert len(tops) == (1 if width == WIDE else 3)
-    assert "Told but not drawn: jitter." in figure.caption
+    assert "Reported but not drawn: jitter." in figure.caption
 
 
 def test_times_far_apart_are_on_a_logarithmic_axis_that_is_named(tmp_path):
@@ -264,7 +264,7 @@ def test_a_platform_of_which_nothing_is_told_keeps_its_lane_and_says_why(tmp_pat
     texts = words(figure.draw(WIDE))
 
     assert {"host/docker", "host/kvm", "host/old"} <= set(texts)
-    assert {"no line for each second", "dnr", "not told"} <= set(texts)
+    assert {"no line for each second", "dnr", "not reported"} <= set(texts)
     assert "Of 3 of 4 platforms nothing is drawn" in figure.caption
 
 

@@ -292,7 +292,7 @@ def test_the_cell_that_is_most_like_the_study_is_drawn():
     assert [side.value for side in sides["39k"]] == pytest.approx([100 * (1.2 / 1.1 - 1)])
     assert len(sides["79k"]) == 2
     said = figure("hpe2016", "linpack", ours).caption
-    assert "those are here that differ from the study in the fewest things" in said
+    assert "those are drawn that differ from the study in the fewest things" in said
 
 
 def test_sides_that_lie_far_apart_have_scales_of_their_own_and_say_so(monkeypatch):
@@ -313,7 +313,7 @@ def test_an_empty_column_says_once_why():
     said = " ".join(words(found.draw(WIDE)))
 
     assert said.count("no workload of Tare measures it") == 1
-    assert "Nothing of ours beside: no workload of Tare measures it (4); " in found.caption
+    assert "Missing here: no workload of Tare measures it (4); " in found.caption
     assert "here: made" in said
 
 

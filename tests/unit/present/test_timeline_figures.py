@@ -527,7 +527,7 @@ def test_what_a_host_does_not_tell_is_in_the_caption(tmp_path):
     ]
     found = describe(results_of(tmp_path, told, make_plan(*cells)))
     both = drawn(found)
-    assert both["cpu-01"].caption.endswith("Not told: stolen time (not here: /proc/stat).")
+    assert both["cpu-01"].caption.endswith("Not reported: stolen time (not here: /proc/stat).")
     assert f"on host/docker: what of it is of files ({HOSTILE})" in both["memory-01"].caption
     text = Pages(found).report({name: Drawing(one, "", "") for name, one in both.items()})
     assert HOSTILE not in text

@@ -1,4 +1,5 @@
-"""Metrics over the time of a trial, as the workload's tool told them: response time, throughput.
+"""Metrics over the time of a trial, as the workload's tool reported them: response time,
+throughput.
 
 A column is a metric, a lane in it a platform. All lanes of a column have one scale.
 """
@@ -25,7 +26,7 @@ from tare.present.view.numbers import Scale, plain, scale_for
 from tare.present.view.sampled_rows import Identity, identity
 
 MAX_COLUMNS = 3
-"""So many metrics are drawn; a workload gives those first that tell most."""
+"""Maximum number of metrics drawn; a workload lists the most important first."""
 MAX_IN_LINE = 120
 """More points in a line would be narrower than one sees: means of neighbours stand for them."""
 FAR = 50
@@ -66,7 +67,7 @@ class _Column:
     log: bool
 
     def share(self, value: float) -> float:
-        """Say how high in its lane a value is drawn."""
+        """Return how high in its lane a value is drawn."""
         ends = (self.ticks[0], self.top)
         return share_of(within(value / self.scale.factor, log=self.log), ends, log=self.log)
 
@@ -129,17 +130,17 @@ def _lanes(found: Findings, course: Course) -> list[_Lane]:
 
 
 def _lane(found: Findings, cell: Cell, told: Mapping[Identity, Told]) -> _Lane:
-    """Put the trials of a platform together, and say why there are none."""
+    """Return the trials of a platform that are drawn, or the reason why there are none."""
     known = [(one, told[identity(one)]) for one in chosen(found, cell) if identity(one) in told]
     drawn = [both for both in known if both[1].points]
     if drawn:
         return _Lane(cell, drawn)
     reasons = [one.reason for _, one in known if one.reason]
-    return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not told"))
+    return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not reported"))
 
 
 def _metrics(group: Group, some: Sequence[_Lane]) -> list[Metric]:
-    """List the metrics that were told, in the workload's order; failures are marks, not lines."""
+    """List the reported metrics in the order of the workload; failures are marks, not lines."""
     known = {one.name: one for one in group.metrics if one not in _lost(group)}
     names = (name for lane in some for _, one in lane.trials for name in one.points)
     return [known[name] for name in dict.fromkeys(names) if name in known]
@@ -169,7 +170,7 @@ def _column(metric: Metric, some: Sequence[_Lane], every: int) -> _Column:
 
 
 def _thinned(points: Points, every: int) -> Iterator[Points]:
-    """Cut a line where the tool told nothing; put the mean of so many neighbours for them."""
+    """Cut a line where the tool reported nothing; replace each run of neighbours by its mean."""
     if not points:
         return
     steps = [later - time_s for (time_s, _), (later, _) in pairwise(points)]
@@ -207,7 +208,7 @@ def _draw(  # noqa: PLR0913 - what is drawn, and where
     title = shortened(column.title, width - 12, BOLD)
     canvas.add(Text((corner[0] + 4, corner[1] + 8), title, size=13, bold=True))
     titles = [(platform_text(one.cell), _note(one, column)) for one in some]
-    # As wide in all columns, so that one stands below the other where there is no room beside it.
+    # As wide in all columns, so that one stands below the other where columns are stacked.
     labels = {
         column.share(tick * column.scale.factor): plain(tick, 3).rjust(of.widest, FIGURE_SPACE)
         for tick in column.ticks
@@ -233,14 +234,14 @@ def _draw(  # noqa: PLR0913 - what is drawn, and where
 
 
 def _note(lane: _Lane, column: _Column) -> str:
-    """Say which trial the strong line is, and what its metric was over the whole run."""
+    """Return which trial the strong line is, and its metric over the whole run."""
     if not lane.trials:
         return lane.note
     trial, told = lane.trials[0]
     whole = trial.samples.get(column.metric.name)
     said = f"block {trial.block}, slot {trial.slot}"
     said += f": {column.scale.full(whole)}" if whole is not None else ""
-    return said if column.metric.name in told.points else f"{said}, not told over time"
+    return said if column.metric.name in told.points else f"{said}, not reported over time"
 
 
 def _caption(
@@ -250,7 +251,7 @@ def _caption(
     others: Sequence[Metric],
     every: int,
 ) -> str:
-    """Say what is drawn, and what is not."""
+    """Return the caption: what is drawn, and what is not."""
     ways = ", ".join(f"{one.metric.name}: {better(one.metric)}" for one in columns)
     caption = (
         "What the workload's own tool said of every second or so of a trial, by its own clock. The "
@@ -262,7 +263,7 @@ def _caption(
     if every > 1:
         caption += f" Each point is the mean of {every} values that follow each other."
     if others:
-        caption += f" Told but not drawn: {', '.join(one.name for one in others)}."
+        caption += f" Reported but not drawn: {', '.join(one.name for one in others)}."
     lacking = [one for one in some if not one.trials]
     if lacking:
         said = shortened("; ".join(dict.fromkeys(one.note for one in lacking)), _MAX_REASON, 1)

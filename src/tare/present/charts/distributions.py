@@ -21,7 +21,7 @@ from tare.present.view.numbers import MINUS, scale_for
 from tare.results.stats.signed_rank import Array
 
 MAX_STEPS = 100
-"""So many steps are drawn of a longer staircase; each lies on it exactly."""
+"""Maximum number of steps drawn of a staircase; each lies on it exactly."""
 FAR = 5.0
 """The axis ends where a value is so many times as far from its median as the tenth part is that
 lies farthest out, on the platform where that is farthest."""
@@ -30,11 +30,11 @@ lies farthest out, on the platform where that is farthest."""
 def distribution(found: Findings, group: Group, name: str) -> Figure:
     """Show the empirical distribution of each platform about its own median.
 
-    A staircase, and no violin: it has one step for each value, so it shows as much as 5 values
-    know and all that 200 do. A density needs a bandwidth, which at 5 values would be the whole
-    picture; a box hides two humps. Values stand as differences from the median of their own
-    platform, because where they lie is shown by the points, and beside a cost of 14 every spread of
-    1 % would be an upright line.
+    A staircase, and no violin: it has one step for each value, so it shows as much as 5 values know
+    and all that 200 do. A density needs a bandwidth, which at 5 values would be the whole picture;
+    a box hides two humps. Values stand as differences from the median of their own platform,
+    because where they lie is shown by the points, and next to a cost of 14 every spread of 1 %
+    would be an upright line.
     """
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
@@ -93,7 +93,7 @@ def distribution(found: Findings, group: Group, name: str) -> Figure:
 
 
 def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
-    """Give the values in order, in % from their median; none where that is nothing to relate to."""
+    """Return the values in order, in % from their median; none if that is not above 0."""
     described = found.summaries[cell.id, metric.name].values
     if described is None or described.median <= 0:
         return []
@@ -104,7 +104,7 @@ def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
 
 
 def percents(values: Array, median: float) -> Array:
-    """Give values as differences in % from their median."""
+    """Return values as differences in % from their median."""
     with np.errstate(over="ignore"):
         return clipped(100 * (values / median - 1))
 

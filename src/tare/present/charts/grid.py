@@ -65,7 +65,7 @@ class _Form:
 def grid(
     width: int, columns: Sequence[str], lines: Sequence[Line], legend: Legend | None = None
 ) -> Canvas:
-    """Draw a grid in so many pixels; names that do not fit beside it stand above their row."""
+    """Draw a grid of a width in pixels; names too long for the left stand above their row."""
     names = [line.name for line in lines]
     room = (width - label_width(names) - 4) / max(1, len(columns))
     beside = label_width(names) <= 0.36 * width and room >= min(_LEAST, width / (len(columns) + 1))

@@ -18,7 +18,7 @@ from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 MAX_COLUMNS = 16
-"""So many platforms are drawn: on a phone a column has 20 pixels then."""
+"""Maximum number of platforms: on a phone a column has 20 pixels then."""
 MAX_LINES = 40
 
 _ENDS = (1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
@@ -89,7 +89,7 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
 
 
 def shade(cost: float, end: float) -> tuple[str, float]:
-    """Give the colour of a cost and its strength, which is full from ``end`` on."""
+    """Return the colour of a cost and its strength, which is full from ``end`` on."""
     if cost <= 0:
         return theme.BETTER, STRENGTH
     share = min(1.0, abs(math.log(cost)) / math.log(end)) if cost < math.inf else 1.0

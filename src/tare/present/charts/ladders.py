@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.present.charts.cost_plots import across, domain, held, interval_layers, plots, widths
-from tare.present.charts.figure import Figure, Spec, fitted
+from tare.present.charts.cost_plots import (
+    across,
+    axis_of_names,
+    domain,
+    held,
+    interval_layers,
+    plots,
+    widths,
+)
+from tare.present.charts.figure import Figure, Spec
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
 from tare.present.view.ladders import Costs, lines, title
@@ -13,7 +21,7 @@ from tare.present.view.numbers import TIMES, cost_text, costs_text, share_text
 from tare.results.questions.ladder import LadderCosts
 
 MAX_LADDERS = 6
-"""So many ladders are drawn in one chart: two plots each."""
+"""Maximum number of ladders in one chart: two plots each."""
 
 
 def has_ladder(found: Findings, _: Sequence[Group]) -> bool:
@@ -60,12 +68,7 @@ def ladder(found: Findings, _: Sequence[Group], name: str) -> Figure:
         left, plot = widths(names, width)
         x = across("cost", low, high, plot)
         x["axis"]["title"] = f"cost with the switch on, {TIMES} off"
-        y = {
-            "field": "line",
-            "type": "nominal",
-            "sort": names,
-            "axis": {"title": None, **fitted(names, left - 12)},
-        }
+        y = axis_of_names("line", names, left)
         return plots(values, interval_layers(x, y, margin), y, plot, width)
 
     return Figure(name, "Which switch costs what", _caption(ladders, margin), draw)

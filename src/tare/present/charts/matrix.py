@@ -67,7 +67,7 @@ def matrix(found: Findings, group: Group, name: str) -> Figure:
         f"{group.metrics[0].name}, in the same blocks. Marks hold beside all others of this "
         f"matrix (Holm's p of {tests} comparisons at most {FAMILYWISE:g}, looks allowed for): "
         "▲ the row is worse, ▼ the row is better. In brackets: alone yes, beside all others "
-        "it can be luck. = the same within the margin; ? not told apart, which is not equal."
+        "it can be luck. = the same within the margin; ? not distinguished, which is not equal."
         f"{explained(words)}"
     )
     if any(box.flawed for box in every):

@@ -24,7 +24,7 @@ from tare.present.view.names import platform_text
 from tare.present.view.numbers import TOO_LONG, Scale, bytes_text, plain, scale_for
 
 MAX_FAMILIES = 6
-"""So many courses are drawn."""
+"""Maximum number of courses drawn."""
 
 _BELOW = 0.3
 """By so much of the other values' height the place of the zeros is below them."""
@@ -177,7 +177,7 @@ def _runs(course: Sequence[_Point], axis: _Axis) -> Iterator[list[tuple[float, f
 
 
 def _lines(found: Findings, family: Family) -> dict[str, dict[float, Cell]]:
-    """Give the cells of each platform by level; the A/A control has no line of its own."""
+    """Return the cells of each platform by level; the A/A control has no line of its own."""
     lines: dict[str, dict[float, Cell]] = {}
     of_platforms = {cell.id for cell in found.plan.platform_cells}
     for level, group in sorted(family.groups.items()):
@@ -198,7 +198,7 @@ def _point(found: Findings, cell: Cell | None, level: float, metric: Metric) -> 
 
 
 def _note(found: Findings, family: Family, cells: Mapping[float, Cell], bend: float | None) -> str:
-    """Say where a line bends, and why it has holes."""
+    """Return where a line bends, and why it has holes."""
     labels = _labels(family)
     holes: dict[str, list[str]] = {}
     shaky = []

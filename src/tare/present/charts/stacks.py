@@ -24,7 +24,7 @@ from tare.present.view.sampled_rows import (
 from tare.results.stats.spans import steps
 
 MAX_STEPS = 120
-"""So many steps are drawn of a long trial: more would be narrower than one sees."""
+"""Maximum number of steps drawn of a trial: more would be narrower than one sees."""
 
 USER, SYSTEM = "layer, user", "layer, kernel"
 UNDIVIDED, REST, ALL = "layer", "rest of the host", "host, layer among it"
@@ -55,7 +55,7 @@ class Stack:
 
 
 def cpu_inside(readings: Mapping[Name, Readings]) -> Stack | None:
-    """Give how many CPUs a machine's own kernel says were busy between readings, if it tells.
+    """Return how many CPUs were busy between readings by a machine's own kernel, if known.
 
     They are its virtual CPUs: it does not know what of the host's they were.
     """
@@ -72,7 +72,7 @@ def cpu_inside(readings: Mapping[Name, Readings]) -> Stack | None:
 
 
 def memory_inside(readings: Mapping[Name, Readings]) -> Stack | None:
-    """Give what of its own memory a machine uses, by its own kernel, without pages of files."""
+    """Return the memory a machine uses by its own kernel, without pages of files."""
     one = usable(readings, [MACHINE_MEMORY], fewest=2).get(MACHINE_MEMORY)
     if one is None:
         return None
@@ -167,7 +167,7 @@ def _places(times_s: Numbers, held: Numbers) -> list[int]:
 def usable(
     readings: Mapping[Name, Readings], wanted: Sequence[Name], fewest: int
 ) -> dict[Name, Readings]:
-    """Give those series that have readings enough, all of them numbers."""
+    """Return those series that have readings enough, all of them numbers."""
     there = {name: readings[name] for name in wanted if name in readings}
     return {
         name: one
@@ -177,6 +177,6 @@ def usable(
 
 
 def _rates(series: Readings, marks: Sequence[int]) -> Numbers:
-    """Give the growth in each step, for each second of it by the series' own times."""
+    """Return the growth in each step, for each second of it by the series' own times."""
     grown, lasted_s = np.diff(series.values[marks]), np.diff(series.times_s[marks])
     return np.where(lasted_s > 0, np.maximum(0.0, grown), 0.0) / np.where(lasted_s > 0, lasted_s, 1)

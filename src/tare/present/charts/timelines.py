@@ -143,7 +143,7 @@ def memory(found: Findings, group: Group, name: str) -> Figure:
     notes = {}
     for cell in group.cells:
         used = _used(seen[cell.id].readings) if cell.id in stacks else ""
-        notes[cell.id] = _note(found, cell, seen, stacks, "memory not told") + used
+        notes[cell.id] = _note(found, cell, seen, stacks, "memory not reported") + used
     caption = (
         "What the layer with all that runs in it held of the host's memory: pages of files, which "
         "the kernel can drop, upon all other. What the whole host used is in words, for it is "
@@ -212,7 +212,7 @@ def _note(
     stacks: Mapping[str, Stack],
     lacking: str,
 ) -> str:
-    """Say which trial is drawn, or why none is."""
+    """Return which trial is drawn, or why none is."""
     if cell.id not in seen:
         gap = own_gap(found, cell)
         return f"{gap}: no samples" if gap else "no samples of its trials"
@@ -239,7 +239,7 @@ def _used(readings: Mapping[Name, Readings]) -> str:
 
 
 def _not_told(group: Group, seen: Mapping[str, Seen], told: Mapping[Name, str]) -> str:
-    """Say what is not there, where, and why, as far as a host said so."""
+    """Return what is missing, where, and why, as far as a host reported it."""
     lacks: dict[str, dict[str, str]] = {}
     for cell in group.cells:
         for name, words in told.items() if cell.id in seen else ():
@@ -252,5 +252,7 @@ def _not_told(group: Group, seen: Mapping[str, Seen], told: Mapping[Name, str]) 
     said = ""
     for words, where in lacks.items():
         on = "" if len(where) == len(seen) else f" on {', '.join(where)}"
-        said += f" Not told{on}: {words} ({shortened(next(iter(where.values())), _MAX_REASON, 1)})."
+        said += (
+            f" Not reported{on}: {words} ({shortened(next(iter(where.values())), _MAX_REASON, 1)})."
+        )
     return said

@@ -177,7 +177,7 @@ def ruled(width: float, height: float) -> Canvas:
 
 
 def latest(trials: Sequence[Trial], cells: Container[str], most: int) -> list[tuple[float, Trial]]:
-    """Give the last trials of the latest session, each with its start in seconds since 1970."""
+    """Return the last trials of the latest session, each with its start in seconds since 1970."""
     session = next((name for one in reversed(trials) if (name := one.session)), "")
     found: list[tuple[float, Trial]] = []
     for one in reversed(trials):
@@ -189,7 +189,7 @@ def latest(trials: Sequence[Trial], cells: Container[str], most: int) -> list[tu
 
 
 def moments(begin: float, span: float) -> Sequence[datetime]:
-    """Give beginning, middle and end of what a picture spans, by this host's clock."""
+    """Return beginning, middle and end of what a picture spans, by this host's clock."""
     return [datetime.fromtimestamp(begin + span * part).astimezone() for part in (0, 0.5, 1)]
 
 
@@ -199,14 +199,14 @@ def colour(index: int) -> int:
 
 
 def _span(ends: Iterable[float | None]) -> tuple[float, float]:
-    """Give the logs between which all finite ends lie."""
+    """Return the logs between which all finite ends lie."""
     finite = [math.log(end) for end in ends if end is not None and 0 < end < math.inf]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
     return low, max(high, low + 1e-6)
 
 
 def _place(cost: float, span: tuple[float, float], length: float) -> float:
-    """Give where a cost lies along a length, in pixels; 0 and infinite lie at its very ends."""
+    """Return where a cost lies along a length, in pixels; 0 and infinite lie at its very ends."""
     if cost <= 0:
         return 0.0
     if math.isinf(cost):
@@ -220,7 +220,7 @@ LAST_S = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 
 def _start(trial: Trial) -> float | None:
-    """Give when a trial was started, in seconds since 1970; None if that is not understood."""
+    """Return when a trial was started, in seconds since 1970; None if that is not understood."""
     try:
         start_s = datetime.fromisoformat(trial.started_at).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -229,7 +229,7 @@ def _start(trial: Trial) -> float | None:
 
 
 def length_s(trial: Trial) -> float:
-    """Give how long a trial took; a damaged time is none."""
+    """Return how long a trial took; a damaged time is none."""
     return trial.duration_s if 0 <= trial.duration_s < math.inf else 0.0
 
 

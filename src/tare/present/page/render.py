@@ -59,7 +59,7 @@ def write(results: Results, into: Path) -> list[Path]:
 
 
 def read_and_write(folder: Path, into: Path) -> list[Path]:
-    """Read results and write all files; a process beside draws what is large.
+    """Read results and write all files; a second process draws what is large.
 
     It is made of this process before it has much memory, and does not have to copy it.
     """
@@ -67,7 +67,7 @@ def read_and_write(folder: Path, into: Path) -> list[Path]:
 
 
 def _artists(folder: Path) -> Executor:
-    """Give who draws: a process beside this one where this one has much to do itself.
+    """Return what draws: a second process where this one has much to do itself.
 
     One: a second one draws no sooner on two CPUs, and takes 130 MB more.
 

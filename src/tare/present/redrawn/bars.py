@@ -274,7 +274,7 @@ def _room(texts: Iterator[str]) -> float:
 
 
 def _why_empty(sides: Sequence[Side]) -> str:
-    """Say why there is no number in any of the sides; empty if there is one."""
+    """Return why no side has a number; empty if one has."""
     if any(side.value is not None for side in sides):
         return ""
     reasons = (textwrap.shorten(side.words, LONGEST_REASON, placeholder=" …") for side in sides)

@@ -85,7 +85,7 @@ def _shade(percent: float) -> tuple[str, float]:
 def significance_matrix(
     study: str, original: Original, rows: Sequence[Row], here: Here | None
 ) -> Figure:
-    """Show which pairs of platforms a study told apart, and beside it which we do."""
+    """Show which pairs of platforms a study distinguished, and which our results do."""
     found = significance(original.rows(rows), study, here.ours if here else None)
     by_place = {(original.bar(one.row), _pair(one)): one for one in found}
     pairs = list(dict.fromkeys(pair for _, pair in by_place))
@@ -112,10 +112,10 @@ def _matrix_caption(
 ) -> Iterator[str]:
     yield (
         f"p values of {' and '.join(original.tables)} as printed, of one platform against another. "
-        f"Coloured, ≠: told apart beside all others (Holm over the {len(found)} of the table, at "
-        f"most {FAMILYWISE:g}). (≠): alone yes, beside all others it can be luck. ?: not told "
-        "apart, which is not equal. A p value does not say which of the two is better, and these "
-        f"rows have nothing else. {NONE}: not in the table."
+        f"Coloured, ≠: distinguished beside all others (Holm over the {len(found)} of the table, "
+        f"at most {FAMILYWISE:g}). (≠): alone yes, beside all others it can be luck. ?: not "
+        "distinguished, which is not equal. A p value does not say which of the two is better, and "
+        f"these rows have nothing else. {NONE}: not in the table."
     )
     if here is None:
         return

@@ -28,7 +28,7 @@ Domain = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One printed value, and whatever of ours stands beside it.
+    """One printed value, and ours that correspond to it.
 
     In a figure that is ours alone our value stands in the first column, where else is the printed.
     """
@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Bars of one unit; their domains are those of the study's side and of ours."""
+    """Bars of one unit, with a domain for each side."""
 
     title: str
     unit: str
@@ -49,7 +49,7 @@ class Panel:
 
     @property
     def sides(self) -> tuple[tuple[Side, ...], ...]:
-        """All of the study's sides, and all of ours."""
+        """All sides of the study, and all of our results."""
         printed = tuple(bar.printed for bar in self.bars)
         return printed, tuple(side for bar in self.bars for side in bar.ours)
 
@@ -78,7 +78,7 @@ def panels(
 
 
 def technology_colours(rows: Iterable[Row]) -> Mapping[str, str]:
-    """Give each technology of a study its colour, the same in all its figures."""
+    """Return each technology of a study its colour, the same in all its figures."""
     names = dict.fromkeys(words_of(row.platform) for row in rows)
     others = tuple(name for name in names if name != "native")
     return theme.colours(("native", *others))

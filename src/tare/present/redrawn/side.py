@@ -59,7 +59,7 @@ class Side:
 
 
 def printed_side(row: Row, rows: Sequence[Row]) -> Side:
-    """Give a printed value, with its range or its runs among the study's rows."""
+    """Return a printed value, with its range or its runs among the study's rows."""
     if row.statistic is Statistic.VERDICT:
         return Side(words=row.text, tip=f"{row.platform}, {row.title}: {row.text}")
     if row.value is None:
