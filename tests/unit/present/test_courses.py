@@ -11,19 +11,19 @@ from tare.core.completed import Completed
 from tare.core.errors import OutputNotUnderstood
 from tare.core.model import NO_FACTS, Better, Kind, Metric, MetricRole, Status, Unit
 from tare.experiment.probes.series import Series
-from tare.present.charts import figures
+from tare.present.charts.canvas import Point, Polyline, Text
+from tare.present.charts.catalogue import figures
 from tare.present.charts.courses import FIGURE_SPACE, MAX_IN_LINE
 from tare.present.charts.figure import MAX_POINTS
-from tare.present.charts.lanes import at
 from tare.present.page.render import PHONE, WIDE, svg
 from tare.present.report import describe
 from tare.present.view.courses import MAX_OTHERS, chosen, gather
 from tare.present.view.sampled_rows import identity
-from tare.present.view.theme import BAD
+from tare.present.view.theme import BAD, BASELINE, SERIES
 from tare.results.compare.result_set import ResultSet
 from tare.results.store import load, samples
 from tare.work.workloads.sysbench_cpu import Workload as Primes
-from unit.drawing import assert_drawable
+from unit.drawing import along, assert_drawable, in_lane, lane_share, marks, words
 from unit.invented import HOSTILE, LONG
 from unit.makers import make_cell, make_plan, make_trial, store, store_samples
 
@@ -36,6 +36,7 @@ P99 = Metric("latency_p99", Unit.SECOND, Better.LOWER)
 JITTER = Metric("jitter", Unit.SECOND, Better.LOWER)
 FAILED = Metric("failed", Unit.RATIO, Better.LOWER, MetricRole.FAILED)
 METRICS = (RATE, P50, P99, JITTER, FAILED)
+COLOURS = (BASELINE, *SERIES)
 
 
 def course(name, times_s=(), values=(), *, source="work", reason=""):
@@ -69,23 +70,30 @@ def courses(found):
     return [one for one in figures(found) if one.name.startswith("course")]
 
 
-def columns(spec):
-    return spec.get("hconcat") or spec["vconcat"]
+def strong(canvas, lane=0):
+    """The strong lines of a lane: pixels from the left, and heights as shares of its lane's."""
+    lines = marks(canvas, Polyline, width=2.0, stroke=COLOURS[lane])
+    return [points_of(canvas, lane, one) for one in lines if in_lane(canvas, lane, one)]
 
 
-def marks(spec, kind, **style):
-    """The points of the layers of a kind of mark that have a style."""
-    return [
-        value
-        for layer in spec["layer"]
-        if layer["mark"]["type"] == kind
-        if all(layer["mark"].get(name) == of for name, of in style.items())
-        for value in layer["data"]["values"]
-    ]
+def thin(canvas, lane=0):
+    """The thin lines of a lane."""
+    lines = marks(canvas, Polyline, opacity=0.4)
+    return [points_of(canvas, lane, one) for one in lines if in_lane(canvas, lane, one)]
 
 
-def notes(spec):
-    return [value["text"] for value in marks(spec, "text")]
+def points_of(canvas, lane, one):
+    return [(x, lane_share(canvas, lane, y)) for x, y in one.places]
+
+
+def crosses(canvas):
+    """Where the upright bars of crosses are."""
+    found = [one.places for one in marks(canvas, Polyline, stroke=BAD)]
+    return [places[0] for places in found if places[0][0] == places[1][0]]
+
+
+def titles(canvas):
+    return [one.text for one in marks(canvas, Text, size=13)]
 
 
 def kept(folder, metric="events"):
@@ -166,15 +174,15 @@ def test_the_median_is_strong_and_the_others_are_thin_on_one_scale(tmp_path):
     found = stored(tmp_path, {"host": some, "host/docker": [(50.0, [line(50.0)])]})
 
     (figure,) = courses(found)
-    (column,) = columns(figure.draw(WIDE))
+    canvas = figure.draw(WIDE)
 
-    strong = marks(column, "line", strokeWidth=2)
-    assert {one["y"] for one in strong} == {at(0, 200 / 400), at(1, 50 / 400)}
-    thin = {one["y"] for one in marks(column, "line", strokeWidth=1)}
-    assert thin == {at(0, 1.0), at(0, 100 / 400)}
-    assert [one["x"] for one in strong][:10] == [float(second) for second in range(1, 11)]
-    assert column["title"]["text"] == "throughput (/s)"
-    texts = notes(column)
+    (host,), (docker,) = strong(canvas, 0), strong(canvas, 1)
+    assert {y for _, y in host} == {200 / 400}
+    assert {y for _, y in docker} == {50 / 400}
+    assert {y for one in thin(canvas) for _, y in one} == {1.0, 100 / 400}
+    assert [along(canvas, x, 10) for x, _ in host] == [float(second) for second in range(1, 11)]
+    assert titles(canvas) == ["throughput (/s)"]
+    texts = words(canvas)
     assert "block 2, slot 0: 200 /s" in texts
     assert "0" in [one.strip(FIGURE_SPACE) for one in texts]  # rates begin at nothing
 
@@ -184,11 +192,11 @@ def test_failures_are_marked_and_no_line(tmp_path):
     found = stored(tmp_path, {"host": [(5.0, [line(5.0, 3), shares])]})
 
     (figure,) = courses(found)
-    (column,) = columns(figure.draw(WIDE))
+    canvas = figure.draw(WIDE)
 
-    (mark,) = marks(column, "point", color=BAD)
-    assert mark["x"] == 2.0
-    assert mark["y"] < at(0, 1)
+    ((x, y),) = crosses(canvas)
+    assert along(canvas, x, 3) == 2.0
+    assert lane_share(canvas, 0, y) > 1
     assert "failed" in figure.caption
 
 
@@ -196,11 +204,10 @@ def test_failures_after_the_last_answer_are_within_the_axis(tmp_path):
     shares = course("failed", (1.0, 2.0, 3.0, 4.0), (0.0, 0.0, 1.0, 1.0))
 
     (figure,) = courses(stored(tmp_path, {"host": [(5.0, [line(5.0, 2), shares])]}))
-    (column,) = columns(figure.draw(WIDE))
+    canvas = figure.draw(WIDE)
 
-    assert [one["x"] for one in marks(column, "point", color=BAD)] == [3.0, 4.0]
-    (domain,) = {tuple(one["encoding"]["x"]["scale"]["domain"]) for one in column["layer"][4:]}
-    assert domain == (0, 4.0)
+    assert [along(canvas, x, 4) for x, _ in crosses(canvas)] == [3.0, 4.0]
+    assert "4" in words(canvas)
 
 
 def test_without_failures_there_is_no_word_of_them(tmp_path):
@@ -215,11 +222,10 @@ def test_a_stall_breaks_the_line_and_a_value_alone_is_a_point(tmp_path):
     stalled = course("latency_p50", (1.0, 2.0, 3.0, 7.0, 12.0, 13.0), (1e-3,) * 6)
     found = stored(tmp_path, {"host": [(5.0, [stalled])]})
 
-    (column,) = columns(courses(found)[0].draw(WIDE))
+    canvas = courses(found)[0].draw(WIDE)
 
-    strong = marks(column, "line", strokeWidth=2)
-    assert [one["line"] for one in strong] == ["0-0-0"] * 3 + ["0-0-1"] + ["0-0-2"] * 2
-    assert [one["x"] for one in marks(column, "point", size=12)] == [7.0]
+    assert [len(one) for one in strong(canvas)] == [3, 2]
+    assert [along(canvas, one.place[0], 13) for one in marks(canvas, Point)] == [7.0]
 
 
 def test_three_metrics_are_drawn_and_the_fourth_is_named(tmp_path):
@@ -227,20 +233,23 @@ def test_three_metrics_are_drawn_and_the_fourth_is_named(tmp_path):
     told = [(5.0, [*some, line(1e-6, name="jitter")])]
     (figure,) = courses(stored(tmp_path, {"host": told}))
 
-    titles = [one["title"]["text"] for one in columns(figure.draw(WIDE))]
-    assert titles == ["throughput (/s)", "latency_p50 (ms)", "latency_p99 (ms)"]
-    assert "vconcat" in figure.draw(PHONE)
-    assert "Told but not drawn: jitter." in figure.caption
+    for width in (WIDE, PHONE):
+        canvas = figure.draw(width)
+        assert titles(canvas) == ["throughput (/s)", "latency_p50 (ms)", "latency_p99 (ms)"]
+        tops = {one.place[1] for one in marks(canvas, Text, size=13)}
+        assert len(tops) == (1 if width == WIDE else 3)
+    assert "Reported but not drawn: jitter." in figure.caption
 
 
 def test_times_far_apart_are_on_a_logarithmic_axis_that_is_named(tmp_path):
     spike = line((1e-4,) * 9 + (0.9,), name="latency_p99")
     (figure,) = courses(stored(tmp_path, {"host": [(5.0, [spike])]}))
 
-    (column,) = columns(figure.draw(WIDE))
+    canvas = figure.draw(WIDE)
 
-    assert "logarithmic" in column["title"]["text"]
-    assert all(at(0, 1) <= one["y"] <= at(0, 0) for one in marks(column, "line", strokeWidth=2))
+    assert "logarithmic" in titles(canvas)[0]
+    (line_drawn,) = strong(canvas)
+    assert all(0 <= y <= 1 for _, y in line_drawn)
 
 
 def test_a_platform_of_which_nothing_is_told_keeps_its_lane_and_says_why(tmp_path):
@@ -252,10 +261,10 @@ def test_a_platform_of_which_nothing_is_told_keeps_its_lane_and_says_why(tmp_pat
     }
     (figure,) = courses(stored(tmp_path, told))
 
-    texts = notes(columns(figure.draw(WIDE))[0])
+    texts = words(figure.draw(WIDE))
 
     assert {"host/docker", "host/kvm", "host/old"} <= set(texts)
-    assert {"no line for each second", "dnr", "not told"} <= set(texts)
+    assert {"no line for each second", "dnr", "not reported"} <= set(texts)
     assert "Of 3 of 4 platforms nothing is drawn" in figure.caption
 
 
@@ -264,9 +273,9 @@ def test_a_median_without_a_course_is_stood_in_for_by_the_next(tmp_path):
 
     (figure,) = courses(stored(tmp_path, {"host": told}))
 
-    column = columns(figure.draw(WIDE))[0]
-    assert any(note.startswith("block 0") for note in notes(column))
-    assert len({one["line"] for one in marks(column, "line", strokeWidth=1)}) == 1
+    canvas = figure.draw(WIDE)
+    assert any(text.startswith("block 0") for text in words(canvas))
+    assert len(thin(canvas)) == 1
 
 
 @pytest.mark.parametrize("count", range(9))
@@ -317,11 +326,11 @@ def test_long_courses_are_thinned_to_means_and_said_to_be(tmp_path):
 
     (figure,) = courses(stored(tmp_path, {"host": told}))
 
-    column = columns(figure.draw(WIDE))[0]
-    both = [*marks(column, "line", strokeWidth=2), *marks(column, "line", strokeWidth=1)]
-    assert MAX_POINTS / 2 < len(both) <= MAX_POINTS
-    whole = [one for one in both if one["x"] < seconds]
-    assert {one["y"] for one in whole} == {at(0, 1.0)}  # the mean of 0 to 4, which is the most
+    canvas = figure.draw(WIDE)
+    drawn = [*strong(canvas), *thin(canvas)]
+    assert MAX_POINTS / 2 < sum(map(len, drawn)) <= MAX_POINTS
+    # All but the last are the mean of 0 to 4, which is the most.
+    assert {y for one in drawn for _, y in one[:-1]} == {1.0}
     assert "mean of 5 values" in figure.caption
 
 

@@ -24,6 +24,7 @@ import pytest
 from tare.cli import serve as command
 from tare.core.errors import ConfigError, ResultsError
 from tare.core.model import EndedSession, Kind, Phase, Run, SessionProgress, Status
+from tare.present.charts.canvas import Point, Polyline, Rect
 from tare.present.live import Catalogue, serving
 from tare.present.live.beside import MAX_BESIDE, Beside, sides
 from tare.present.live.catalogue import MAX_KEPT
@@ -36,9 +37,11 @@ from tare.present.live.views import OneStudy, Studies
 from tare.present.live.watching import MAX_FAILURES, Watching
 from tare.present.report import describe
 from tare.present.view.numbers import cost_text
+from tare.present.view.theme import BAD, PAPER
 from tare.results.store import Writer, load, read_facts
 from tare.results.store.progress import SILENT_S, ProgressFile
 from tare.results.store.raw_output import raw_name
+from unit.drawing import marks
 from unit.makers import make_trial, store_samples
 from unit.present.test_live_resources import used
 
@@ -442,13 +445,15 @@ def test_a_look_without_an_end_reaches_to_the_edge():
     looks = [Look(8, None, None, None), Look(11, 1.1, 1.0, float("inf")), Look(15, 1.05, 1.0, 1.1)]
     drawn = narrowed(looks, 0.02)
 
-    assert [bar.boundless for bar in drawn.bars] == [True, True, False]
-    assert (drawn.bars[0].low, drawn.bars[0].high, drawn.bars[0].cost) == (54, 0, None)
-    assert drawn.bars[1].high == 0
+    one, *bars = marks(drawn.picture, Polyline)
+    assert [bool(bar.dash) for bar in bars] == [True, True, False]
+    assert [y for _, y in bars[0].places] == [54, 0]
+    assert bars[1].places[1][1] == 0
     # The span is log(1/1.02) to log(1.1) over 44 pixels that begin 5 from the bottom; 1 is 0.172
     # of the way up: 54 - 5 - 0.172 * 44.
-    assert drawn.one == drawn.bars[2].low == pytest.approx(41.4)
-    assert drawn.bars[2].high == 5
+    assert one.places[0][1] == bars[2].places[0][1] == pytest.approx(41.4, abs=0.05)
+    assert bars[2].places[1][1] == 5
+    assert len(marks(drawn.picture, Point)) == 2  # the first look has no cost
     assert (drawn.top, drawn.bottom) == ("+10.0 %", "\N{MINUS SIGN}2.0 %")
     assert narrowed([], 0.02) is None
     assert strip([(Look(3, 1.0, None, None), 1, "none")]) is None
@@ -457,9 +462,11 @@ def test_a_look_without_an_end_reaches_to_the_edge():
 def test_a_strip_has_one_scale():
     drawn = strip([(Look(8, 1.1, 1.0, 1.21), 1, "a"), (Look(8, 1.21, 1.1, 1.331), 2, "b")])
 
-    assert drawn.one == drawn.bars[0].low == 5
-    assert drawn.bars[0].high == drawn.bars[1].cost == pytest.approx(5 + 250 * 2 / 3, abs=0.1)
-    assert [bar.at for bar in drawn.bars] == [8, 24]
+    one, first, second = (line.places for line in marks(drawn.picture, Polyline))
+    assert one[0][0] == first[0][0] == 5
+    cost = marks(drawn.picture, Point)[1].place[0]
+    assert first[1][0] == cost == pytest.approx(5 + 250 * 2 / 3)
+    assert [places[0][1] for places in (first, second)] == [8, 24]
 
 
 def one_trial(at, cell="c", **others):
@@ -480,11 +487,13 @@ def test_a_timeline_has_the_latest_session_by_the_clock():
 
     assert (drawn.shown, drawn.left_out) == (3, 3)
     host, slow = drawn.lanes
-    assert [(one.x, one.width, one.word) for one in host.marks] == [
-        (0, 100, "warmup"),
-        (800, 200, "suspect"),
-    ]
-    assert [(one.x, one.width, one.word) for one in slow.marks] == [(500, 200, "failed")]
+    warmup, suspect = marks(host.picture, Rect)
+    (failed,) = marks(slow.picture, Rect)
+    ends = [(one.corner[0], one.opposite[0]) for one in (warmup, suspect, failed)]
+    assert ends == [(0, 100), (800, 1000), (500, 700)]
+    assert warmup.opacity < 1
+    assert (suspect.fill, failed.fill) == (PAPER, BAD)
+    assert failed.tip == "block 0, w: dnr"
     assert [round(at.timestamp() - drawn.times[0].timestamp()) for at in drawn.times] == [0, 5, 10]
     assert timeline([], {}, {}) is None
 
@@ -528,7 +537,7 @@ def test_a_name_that_is_not_utf8_is_served_as_any_other(finished, root):
         assert "cannot be read" not in shown
         assert visitor.ask(file).text == "a report"
         both = visitor.ask(f"/beside?with=good&with={quote(ticked, safe='')}").text
-        assert both.count('<svg class="strip"') == 2
+        assert both.count('class="chart strip"') == 2
         for one in ("/", page):  # as on the page, so what was ticked is found again
             with visitor.events(one) as events:
                 said = "".join(next(events).values())
@@ -556,7 +565,7 @@ def test_a_study_has_its_intervals_timeline_and_failures(finished, root):
     shown = html.unescape(text)
 
     assert "slow is slower" in shown
-    assert shown.count('<svg class="narrow"') == 2
+    assert shown.count('class="chart narrow"') == 2
     assert "it <b>broke</b>" in shown
     assert "it <b>broke</b>" not in text
     assert kept.text == "<b>said</b>"
@@ -737,7 +746,7 @@ def test_studies_are_beside_each_other_by_the_cells_they_share(lab, finished, ro
             assert "share no cell" not in visitor.ask(few).text
 
     assert f"<strong>{slow.cost:.3f}" in both
-    assert (both.count('<svg class="strip"'), three.count('<svg class="strip"')) == (2, 1)
+    assert (both.count('class="chart strip"'), three.count('class="chart strip"')) == (2, 1)
     assert "What they do not share" not in both
     assert "gone is not here" in three
     assert "At most 7" in many

@@ -12,12 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tare.experiment.probes.series import Series
+from tare.present.charts.canvas import Polyline
 from tare.present.live import readings
 from tare.present.live.drawings import COLOURS, colour
 from tare.present.live.readings import MAX_TRIALS, Readings, Recent
 from tare.present.live.resources import resources
 from tare.present.live.taken import FINEST, LAYER_CPU, LEAST_SPAN_S, Track, taken
+from tare.present.view.theme import INK
 from tare.results.store.samples import TRIALS_A_FILE, Samples
+from unit.drawing import marks
 from unit.makers import make_trial, store_samples
 
 BEGIN = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
@@ -45,6 +48,14 @@ def used(layer=1.0, host=1.25, memory=GIB, times_s=(0.0, 1.0, 2.0)):
     return [*(Series(*key, times_s, tuple(values)) for key, values in counted.items()), held]
 
 
+def trials_of(canvas):
+    return [one for one in marks(canvas, Polyline) if one.tip]
+
+
+def areas(canvas):
+    return [one.places for one in trials_of(canvas) if one.fill != "none"]
+
+
 def drawn(folder, trials, platforms=None):
     known = platforms or {"c": "host", "d": "slow"}
     read = Recent(folder, folder).look()
@@ -60,15 +71,16 @@ def test_busy_cpus_are_stairs_and_memory_is_a_line(tmp_path):
     # 20 s over 1000: the first trial is from 0 to 100. CPUs from 0 to 4, memory to 1 GiB.
     host, slow = seen.courses
     assert (seen.cpu_top, seen.memory_top) == ("4 CPUs", "1 GiB")
-    assert host.cpu[0].area == "M0 40V20.0H50V20.0H100V40Z"
-    assert host.cpu[0].line == "M0 15.0V15.0H50V15.0H100"
-    assert host.memory[0].area == "M0 40L0 0.0L50 0.0L100 0.0V40Z"
-    assert slow.cpu[0].area.startswith("M500 40V35.0H550")
-    assert slow.memory[0].area.startswith("M500 40L500 30.0")
+    assert areas(host.cpu)[0] == [(0, 40), (0, 20), (50, 20), (50, 20), (100, 20), (100, 40)]
+    (line,) = marks(host.cpu, Polyline, stroke=INK)
+    assert line.places == [(0, 15), (50, 15), (50, 15), (100, 15)]
+    assert areas(host.memory) == [[(0, 40), (0, 0), (50, 0), (100, 0), (100, 40)]]
+    assert areas(slow.cpu)[0][:3] == [(500, 40), (500, 35), (550, 35)]
+    assert areas(slow.memory)[0][:2] == [(500, 40), (500, 30)]
     assert [round(at.timestamp() - BEGIN) for at in seen.times] == [0, 10, 20]
     assert host.said == "layer 2, host 2.50 CPUs; 1 GiB at most"
-    assert host.cpu[0].text == "block 0, work: layer 2, host 2.50 CPUs"
-    assert slow.memory[0].text == "block 1, work: 256 MiB at most"
+    assert line.tip == "block 0, work: layer 2, host 2.50 CPUs"
+    assert trials_of(slow.memory)[0].tip == "block 1, work: 256 MiB at most"
 
 
 def test_platforms_have_their_lanes_though_nothing_is_there(tmp_path):
@@ -76,7 +88,7 @@ def test_platforms_have_their_lanes_though_nothing_is_there(tmp_path):
     store_samples(tmp_path, (trials[0], used()))
     host, slow, other = drawn(tmp_path, trials, {"c": "host", "d": "slow", "e": "other"}).courses
 
-    assert host.cpu
+    assert areas(host.cpu)
     assert slow.said == "nothing was read of its last trials"
     assert other.said == "none of these trials"
     assert [host.colour, slow.colour, other.colour] == [0, 1, 2]
@@ -112,12 +124,10 @@ def test_what_is_not_known_is_no_zero(tmp_path):
         (trials[2], [fell, *rest]),
     )
     (course, _) = drawn(tmp_path, trials).courses
-    unknown, brief, falling = course.cpu
 
-    assert (unknown.area, unknown.line) == (brief.area, brief.line) == ("", "")
-    assert unknown.text == "block 0, work: no rate of CPU time is known"
-    assert falling.area == ""
-    assert falling.text == "block 2, work: host 1.25 CPUs"
+    assert areas(course.cpu) == []
+    (falling,) = trials_of(course.cpu)  # nothing is drawn of the other two
+    assert falling.tip == "block 2, work: host 1.25 CPUs"
     first = drawn(tmp_path, trials[:1]).courses[0]
     assert first.said.endswith("; not available here: <b>no group</b>")
 
@@ -128,8 +138,8 @@ def test_values_that_are_no_numbers_are_left_out(tmp_path):
     store_samples(tmp_path, (a_trial(0), [odd, more]))
     (course, _) = drawn(tmp_path, [a_trial(0)]).courses
 
-    assert course.memory == []  # one reading is no line
-    assert course.cpu[0].area == "M0 40V0.0H500V40Z"
+    assert areas(course.memory) == []  # one reading is no line
+    assert areas(course.cpu) == [[(0, 40), (0, 0), (500, 0), (500, 40)]]
 
 
 def test_a_long_trial_has_no_more_points_than_can_be_seen(tmp_path):
@@ -141,10 +151,11 @@ def test_a_long_trial_has_no_more_points_than_can_be_seen(tmp_path):
     store_samples(tmp_path, (trial, [peak, *rest]))
     (course, _) = drawn(tmp_path, [trial]).courses
 
-    assert FINEST * 0.9 < course.cpu[0].area.count("H") <= FINEST
-    assert course.cpu[0].area.endswith("H1000V40Z")
-    assert course.memory[0].area.count("L") <= FINEST + 1
-    assert " 0.0L" in course.memory[0].area  # the peak is not lost
+    (busy,), (held,) = areas(course.cpu), areas(course.memory)
+    assert FINEST * 0.9 < len({x for x, _ in busy}) <= FINEST + 1
+    assert busy[-1] == (1000, 40)
+    assert len(held) <= FINEST + 3
+    assert min(y for _, y in held) == 0  # the peak is not lost
 
 
 def test_a_trial_too_short_for_its_picture_can_still_be_seen(tmp_path):
@@ -152,8 +163,8 @@ def test_a_trial_too_short_for_its_picture_can_still_be_seen(tmp_path):
     store_samples(tmp_path, *((one, used(times_s=(0.0, 0.1))) for one in trials))
     (course, _) = drawn(tmp_path, trials).courses
 
-    assert course.cpu[0].area == "M0 40V13.3H2V40Z"
-    assert course.memory[0].area == "M0 40L0 0.0L2 0.0V40Z"
+    assert areas(course.cpu)[0] == [(0, 40), (0, 13.3), (2, 13.3), (2, 40)]
+    assert areas(course.memory)[0] == [(0, 40), (0, 0), (2, 0), (2, 40)]
 
 
 def test_the_last_trials_of_the_latest_session_are_drawn(tmp_path):
@@ -164,8 +175,8 @@ def test_the_last_trials_of_the_latest_session_are_drawn(tmp_path):
     store_samples(tmp_path, *((one, used()) for one in new[2:]))
     many = drawn(tmp_path, [*old, *new])
 
-    assert few.shown == len(few.courses[0].cpu) == 2
-    assert many.shown == len(many.courses[0].cpu) == MAX_TRIALS
+    assert few.shown == len(areas(few.courses[0].cpu)) == 2
+    assert many.shown == len(areas(many.courses[0].cpu)) == MAX_TRIALS
     assert many.unread == many.waiting == 0
 
 
@@ -290,5 +301,5 @@ def test_twelve_platforms_have_colours_of_their_own_on_the_live_page_too():
     style = (files("tare.present.live") / "templates/style.css").read_text()
     own = {colour(index) for index in range(12)}
 
-    assert len(own) == COLOURS == 12
+    assert len(own) == len(COLOURS) == 12
     assert all(f".s{colour} {{ --own: var(--series-{colour}); }}" in style for colour in own)

@@ -10,6 +10,7 @@ import pytest
 
 from tare import cli
 from tare.core.model import Limits, Status
+from tare.present.charts.canvas import Rect
 from tare.present.charts.vega import svg
 from tare.present.page.render import PHONE, WIDE
 from tare.present.redrawn import drawn, figures, own_figures, undrawn
@@ -22,9 +23,9 @@ from tare.results.published.beside import Ours
 from tare.results.published.unprinted import OwnForm, unprinted
 from tare.results.store import facts_of
 from tare.work import workload
+from unit.drawing import assert_texts_apart, marks, words
 from unit.invented import LONG
 from unit.makers import make_cell, make_plan, make_trial, store
-from unit.present.test_redrawn import texts
 
 STACKS = {
     "native": "host",
@@ -289,25 +290,13 @@ def bandwidth(cell, run):
 def test_bars_are_medians_and_what_has_none_has_words():
     figure = own("hpe2016", "stream", make_ours([("stream", {})], bandwidth))
     spec = drawn(figure).draw(WIDE)
-    bars = [
-        one
-        for layer in spec["layer"]
-        if layer["mark"]["type"] == "rect"
-        for one in layer["data"]["values"]
-    ]
-    words = [
-        one["text"]
-        for layer in spec["layer"]
-        if layer["mark"]["type"] == "text"
-        for one in layer["data"]["values"]
-    ]
+    bars = marks(spec, Rect)
 
     assert len(bars) == 4 * 2  # four loops, two platforms with numbers
-    assert words.count("dnr (did not end within 60 s)") == 4
-    assert "here: invented" in words
-    assert bars[1]["x2"] - bars[1]["x"] == pytest.approx(
-        2 * (bars[0]["x2"] - bars[0]["x"]), rel=0.01
-    )
+    assert words(spec).count("dnr (did not end within 60 s)") == 4
+    assert "here: invented" in words(spec)
+    lengths = [one.opposite[0] - one.corner[0] for one in bars[:2]]
+    assert lengths[1] == pytest.approx(2 * lengths[0], rel=0.01)
     assert "nothing is compared" in drawn(figure).caption
 
 
@@ -440,13 +429,6 @@ def test_no_text_of_bars_lies_on_another_or_outside(width):
     works = [("stream", {}), ("sysbench_memory", {}), ("multiuser", {"users": 4})]
     ours = make_ours(works, bandwidth)
     for name in ("stream", "memory", "multiuser"):
-        spec = drawn(own("hpe2016", name, ours)).draw(width)
-        boxes = texts(spec)
-        assert len(boxes) > 5
-        for place, (text, left, right, top, bottom) in enumerate(boxes):
-            assert left >= -3, text
-            assert right <= spec["width"] + 6, text
-            assert bottom <= spec["height"] + 2, text
-            for other, its_left, its_right, its_top, its_bottom in boxes[:place]:
-                apart = right <= its_left or its_right <= left
-                assert apart or bottom <= its_top or its_bottom <= top, (text, other)
+        canvas = drawn(own("hpe2016", name, ours)).draw(width)
+        assert len(words(canvas)) > 5
+        assert_texts_apart(canvas)

@@ -9,11 +9,13 @@ import pytest
 
 from tare import cli
 from tare.core.model import Better, Metric, Unit
+from tare.present.charts.axis import inner_ticks
+from tare.present.charts.canvas import Point, Polyline, Rect
 from tare.present.page.render import PHONE, WIDE
 from tare.present.redrawn import figures, undrawn
 from tare.present.redrawn.bars import draw_panels, goes_on
 from tare.present.redrawn.here import Here
-from tare.present.redrawn.panels import Bar, Panel, domains, panels, ticks
+from tare.present.redrawn.panels import Bar, Panel, domains, panels
 from tare.present.redrawn.side import Side
 from tare.present.view import theme
 from tare.present.view.numbers import TIMES
@@ -24,6 +26,7 @@ from tare.results.published.originals import UNDRAWN, Form, originals
 from tare.results.published.printed import PARTS
 from tare.results.published.significance import significance
 from tare.work import workload
+from unit.drawing import assert_texts_apart, marks, text_boxes, words
 from unit.makers import LIMITS, store
 from unit.results.test_compare_published import METRICS, PRIMES, WRITES, make_ours, two_sizes
 
@@ -48,36 +51,13 @@ def drawn_panels(study, name, ours=None):
     return found
 
 
-def layers(spec, kind):
-    return [one for one in spec["layer"] if one["mark"]["type"] == kind]
+def length(bar):
+    return bar.opposite[0] - bar.corner[0]
 
 
-def shapes(spec):
+def shapes(canvas):
     """All rectangles of a picture."""
-    return [value for one in layers(spec, "rect") for value in one["data"]["values"]]
-
-
-def texts(spec):
-    """All texts of a picture with the box that each of them takes: left, right, top, bottom."""
-    found = []
-    for layer in layers(spec, "text"):
-        mark = layer["mark"]
-        for one in layer["data"]["values"]:
-            size = one.get("size", mark.get("fontSize", 12))
-            wide, high = 0.5 * size * len(one["text"]), 0.8 * size
-            if mark.get("angle"):
-                found.append((one["text"], one["x"] - high / 2, one["x"] + high / 2,
-                              one["y"] - wide, one["y"]))  # fmt: skip
-                continue
-            share = {"left": 0.0, "center": 0.5, "right": 1.0}[mark["align"]]
-            left = one["x"] - share * wide
-            top = one["y"] - high / 2
-            found.append((one["text"], left, left + wide, top, top + high))
-    return found
-
-
-def words(spec):
-    return [text for text, *_ in texts(spec)]
+    return marks(canvas, Rect)
 
 
 # What is drawn
@@ -114,28 +94,19 @@ def test_no_text_lies_on_another_or_outside(study, width):
     work = {"cole2022": PRIMES, "hpe2016": ("linpack", {"size": 39000})}.get(study, WRITES)
     ours = make_ours(work, {**COSTS, "qemu-tcg": 5}, wobble=0.01)
     for one in (*figures(study), *figures(study, ours)):
-        spec = one.draw(width)
-        boxes = texts(spec)
-        for place, (text, left, right, top, bottom) in enumerate(boxes):
-            assert left >= -3, (one.name, text)
-            assert right <= spec["width"] + 6, (one.name, text)
-            assert bottom <= spec["height"] + 2, (one.name, text)
-            for other, its_left, its_right, its_top, its_bottom in boxes[:place]:
-                apart = right <= its_left or its_right <= left
-                apart = apart or bottom <= its_top or its_bottom <= top
-                assert apart, (one.name, text, other)
+        assert_texts_apart(one.draw(width))
 
 
 def test_on_a_phone_no_line_crosses_the_name_of_a_bar():
-    spec = figure("hpe2016", "java").draw(PHONE)
-    lines = [one for layer in layers(spec, "rule") for one in layer["data"]["values"]]
-    names = [box for box in texts(spec) if "instances" in box[0]]
+    canvas = figure("hpe2016", "java").draw(PHONE)
+    lines = [one.places for one in marks(canvas, Polyline)]
+    names = [box for box in text_boxes(canvas) if "instances" in box[0]]
 
     assert len(names) == 9
     for _, left, right, top, bottom in names:
-        across = [one for one in lines if left < one["x"] < right]
+        across = [line for line in lines if left < line[0][0] < right]
         assert across
-        assert all(one["y2"] <= top or one["y"] >= bottom for one in across)
+        assert all(line[-1][1] <= top or line[0][1] >= bottom for line in across)
 
 
 def test_runs_are_points_and_the_one_that_was_left_out_is_told():
@@ -149,14 +120,8 @@ def test_runs_are_points_and_the_one_that_was_left_out_is_told():
     assert [run.value for run in apart.runs if run.left_out] == [35783]
     assert "A ring is a run that the study left out" in figure("aspernas2016", "http").caption
     spec = figure("aspernas2016", "http").draw(WIDE)
-    rings = [
-        one
-        for layer in layers(spec, "point")
-        for one in layer["data"]["values"]
-        if one["fill"] == theme.PAPER
-    ]
-    assert len(rings) == 1
-    assert "35783" in rings[0]["said"]
+    (ring,) = marks(spec, Point, fill=theme.PAPER)
+    assert "35783" in ring.tip
 
 
 def test_ranges_are_those_that_are_printed():
@@ -176,35 +141,27 @@ def test_what_did_not_respond_has_words_and_no_bar():
     assert "DNR: did not respond" in words(spec)
     assert len(shapes(spec)) == 3 + 2  # run times, and how much less these fluctuate
     assert "no value and not 0" in found.caption
-    cells = {
-        one["said"]: one for one in shapes(figure("huang2019", "isolation-specweb").draw(WIDE))
-    }
-    (lost,) = [one for said, one in cells.items() if "did not respond" in said]
-    assert lost["colour"] == theme.BAD
+    cells = shapes(figure("huang2019", "isolation-specweb").draw(WIDE))
+    (lost,) = [one for one in cells if "did not respond" in one.tip]
+    assert lost.fill == theme.BAD
     assert f"{TIMES} did not respond" in words(figure("huang2019", "isolation-specweb").draw(WIDE))
 
 
 def test_every_bar_begins_at_zero():
     spec = figure("hpe2016", "java").draw(WIDE)
-    zeros = {
-        one["x"]
-        for layer in layers(spec, "rule")
-        for one in layer["data"]["values"]
-        if one["colour"] == theme.MUTED
-    }
-    (zero,) = zeros
-    left = [one for one in shapes(spec) if one["x2"] == zero]
-    right = [one for one in shapes(spec) if one["x"] == zero]
+    (zero,) = {one.places[0][0] for one in marks(spec, Polyline, stroke=theme.MUTED)}
+    left = [one for one in shapes(spec) if one.opposite[0] == zero]
+    right = [one for one in shapes(spec) if one.corner[0] == zero]
 
     assert len(left) == 3  # less of a processor, three times
     assert len(right) == 7
-    lengths = {re.search(r": (-?\d+) %", one["said"])[1]: one["x2"] - one["x"] for one in right}
+    lengths = {re.search(r": (-?\d+) %", one.tip)[1]: length(one) for one in right}
     assert lengths["12"] / lengths["3"] == pytest.approx(4, rel=0.02)
 
 
 def test_a_map_is_darker_where_it_is_worse():
     spec = figure("huang2019", "isolation-terasort").draw(PHONE)
-    strength = {one["said"]: one["strength"] for one in shapes(spec) if one["said"]}
+    strength = {one.tip: one.opacity for one in shapes(spec) if one.tip}
     at = {
         name: next(value for said, value in strength.items() if f": {name} % degr" in said)
         for name in ("73.4", "25.13", "3.95")
@@ -214,10 +171,10 @@ def test_a_map_is_darker_where_it_is_worse():
 
 
 def test_round_ticks_hold_zero():
-    assert ticks((0, 940), 5) == [0, 200, 400, 600, 800]
-    assert ticks((-17, 17), 1) == ticks((-17, 17), 3) == [-10, 0, 10]
-    assert ticks((-17, 17), 4) == [-10, 0, 10]
-    assert ticks((0, 0.0035), 4) == pytest.approx([0, 0.001, 0.002, 0.003])
+    assert inner_ticks(*(0, 940), 5) == [0, 200, 400, 600, 800]
+    assert inner_ticks(*(-17, 17), 1) == inner_ticks(*(-17, 17), 3) == [-10, 0, 10]
+    assert inner_ticks(*(-17, 17), 4) == [-10, 0, 10]
+    assert inner_ticks(*(0, 0.0035), 4) == pytest.approx([0, 0.001, 0.002, 0.003])
 
 
 def test_a_study_that_is_only_data_has_a_figure_for_each_table():
@@ -310,7 +267,7 @@ def test_a_rate_is_the_median_in_the_unit_of_the_study(monkeypatch):
 def test_on_one_scale_the_same_number_has_the_same_length(monkeypatch):
     ours = iperf(monkeypatch, 117_500)  # natively 940 Mbit/s, as there
     bars = shapes(figure("laine2017", "tcp", ours).draw(WIDE))
-    lengths = [one["x2"] - one["x"] for one in bars if re.search("native.* 940", one["said"])]
+    lengths = [length(one) for one in bars if re.search("native.* 940", one.tip)]
 
     assert len(lengths) == 2
     assert lengths[0] == pytest.approx(lengths[1], abs=0.2)
@@ -335,7 +292,7 @@ def test_the_cell_that_is_most_like_the_study_is_drawn():
     assert [side.value for side in sides["39k"]] == pytest.approx([100 * (1.2 / 1.1 - 1)])
     assert len(sides["79k"]) == 2
     said = figure("hpe2016", "linpack", ours).caption
-    assert "those are here that differ from the study in the fewest things" in said
+    assert "those are drawn that differ from the study in the fewest things" in said
 
 
 def test_sides_that_lie_far_apart_have_scales_of_their_own_and_say_so(monkeypatch):
@@ -356,7 +313,7 @@ def test_an_empty_column_says_once_why():
     said = " ".join(words(found.draw(WIDE)))
 
     assert said.count("no workload of Tare measures it") == 1
-    assert "Nothing of ours beside: no workload of Tare measures it (4); " in found.caption
+    assert "Missing here: no workload of Tare measures it (4); " in found.caption
     assert "here: made" in said
 
 
@@ -426,7 +383,7 @@ def test_the_matrix_has_every_p_as_it_is_printed():
     spec = figure("laine2017", "significance").draw(WIDE)
     said = words(spec)
 
-    empty = [one for one in shapes(spec) if one["said"] == "not in the study"]
+    empty = [one for one in shapes(spec) if one.tip == "not in the study"]
     assert len(shapes(spec)) == len(rows) + len(empty) == 23 * 3
     assert "? 0.895" in said
     assert "(≠) 0.035" in said
@@ -441,10 +398,10 @@ def test_our_tests_stand_beside_those_of_the_study(monkeypatch):
     ours = make_ours(("sysbench_cpu", {"threads": 1}), COSTS, wobble=0.01)
     found = figure("laine2017", "significance", ours)
     spec = found.draw(WIDE)
-    said = {one["said"]: one for one in shapes(spec) if one["said"]}
+    said = {one.tip: one for one in shapes(spec) if one.tip}
 
     (kvm,) = [one for text, one in said.items() if text.startswith("kvm against docker: ")]
-    assert kvm["colour"] == theme.WORSE
+    assert kvm.fill == theme.WORSE
     assert "here: kvm – docker" in words(spec)  # noqa: RUF001
     assert "Holm's over these 3" in found.caption
     assert "sysbench_cpu (1 CPU) is not in these results" in said

@@ -34,7 +34,8 @@ from tare.core.model import (
     Trial,
     Unit,
 )
-from tare.present.charts import drawn, figures, vega
+from tare.present.charts import vega
+from tare.present.charts.catalogue import drawn, figures
 from tare.present.charts.figure import MAX_POINTS
 from tare.present.charts.trials import median_rank
 from tare.present.export.tables import write_csv

@@ -10,12 +10,13 @@ import pytest
 from tare.core.errors import ResultsError
 from tare.core.model import NO_FACTS, NO_RUN, Kind, Run, Status
 from tare.experiment.probes.series import Series
-from tare.present.charts import figures
-from tare.present.charts.lanes import at, share_of
+from tare.present.charts.canvas import Polyline
+from tare.present.charts.catalogue import figures
 from tare.present.charts.stacks import (
     ALL,
     FILES,
     IDLE,
+    INSIDE,
     OTHER,
     REST,
     SYSTEM,
@@ -25,6 +26,7 @@ from tare.present.charts.stacks import (
     cpu_stack,
     memory_stack,
 )
+from tare.present.charts.timelines import COLOURS
 from tare.present.page.html import Pages
 from tare.present.page.render import WIDE, Drawing
 from tare.present.page.trials_page import MAX_BYTES, MAX_TRIALS
@@ -37,7 +39,7 @@ from tare.results.compare.result_set import ResultSet
 from tare.results.stats.spans import LEAST_SPAN_S, spans, steps
 from tare.results.store import load, samples
 from tare.results.store.samples import SCHEMA
-from unit.drawing import assert_drawable
+from unit.drawing import along, assert_drawable, in_lane, lane_heads, lane_share, marks, words
 from unit.invented import HOSTILE, names
 from unit.makers import make_cell, make_plan, make_trial, store, store_samples
 from unit.present.test_report_page import stored
@@ -99,22 +101,23 @@ def drawn(found):
     return {one.name: one for one in figures(found) if one.name.startswith(("cpu", "memory"))}
 
 
-def areas(figure, kind, lane=0):
-    """The corners of one area: time, foot and top in shares of its lane's height."""
-    (layer,) = [
-        one for one in figure.draw(WIDE)["layer"] if one.get("mark", {}).get("type") == "area"
+def areas(figure, kind, lane=0, lasted=2.0):
+    """The top of one area: times, and heights as shares of its lane's."""
+    canvas = figure.draw(WIDE)
+    found = [
+        one for one in marks(canvas, Polyline, fill=COLOURS[kind]) if in_lane(canvas, lane, one)
     ]
-    foot, top = at(lane, 0), at(lane, 1)
+    half = [one.places[: len(one.places) // 2] for one in found]
     return [
-        (one["x"], *((foot - one[y]) / (foot - top) for y in ("y2", "y")))
-        for one in layer["data"]["values"]
-        if (one["kind"], one["lane"]) == (kind, lane)
+        (along(canvas, x, lasted), lane_share(canvas, lane, y))
+        for places in half
+        for x, y in places
     ]
 
 
 def notes(figure, width=WIDE):
     """What stands below the names of the lanes."""
-    return [one["text"] for one in figure.draw(width)["layer"][3]["data"]["values"]]
+    return [note.text for _, note in lane_heads(figure.draw(width))]
 
 
 def text_of(found, trial):
@@ -269,7 +272,7 @@ def test_a_long_trial_is_at_most_so_many_steps_and_keeps_its_peak(tmp_path):
     assert int(most) == 64 * 1024
     assert max(map(int, memory.split(","))) == 1000
     (picture,) = [one for name, one in drawn(found).items() if name == "memory-01"]
-    assert max(top for _, _, top in areas(picture, UNDIVIDED)) == pytest.approx(64 / 100)
+    assert max(top for _, top in areas(picture, UNDIVIDED)) == pytest.approx(64 / 100)
 
 
 def test_ten_thousand_long_trials_fit_into_the_page(tmp_path):
@@ -486,15 +489,12 @@ def test_all_platforms_have_one_scale_that_begins_at_0(tmp_path):
     found = describe(results_of(tmp_path, told, make_plan(*cells)))
     picture = drawn(found)["cpu-01"]
     # The axis ends at 2 CPUs.
-    assert areas(picture, USER, 0) == [(0.0, 0.0, 0.125), (1.0, 0, 0.375), (2.0, 0, 0.375)]
-    assert areas(picture, USER, 1) == [
-        pytest.approx(one, abs=1e-3)
-        for one in [(0.0, 0.0, 0.0312), (4.0, 0, 0.0938), (8.0, 0, 0.0938)]
-    ]
-    spec = picture.draw(WIDE)
-    assert spec["layer"][-1]["encoding"]["x"]["scale"]["domain"] == [0, 8.0]
-    labels = [one["text"] for one in spec["layer"][1]["data"]["values"]]
-    assert labels[:3] == ["0", "1", "2 CPUs"]
+    low, high = 0.125, 0.375
+    assert areas(picture, USER, 0, 8.0) == [(0, low), (1, low), (1, high), (2, high)]
+    low, high = pytest.approx(0.0312, abs=1e-3), pytest.approx(0.0938, abs=1e-3)
+    assert areas(picture, USER, 1, 8.0) == [(0, low), (4, low), (4, high), (8, high)]
+    texts = words(picture.draw(WIDE))
+    assert [one for one in ("0", "1", "2 CPUs", "8") if one not in texts] == []
 
 
 def test_a_platform_without_numbers_or_without_samples_says_so(tmp_path):
@@ -527,7 +527,7 @@ def test_what_a_host_does_not_tell_is_in_the_caption(tmp_path):
     ]
     found = describe(results_of(tmp_path, told, make_plan(*cells)))
     both = drawn(found)
-    assert both["cpu-01"].caption.endswith("Not told: stolen time (not here: /proc/stat).")
+    assert both["cpu-01"].caption.endswith("Not reported: stolen time (not here: /proc/stat).")
     assert f"on host/docker: what of it is of files ({HOSTILE})" in both["memory-01"].caption
     text = Pages(found).report({name: Drawing(one, "", "") for name, one in both.items()})
     assert HOSTILE not in text
@@ -565,11 +565,13 @@ def test_pages_beside_the_page_have_them_too(tmp_path, monkeypatch):
 
 
 def inside(figure):
-    """The line of the machine inside in the last lane: when and how high, of a lane's height."""
-    layers = [
-        one for one in figure.draw(WIDE)["layer"] if one.get("mark", {}).get("type") == "line"
+    """The line of the machine inside: when and how high, of a lane's height."""
+    canvas = figure.draw(WIDE)
+    return [
+        (along(canvas, x, 2.0), lane_share(canvas, 0, y))
+        for one in marks(canvas, Polyline, stroke=COLOURS[INSIDE], width=2)
+        for x, y in one.places
     ]
-    return [(one["x"], one["y"]) for layer in layers for one in layer["data"]["values"]]
 
 
 def test_what_a_machine_says_of_itself_is_a_line_over_what_its_layer_took(tmp_path):
@@ -581,9 +583,9 @@ def test_what_a_machine_says_of_itself_is_a_line_over_what_its_layer_took(tmp_pa
     }
     found = describe(study(tmp_path, platforms=("host",), some=lambda: busy(**machine)))
     cpu, memory = drawn(found).values()
-    foot, top = (at(0, share_of(value, [0, 1, 2], log=False)) for value in (0.0, 1.5))
-    assert inside(cpu) == [(0.0, foot), (1.0, top), (2.0, top)]  # idle is a line too, at 0
-    assert inside(memory)[-1][1] < inside(memory)[0][1]
+    # Idle is a line too, at 0.
+    assert inside(cpu) == [(0, 0), (1, 0), (1, 0.75), (2, 0.75)]
+    assert inside(memory)[-1][1] > inside(memory)[0][1]
     assert all("machine inside" in one.caption for one in (cpu, memory))
 
 

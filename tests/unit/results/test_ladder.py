@@ -18,7 +18,7 @@ from tare.experiment.study import read_study
 from tare.experiment.study.ladder import neighbours
 from tare.machines import layers
 from tare.machines.layer import kind
-from tare.present.charts import figures
+from tare.present.charts.catalogue import figures
 from tare.present.export.texts import latex, markdown
 from tare.present.page.html import Pages
 from tare.present.report import as_json, describe, show

@@ -12,7 +12,7 @@ _MULTIPLES = (
     *(2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 1e4, 1e5),
 )
 _APART = 42
-"""So many pixels lie between two labels of an axis of costs, or more."""
+"""Minimum number of pixels between two labels of an axis of costs."""
 _WIDE = 5
 """An axis of more decades has powers of ten only."""
 _NEAR = 1.1

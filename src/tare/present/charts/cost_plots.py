@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tare.present.charts.cost_axis import cost_axis
-from tare.present.charts.figure import BESIDE, NARROW, Spec, facets, label_width, within
+from tare.present.charts.figure import (
+    BESIDE,
+    NARROW,
+    OWN_COLOUR,
+    Spec,
+    category,
+    facets,
+    fitted,
+    label_width,
+    layer,
+    quantity,
+    within,
+)
 from tare.present.view import theme
 
 TALL = 24
@@ -38,26 +50,22 @@ def widths(names: Sequence[str], width: int) -> tuple[int, int]:
 
 def across(field: str, low: float, high: float, plot: int) -> Spec:
     """Return the logarithmic axis of costs, of so many pixels."""
-    return {
-        "field": field,
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": cost_axis(low, high, plot),
-    }
+    scale = {"type": "log", "domain": [low, high], "nice": False}
+    return quantity(field, scale=scale, axis=cost_axis(low, high, plot))
+
+
+def axis_of_names(field: str, names: Sequence[str], left: int) -> Spec:
+    """Return the axis of names, in their order, of so many pixels."""
+    order = list(dict.fromkeys(names))
+    return category(field, sort=order, axis={"title": None, **fitted(order, left - 12)})
 
 
 def plots(
     values: Sequence[dict[str, Any]], layers: Sequence[Spec], y: Spec, plot: int, width: int
 ) -> Spec:
-    """Stack a plot for each group, with the numbers beside its marks."""
-    numbers = {
-        "mark": {"type": "text", "align": "left", "aria": False},
-        "encoding": {
-            "x": {"value": plot + 10},
-            "y": y,
-            "text": {"field": "short" if width < NARROW else "text"},
-        },
-    }
+    """Stack a plot for each group, with the numbers on the right of its marks."""
+    text = {"field": "short" if width < NARROW else "text"}
+    numbers = layer("text", {"align": "left"}, x={"value": plot + 10}, y=y, text=text)
     whole = {"width": plot, "height": {"step": 22}, "layer": [*layers, numbers]}
     chart = facets(values, "group", whole)
     if len(values) > TALL:
@@ -67,11 +75,8 @@ def plots(
 
 def line_at_one(x: Spec) -> Spec:
     """Return the line at which nothing is worse or better."""
-    return {
-        "data": {"values": [{"one": 1}]},
-        "mark": {"type": "rule", "color": theme.MUTED, "strokeWidth": 1, "aria": False},
-        "encoding": {"x": {**x, "field": "one"}},
-    }
+    rule = layer("rule", {"color": theme.MUTED, "strokeWidth": 1}, x={**x, "field": "one"})
+    return {"data": {"values": [{"one": 1}]}, **rule}
 
 
 def domain(rows: Sequence[Costed], margin: float) -> tuple[float, float]:
@@ -110,45 +115,33 @@ def interval_layers(x: Spec, y: Spec, margin: float) -> list[Spec]:
 
     A point is filled where ``decided`` of its value is true.
     """
-    colour = {"field": "colour", "type": "nominal", "scale": None}
+    band = layer("rect", {"color": theme.BAND}, x={**x, "field": "low"}, x2={"field": "high"})
+    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    point: Spec = {"filled": True, "size": 90}
     return [
-        {
-            "data": {"values": [{"low": 1 / (1 + margin), "high": 1 + margin}]},
-            "mark": {"type": "rect", "color": theme.BAND, "aria": False},
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
-        },
+        {"data": {"values": [{"low": 1 / (1 + margin), "high": 1 + margin}]}, **band},
         line_at_one(x),
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 3, "aria": False},
-            "encoding": {
-                "x": {**x, "field": "low"},
-                "x2": {"field": "high"},
-                "y": y,
-                "color": colour,
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.cost)"}],
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "stroke": colour,
-                "strokeWidth": {"value": 2},
-                "fill": {
-                    "condition": {"test": "datum.decided", **colour},
-                    "value": theme.PAPER,
-                },
-                "description": {"field": "text"},
-            },
-        },
+        layer("rule", {"strokeWidth": 3}, "isValid(datum.low)", **ends, y=y, color=OWN_COLOUR),
+        layer(
+            "point",
+            {**point, "opacity": 1},
+            "isValid(datum.cost)",
+            x=x,
+            y=y,
+            stroke=OWN_COLOUR,
+            strokeWidth={"value": 2},
+            fill={"condition": {"test": "datum.decided", **OWN_COLOUR}, "value": theme.PAPER},
+            description={"field": "text"},
+        ),
         *(
-            {
-                "transform": [{"filter": f"isValid(datum.{end})"}],
-                "mark": {"type": "point", "filled": True, "size": 90, "shape": shape},
-                "encoding": {"x": {**x, "field": end}, "y": y, "color": colour},
-            }
+            layer(
+                "point",
+                {**point, "shape": shape},
+                f"isValid(datum.{end})",
+                x={**x, "field": end},
+                y=y,
+                color=OWN_COLOUR,
+            )
             for end, shape in (("beyond", "triangle-right"), ("below", "triangle-left"))
         ),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from tare.present.charts.cost_plots import (
     across,
+    axis_of_names,
     domain,
     held,
     interval_layers,
@@ -14,7 +15,7 @@ from tare.present.charts.cost_plots import (
     plots,
     widths,
 )
-from tare.present.charts.figure import Figure, Spec, fitted, within
+from tare.present.charts.figure import OWN_COLOUR, Figure, Spec, category, fitted, layer, within
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
 from tare.present.view.marks import SHORT, explained, gap
@@ -24,10 +25,12 @@ from tare.results.compare.comparison import Comparison
 from tare.results.questions.attribution import Attribution
 from tare.results.stats.sequential import Verdict
 
+MAX_STACKS = 12
+"""Maximum number of stacks in the chart of attributions."""
 _VERDICTS = {verdict.value for verdict in Verdict}
 
 
-def forest(found: Findings, groups: Sequence[Group]) -> Figure:
+def forest(found: Findings, groups: Sequence[Group], name: str) -> Figure:
     """Show what every platform costs on every workload, with intervals: the picture of a study."""
     colours = theme.colours(found.platforms)
     ids = {cell.id for group in groups for cell in group.cells}
@@ -68,21 +71,31 @@ def forest(found: Findings, groups: Sequence[Group]) -> Figure:
     def draw(width: int) -> Spec:
         left, plot = widths(order, width)
         x = across("cost", low, high, plot)
-        y = {
-            "field": "platform",
-            "type": "nominal",
-            "sort": order,
-            "axis": {"title": None, **fitted(order, left - 12)},
-        }
-        layers = interval_layers(x, y, margin)
-        return plots(values, layers, y, plot, width)
+        y = axis_of_names("platform", order, left)
+        return plots(values, interval_layers(x, y, margin), y, plot, width)
 
-    return Figure("forest", "Cost of every platform on every workload", caption, draw)
+    return Figure(name, "Cost of every platform on every workload", caption, draw)
 
 
-def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) -> Figure:
+def has_layers(found: Findings, groups: Sequence[Group]) -> bool:
+    """Return whether a stack of a workload that is drawn has layers whose costs are known."""
+    return bool(_shown(found, groups))
+
+
+def _shown(found: Findings, groups: Sequence[Group]) -> list[Attribution]:
+    cells = {cell for group in groups for cell in group.cells}
+    return [one for one in _explained(found) if one.stack.cell in cells]
+
+
+def _explained(found: Findings) -> list[Attribution]:
+    every = found.comparisons.attributions
+    return [one for one in every if one.stack.primary and one.product is not None]
+
+
+def waterfall(found: Findings, groups: Sequence[Group], name: str) -> Figure:
     """Show how the cost of a stack is made up of its layers' costs and their interaction."""
     colours = theme.colours(found.platforms)
+    attributions, there = _shown(found, groups)[:MAX_STACKS], len(_explained(found))
     values = [
         {"group": f"{found.group_names[one.stack.cell.id]}: {one.stack.cell.platform}", **step}
         for one in attributions
@@ -95,27 +108,13 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
         names = [value["step"] for value in values]
         left, plot = widths(names, width)
         x = across("start", low, high, plot)
-        y = {
-            "field": "step",
-            "type": "nominal",
-            "sort": None,
-            "axis": {"title": None, **fitted(names, left - 12)},
-        }
+        y = category("step", sort=None, axis={"title": None, **fitted(names, left - 12)})
+        bar = {"height": 13, "minBandSize": 2}
+        tick = {"thickness": 2, "size": 18, "color": theme.INK}
         layers = [
             line_at_one(x),
-            {
-                "mark": {"type": "bar", "height": 13, "minBandSize": 2, "aria": False},
-                "encoding": {
-                    "x": x,
-                    "x2": {"field": "end"},
-                    "y": y,
-                    "color": {"field": "colour", "type": "nominal", "scale": None},
-                },
-            },
-            {
-                "mark": {"type": "tick", "thickness": 2, "size": 18, "color": theme.INK},
-                "encoding": {"x": {**x, "field": "end"}, "y": y},
-            },
+            layer("bar", bar, x=x, x2={"field": "end"}, y=y, color=OWN_COLOUR),
+            layer("tick", tick, x={**x, "field": "end"}, y=y),
         ]
         return plots(values, layers, y, plot, width)
 
@@ -127,17 +126,17 @@ def waterfall(found: Findings, attributions: Sequence[Attribution], there: int) 
     )
     if there > len(attributions):
         caption += f" {len(attributions)} of {there} stacks are drawn."
-    return Figure("attribution", "Which layer costs what", caption, draw)
+    return Figure(name, "Which layer costs what", caption, draw)
 
 
 def _steps(one: Attribution, colours: dict[str, str]) -> Iterator[dict[str, Any]]:
     start = 1.0
-    for place, layer in enumerate(one.layers, 1):
-        cost = layer.cost or 1.0
+    for place, part in enumerate(one.layers, 1):
+        cost = part.cost or 1.0
         # Numbered, because a layer may stand in a stack twice.
-        name = f"{place} {layer.cell.path[-1]}"
-        ends, end = (layer.low, layer.high), within(start * cost, log=True)
-        yield _step(name, cost, (start, end), colours[layer.cell.platform], ends)
+        name = f"{place} {part.cell.path[-1]}"
+        ends, end = (part.low, part.high), within(start * cost, log=True)
+        yield _step(name, cost, (start, end), colours[part.cell.platform], ends)
         start = end
     cost = one.stack.cost or 1.0
     whole = within(cost, log=True)
@@ -166,7 +165,7 @@ def _step(
 
 
 def _gap(found: Findings, row: Comparison) -> str:
-    """Say in a word what there is instead of a cost: the verdict if there is one."""
+    """Return the word in the place of a cost: the verdict if there is one."""
     is_told = row.verdict is not Verdict.NOT_MEASURED
     return row.verdict.value if is_told else gap(found, row)
 

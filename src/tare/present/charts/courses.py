@@ -1,4 +1,5 @@
-"""Metrics over the time of a trial, as the workload's tool told them: response time, throughput.
+"""Metrics over the time of a trial, as the workload's tool reported them: response time,
+throughput.
 
 A column is a metric, a lane in it a platform. All lanes of a column have one scale.
 """
@@ -9,20 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
-from typing import Any
 
 from tare.core.model import Cell, Metric, MetricRole, Trial, Unit
-from tare.present.charts.figure import (
-    BOLD,
-    MAX_POINTS,
-    NARROW,
-    SCHEMA,
-    Figure,
-    Spec,
-    shortened,
-    within,
-)
-from tare.present.charts.lanes import at, lanes, line_of, round_ticks, share_of
+from tare.present.charts.axis import outer_ticks, share_of, time_axis
+from tare.present.charts.canvas import Canvas, Place, Point, Polyline, Text
+from tare.present.charts.figure import BOLD, MAX_POINTS, NARROW, Figure, shortened, within
+from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import better
 from tare.present.view import theme
 from tare.present.view.courses import MAX_OTHERS, Points, Told, chosen
@@ -33,7 +26,7 @@ from tare.present.view.numbers import Scale, plain, scale_for
 from tare.present.view.sampled_rows import Identity, identity
 
 MAX_COLUMNS = 3
-"""So many metrics are drawn; a workload gives those first that tell most."""
+"""Maximum number of metrics drawn; a workload lists the most important first."""
 MAX_IN_LINE = 120
 """More points in a line would be narrower than one sees: means of neighbours stand for them."""
 FAR = 50
@@ -44,6 +37,14 @@ FIGURE_SPACE = "\N{FIGURE SPACE}"
 GAP = 1.5
 """A line ends where the next value is so many times later than values mostly are."""
 _MAX_REASON = 110
+
+
+@dataclass(frozen=True)
+class Course:
+    """A workload, and what is known of the trials of all workloads that are drawn."""
+
+    group: Group
+    known: Mapping[Identity, Told]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class _Column:
     log: bool
 
     def share(self, value: float) -> float:
-        """Say how high in its lane a value is drawn."""
+        """Return how high in its lane a value is drawn."""
         ends = (self.ticks[0], self.top)
         return share_of(within(value / self.scale.factor, log=self.log), ends, log=self.log)
 
@@ -85,17 +86,18 @@ class _Picture:
     widest: int
     every: int
     end_s: float
-    failures: Sequence[Mapping[str, float]]
+    failures: Sequence[tuple[int, float]]
 
 
-def over_time(
-    found: Findings, group: Group, number: int, told: Mapping[Identity, Told]
-) -> Iterator[Figure]:
-    """Draw what is known of a group over the time of its trials; nothing where nothing is."""
-    some = [_lane(found, cell, told) for cell in group.cells]
+def has_course(found: Findings, course: Course) -> bool:
+    """Return whether a tool of a workload reported values over the time of a trial."""
+    return bool(_metrics(course.group, _lanes(found, course)))
+
+
+def over_time(found: Findings, course: Course, name: str) -> Figure:
+    """Draw what the tools of a workload reported over the time of its trials."""
+    group, some = course.group, _lanes(found, course)
     metrics = _metrics(group, some)
-    if not metrics:
-        return
     longest = max(len(one) for one in _lines(some, metrics))
     every = -(-longest // MAX_IN_LINE)
     most = MAX_POINTS // -(-longest // every)
@@ -106,39 +108,39 @@ def over_time(
     widest = max(len(plain(tick, 3)) for one in columns for tick in one.ticks)
     picture = _Picture(theme.colours(found.platforms), widest, every, end_s, failures)
 
-    def draw(width: int) -> Spec:
-        narrow = width < NARROW
+    def draw(width: int) -> Canvas:
+        canvas, narrow = Canvas(width), width < NARROW
         apart = 0 if narrow else 20
         own = width if narrow else (width + apart) // len(columns) - apart
-        drawn = [_drawn(one, some, picture, own) for one in columns]
-        beside = "vconcat" if narrow else "hconcat"
-        return {
-            "$schema": SCHEMA,
-            "config": theme.CONFIG,
-            "spacing": 28 if narrow else apart,
-            beside: drawn,
-        }
+        for place, column in enumerate(columns):
+            corner = (0, canvas.height + 28 * place) if narrow else (place * (own + apart), 0)
+            _draw(canvas, corner, own, column, some, picture)
+        return canvas
 
     caption = _caption(group, some, columns, metrics[MAX_COLUMNS:], every)
     if failures:
         words = " or ".join(AWAY[one.role] for one in _lost(group))
         caption += f" A cross: some of the work {words} in that second of one of the trials drawn."
     title = f"{group.name}: over the time of a trial"
-    yield Figure(f"course-{number:02d}", title, caption, draw)
+    return Figure(name, title, caption, draw)
+
+
+def _lanes(found: Findings, course: Course) -> list[_Lane]:
+    return [_lane(found, cell, course.known) for cell in course.group.cells]
 
 
 def _lane(found: Findings, cell: Cell, told: Mapping[Identity, Told]) -> _Lane:
-    """Put the trials of a platform together, and say why there are none."""
+    """Return the trials of a platform that are drawn, or the reason why there are none."""
     known = [(one, told[identity(one)]) for one in chosen(found, cell) if identity(one) in told]
     drawn = [both for both in known if both[1].points]
     if drawn:
         return _Lane(cell, drawn)
     reasons = [one.reason for _, one in known if one.reason]
-    return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not told"))
+    return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not reported"))
 
 
 def _metrics(group: Group, some: Sequence[_Lane]) -> list[Metric]:
-    """List the metrics that were told, in the workload's order; failures are marks, not lines."""
+    """List the reported metrics in the order of the workload; failures are marks, not lines."""
     known = {one.name: one for one in group.metrics if one not in _lost(group)}
     names = (name for lane in some for _, one in lane.trials for name in one.points)
     return [known[name] for name in dict.fromkeys(names) if name in known]
@@ -163,12 +165,12 @@ def _column(metric: Metric, some: Sequence[_Lane], every: int) -> _Column:
     low, high = (within(one / scale.factor, log=False) for one in (min(values), max(values)))
     log = metric.unit is Unit.SECOND and 0 < FAR * low < high
     top = high or 1.0
-    ticks = [one for one in round_ticks(low if log else 0.0, top, log=log) if one <= top]
+    ticks = [one for one in outer_ticks(low if log else 0.0, top, log=log) if one <= top]
     return _Column(metric, scale, ticks, top, log)
 
 
 def _thinned(points: Points, every: int) -> Iterator[Points]:
-    """Cut a line where the tool told nothing; put the mean of so many neighbours for them."""
+    """Cut a line where the tool reported nothing; replace each run of neighbours by its mean."""
     if not points:
         return
     steps = [later - time_s for (time_s, _), (later, _) in pairwise(points)]
@@ -180,8 +182,8 @@ def _thinned(points: Points, every: int) -> Iterator[Points]:
         yield [(part[-1][0], fmean(value for _, value in part)) for part in parts]
 
 
-def _failures(group: Group, some: Sequence[_Lane], every: int) -> list[dict[str, float]]:
-    """Mark the times at which something was lost, above the lane of its platform."""
+def _failures(group: Group, some: Sequence[_Lane], every: int) -> Sequence[tuple[int, float]]:
+    """List the lanes with the times at which something was lost."""
     times = {
         (place, time_s)
         for place, lane in enumerate(some)
@@ -191,87 +193,55 @@ def _failures(group: Group, some: Sequence[_Lane], every: int) -> list[dict[str,
         for time_s, share in part
         if share > 0
     }
-    return [{"lane": lane, "x": time_s, "y": at(lane, 1) - 4} for lane, time_s in sorted(times)]
+    return sorted(times)
 
 
-def _drawn(column: _Column, some: Sequence[_Lane], of: _Picture, width: int) -> Spec:
+def _draw(  # noqa: PLR0913 - what is drawn, and where
+    canvas: Canvas,
+    corner: Place,
+    width: int,
+    column: _Column,
+    some: Sequence[_Lane],
+    of: _Picture,
+) -> None:
     """Draw one metric: thin lines, over them the strong one of each lane, and marks of failures."""
-    strong: list[dict[str, Any]] = []
-    thin: list[dict[str, Any]] = []
-    for lane, one in enumerate(some):
-        for number, (_, told) in enumerate(one.trials):
-            points = told.points.get(column.metric.name, ())
-            for part, line in enumerate(_thinned(points, of.every)):
-                (thin if number else strong).extend(
-                    {
-                        "line": f"{lane}-{number}-{part}",
-                        "place": place,
-                        "colour": of.colours[one.cell.platform],
-                        "x": time_s,
-                        "y": at(lane, column.share(value)),
-                        "alone": len(line) == 1,
-                    }
-                    for place, (time_s, value) in enumerate(line)
-                )
+    title = shortened(column.title, width - 12, BOLD)
+    canvas.add(Text((corner[0] + 4, corner[1] + 8), title, size=13, bold=True))
     titles = [(platform_text(one.cell), _note(one, column)) for one in some]
-    # As wide in all columns, so that one stands below the other where there is no room beside it.
+    # As wide in all columns, so that one stands below the other where columns are stacked.
     labels = {
         column.share(tick * column.scale.factor): plain(tick, 3).rjust(of.widest, FIGURE_SPACE)
         for tick in column.ticks
     }
-    encoding: Mapping[str, Spec] = {
-        "detail": {"field": "line", "type": "nominal"},
-        "color": {"field": "colour", "type": "nominal", "scale": None},
-    }
-    dot = {"type": "point", "filled": True, "aria": False}
-    layers = [
-        line_of(thin, {"strokeWidth": 1, "opacity": 0.4}, **encoding),
-        line_of(strong, {"strokeWidth": 2}, **encoding),
-        {
-            # A value between two gaps is no line.
-            "data": {"values": [one for one in (*thin, *strong) if one["alone"]]},
-            "mark": {**dot, "size": 12},
-            "encoding": {"color": encoding["color"]},
-        },
-        {
-            "data": {"values": list(of.failures)},
-            "mark": {**dot, "shape": "cross", "size": 30, "color": theme.BAD, "opacity": 1},
-            "encoding": {},
-        },
-    ]
-    x: Spec = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"domain": [0, of.end_s], "nice": False, "zero": True},
-        "axis": {
-            "title": "time since the tool began (s)",
-            "tickCount": max(3, width // 120),
-            "format": ",~r",
-            "labelOverlap": "greedy",
-            "grid": False,
-        },
-    }
-    spec = lanes(width, titles, labels, x, layers)
-    title = {
-        "text": shortened(column.title, width - 12, BOLD),
-        "anchor": "start",
-        "color": theme.INK,
-        "fontSize": 13,
-    }
-    return {name: of for name, of in spec.items() if name not in ("$schema", "config")} | {
-        "title": title
-    }
+    axis = time_axis("time since the tool began (s)", of.end_s, width)
+    lanes = Lanes(canvas, (corner[0], corner[1] + 18), width, titles, labels, axis)
+    for lane, one in enumerate(some):
+        colour = of.colours[one.cell.platform]
+        for number, (_, told) in reversed([*enumerate(one.trials)]):
+            line_width, opacity = (1.0, 0.4) if number else (2.0, 1.0)
+            for part in _thinned(told.points.get(column.metric.name, ()), of.every):
+                places = lanes.places(lane, ((at, column.share(value)) for at, value in part))
+                if len(places) == 1:  # a value between two gaps is no line
+                    canvas.add(Point(places[0], 2, colour))
+                else:
+                    canvas.add(Polyline(places, colour, line_width, opacity=opacity))
+    for lane, time_s in of.failures:
+        x, y = lanes.x(time_s), lanes.y(lane, 1) - 4
+        canvas.add(
+            Polyline([(x - 3, y), (x + 3, y)], theme.BAD, 2),
+            Polyline([(x, y - 3), (x, y + 3)], theme.BAD, 2),
+        )
 
 
 def _note(lane: _Lane, column: _Column) -> str:
-    """Say which trial the strong line is, and what its metric was over the whole run."""
+    """Return which trial the strong line is, and its metric over the whole run."""
     if not lane.trials:
         return lane.note
     trial, told = lane.trials[0]
     whole = trial.samples.get(column.metric.name)
     said = f"block {trial.block}, slot {trial.slot}"
     said += f": {column.scale.full(whole)}" if whole is not None else ""
-    return said if column.metric.name in told.points else f"{said}, not told over time"
+    return said if column.metric.name in told.points else f"{said}, not reported over time"
 
 
 def _caption(
@@ -281,7 +251,7 @@ def _caption(
     others: Sequence[Metric],
     every: int,
 ) -> str:
-    """Say what is drawn, and what is not."""
+    """Return the caption: what is drawn, and what is not."""
     ways = ", ".join(f"{one.metric.name}: {better(one.metric)}" for one in columns)
     caption = (
         "What the workload's own tool said of every second or so of a trial, by its own clock. The "
@@ -293,7 +263,7 @@ def _caption(
     if every > 1:
         caption += f" Each point is the mean of {every} values that follow each other."
     if others:
-        caption += f" Told but not drawn: {', '.join(one.name for one in others)}."
+        caption += f" Reported but not drawn: {', '.join(one.name for one in others)}."
     lacking = [one for one in some if not one.trials]
     if lacking:
         said = shortened("; ".join(dict.fromkeys(one.note for one in lacking)), _MAX_REASON, 1)

@@ -4,61 +4,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tare.core.model import Better, Cell, Kind, Metric, Status
-from tare.present.charts.figure import Figure, Spec, clipped
-from tare.present.charts.lanes import at, lanes, line_of
+from tare.present.charts.axis import Axis, inner_ticks
+from tare.present.charts.canvas import Canvas, Polyline, stairs
+from tare.present.charts.figure import Figure, clipped
+from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import is_number
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
-from tare.present.view.numbers import scale_for
+from tare.present.view.numbers import MINUS, scale_for
 from tare.results.stats.signed_rank import Array
 
 MAX_STEPS = 100
-"""So many steps are drawn of a longer staircase; each lies on it exactly."""
+"""Maximum number of steps drawn of a staircase; each lies on it exactly."""
 FAR = 5.0
 """The axis ends where a value is so many times as far from its median as the tenth part is that
 lies farthest out, on the platform where that is farthest."""
 
 
-def distribution(found: Findings, group: Group, number: int) -> Figure:
+def distribution(found: Findings, group: Group, name: str) -> Figure:
     """Show the empirical distribution of each platform about its own median.
 
-    A staircase, and no violin: it has one step for each value, so it shows as much as 5 values
-    know and all that 200 do. A density needs a bandwidth, which at 5 values would be the whole
-    picture; a box hides two humps. Values stand as differences from the median of their own
-    platform, because where they lie is shown by the points, and beside a cost of 14 every spread of
-    1 % would be an upright line.
+    A staircase, and no violin: it has one step for each value, so it shows as much as 5 values know
+    and all that 200 do. A density needs a bandwidth, which at 5 values would be the whole picture;
+    a box hides two humps. Values stand as differences from the median of their own platform,
+    because where they lie is shown by the points, and next to a cost of 14 every spread of 1 %
+    would be an upright line.
     """
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
     values = {cell.id: _differences(found, cell, metric) for cell in group.cells}
     low, high = reach(list(values.values()))
     lost = {cell.id: _lost(found, cell, metric) for cell in group.cells}
-    stairs = {
-        cell.id: _stairs(values[cell.id], lost[cell.id], metric.better, (low, high))
+    shares = {
+        cell.id: _shares(values[cell.id], lost[cell.id], metric.better, (low, high))
         for cell in group.cells
     }
     medians = [found.summaries[cell.id, metric.name].values for cell in group.cells]
     scale = scale_for(metric.unit, (one.median for one in medians if one))
-    titles, marks = [], []
-    for lane, (cell, one) in enumerate(zip(group.cells, medians, strict=True)):
+    titles = []
+    for cell, one in zip(group.cells, medians, strict=True):
         middle = f"median {scale.full(one.median)}, n {one.n:,}" if one else own_gap(found, cell)
         beyond = sum(not low <= value <= high for value in values[cell.id])
         far = f", {beyond} beyond" if beyond else ""
         note = f"{middle or 'no value'}{_flawed(found, cell, lost[cell.id])}{far}"
         titles.append((platform_text(cell), note))
-        marks += _placed(stairs[cell.id], lane, colours[cell.platform])
-    base = next(
-        (stairs[cell.id] for cell in group.cells if cell.id in found.plan.references),
-        [],
-    )
-    beside = [one for lane in range(len(titles)) for one in _placed(base, lane, theme.MUTED)]
+    base = next((shares[cell.id] for cell in group.cells if cell.id in found.plan.references), [])
     caption = (
         f"The share of trials whose {metric.name} is at most so much, as a difference in % from "
         "the platform's own median: a steep staircase is a steady platform, a flat stretch in its "
@@ -76,32 +72,28 @@ def distribution(found: Findings, group: Group, number: int) -> Figure:
     if any(one and one.n > MAX_STEPS for one in medians):
         caption += f" Of more than {MAX_STEPS} values {MAX_STEPS} steps are drawn."
 
-    def draw(width: int) -> Spec:
-        x: Spec = {
-            "field": "value",
-            "type": "quantitative",
-            "scale": {"zero": True, "nice": False, "padding": 8},
-            "axis": {
-                "title": f"{metric.name}, difference from own median (%)",
-                "tickCount": 5,
-                "format": "+~r",
-                "labelOverlap": "greedy",
-                "labelExpr": "datum.value ? datum.label : '0'",
-            },
-        }
-        stair = {"interpolate": "step-after"}
-        colour: Spec = {"field": "colour", "type": "nominal", "scale": None}
-        layers = [
-            line_of(beside, {**stair, "strokeWidth": 1.5, "opacity": 0.45}, color=colour),
-            line_of(marks, {**stair, "strokeWidth": 2}, color=colour),
-        ]
-        return lanes(width, titles, {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"}, x, layers)
+    ticks = inner_ticks(low, high, 5) if low < high else [0.0]
+    labels = [f"{tick:+,.10g}".replace("-", MINUS) if tick else "0" for tick in ticks]
+    title = f"{metric.name}, difference from own median (%)"
+    axis = Axis(title, low, high, list(zip(ticks, labels, strict=True)), margin=8)
 
-    return Figure(f"distribution-{number:02d}", f"{group.name}: distribution", caption, draw)
+    def draw(width: int) -> Canvas:
+        canvas = Canvas(width)
+        scale_of_lane = {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"}
+        lanes = Lanes(canvas, (0, 0), width, titles, scale_of_lane, axis)
+        for lane, cell in enumerate(group.cells):
+            axis.grid(canvas, lanes.ends, (lanes.y(lane, 0), lanes.y(lane, 1)))
+            if base:
+                canvas.add(Polyline(lanes.places(lane, base), theme.MUTED, 1.5, opacity=0.45))
+            if own := shares[cell.id]:
+                canvas.add(Polyline(lanes.places(lane, own), colours[cell.platform], 2))
+        return canvas
+
+    return Figure(name, f"{group.name}: distribution", caption, draw)
 
 
 def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
-    """Give the values in order, in % from their median; none where that is nothing to relate to."""
+    """Return the values in order, in % from their median; none if that is not above 0."""
     described = found.summaries[cell.id, metric.name].values
     if described is None or described.median <= 0:
         return []
@@ -112,7 +104,7 @@ def _differences(found: Findings, cell: Cell, metric: Metric) -> list[float]:
 
 
 def percents(values: Array, median: float) -> Array:
-    """Give values as differences in % from their median."""
+    """Return values as differences in % from their median."""
     with np.errstate(over="ignore"):
         return clipped(100 * (values / median - 1))
 
@@ -131,30 +123,18 @@ def reach(some: Sequence[Sequence[float]]) -> tuple[float, float]:
     )
 
 
-def _stairs(
+def _shares(
     values: Sequence[float], lost: int, better: Better, ends: tuple[float, float]
-) -> list[dict[str, float]]:
-    """Give the corners of a staircase between the ends of the axis."""
+) -> list[tuple[float, float]]:
+    """Return the corners of a staircase between the ends of the axis: values and shares."""
     if not values:
         return []
     below = lost if better is Better.HIGHER else 0
     total = len(values) + lost
     inside = [min(max(value, ends[0]), ends[1]) for value in values]
-    return [
-        {"value": inside[0], "share": below / total},
-        *(
-            {"value": inside[place], "share": (below + place + 1) / total}
-            for place in _places(inside)
-        ),
-    ]
-
-
-def _placed(steps: Sequence[dict[str, float]], lane: int, colour: str) -> list[dict[str, Any]]:
-    return [
-        {"lane": lane, "place": place, "colour": colour, "value": one["value"]}
-        | {"y": at(lane, one["share"])}
-        for place, one in enumerate(steps)
-    ]
+    steps = [(below + place + 1) / total for place in _places(inside)]
+    corners = zip((inside[place] for place in _places(inside)), steps, strict=True)
+    return stairs([(inside[0], below / total), *corners])
 
 
 def _places(values: Sequence[float]) -> list[int]:

@@ -9,7 +9,15 @@ import numpy as np
 
 from tare.core.model import Cell, Kind, Status, Trial
 from tare.present.charts.distributions import percents, reach
-from tare.present.charts.figure import Figure, Spec, facets, sample
+from tare.present.charts.figure import (
+    OWN_COLOUR,
+    Figure,
+    Spec,
+    facets,
+    layer,
+    quantity,
+    sample,
+)
 from tare.present.charts.trials import NO_VALUE, is_number, point_text, sampled, shape_of
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
@@ -17,7 +25,7 @@ from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 
 
-def drift(found: Findings, group: Group, number: int) -> Figure:
+def drift(found: Findings, group: Group, name: str) -> Figure:
     """Show the values of each platform over the blocks, so that drift is seen."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
@@ -81,50 +89,39 @@ def drift(found: Findings, group: Group, number: int) -> Figure:
         power = 10 ** (len(str(fewest)) - 1)
         step = next(one * power for one in (1, 2, 5, 10) if one * power >= fewest)
         ticks = list(range(-(-first // step) * step, last + 1, step))
-        x = {
-            "field": "block",
-            "type": "quantitative",
-            "scale": {"zero": False, "nice": False, "padding": 8},
-            "axis": {"title": "block", "values": ticks, "grid": False, "format": "d"},
-        }
-        y = {
-            "field": "value",
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": {
-                "title": None,
-                "tickCount": 3,
-                "format": "+,~r",
-                "labelExpr": "(datum.value ? datum.label : '0') + ' %'",
-            },
-        }
-        colour = {"field": "colour", "type": "nominal", "scale": None}
+        x = quantity(
+            "block",
+            scale={"zero": False, "nice": False, "padding": 8},
+            axis={"title": "block", "values": ticks, "grid": False, "format": "d"},
+        )
+        label = "(datum.value ? datum.label : '0') + ' %'"
+        y = quantity(
+            "value",
+            scale={"zero": True},
+            axis={"title": None, "tickCount": 3, "format": "+,~r", "labelExpr": label},
+        )
         layers: list[Spec] = []
         if len(chosen) == len(trials):
+            line = {"strokeWidth": 1, "opacity": 0.55}
             layers.append(
-                {
-                    "transform": [{"filter": "datum.status != 'warm-up'"}],
-                    "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.55, "aria": False},
-                    "encoding": {"x": x, "y": y, "color": colour},
-                }
+                layer("line", line, "datum.status != 'warm-up'", x=x, y=y, color=OWN_COLOUR)
             )
         layers.append(
-            {
-                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.85},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": colour,
-                    "shape": shape_of(drawn),
-                    "description": {"field": "text"},
-                },
-            }
+            layer(
+                "point",
+                {"filled": True, "size": 22, "opacity": 0.85},
+                x=x,
+                y=y,
+                color=OWN_COLOUR,
+                shape=shape_of(drawn),
+                description={"field": "text"},
+            )
         )
         return facets(
             drawn, "platform", {"width": plot, "height": 56, "layer": layers}, shared_y=True
         )
 
-    return Figure(f"drift-{number:02d}", f"{group.name}: over the blocks", caption, draw)
+    return Figure(name, f"{group.name}: over the blocks", caption, draw)
 
 
 def _measured(trials: Sequence[Trial]) -> int:

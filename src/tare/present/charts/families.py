@@ -57,7 +57,7 @@ def _families(groups: Sequence[Group]) -> Iterator[Family]:
 
 
 def _factors(group: Group) -> dict[str, float]:
-    """Give the numbers that a group has: its parameters and its limits."""
+    """Return the numbers that a group has: its parameters and its limits."""
     params = _params(group)
     return _limits(group, params) | params
 
@@ -82,7 +82,7 @@ def _together(factors: Sequence[Mapping[str, float]], one: str, other: str) -> b
 
 
 def _rest(group: Group, without: set[str]) -> object:
-    """Give all that must be alike for two groups to lie on one line."""
+    """Return all that must be alike for two groups to lie on one line."""
     named: dict[str, Scalar] = dict(group.params)
     params = tuple((name, value) for name, value in named.items() if name not in without)
     levels = _limits(group, _params(group))

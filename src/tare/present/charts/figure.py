@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tare.present.charts.canvas import Canvas
 from tare.present.view import theme
 from tare.results.stats.signed_rank import Array
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 NARROW = 600
-"""Below this width there is no room for a column of numbers beside a plot."""
+"""Below this width there is no room for a column of numbers next to a plot."""
 MAX_POINTS = 600
 """A chart with more points is a blot, and slow to open; a seeded sample of them is drawn."""
 
@@ -37,6 +38,27 @@ BOLD = 7.2
 """That of a title."""
 
 
+def quantity(field: str, **more: Any) -> Spec:  # noqa: ANN401 - what Vega-Lite takes
+    """Return the encoding of a field by its size."""
+    return {"field": field, "type": "quantitative", **more}
+
+
+def category(field: str, **more: Any) -> Spec:  # noqa: ANN401 - what Vega-Lite takes
+    """Return the encoding of a field by its name."""
+    return {"field": field, "type": "nominal", **more}
+
+
+OWN_COLOUR = category("colour", scale=None)
+"""A colour that a value itself has."""
+
+
+def layer(mark: str, style: Spec, where: str = "", /, **encoding: Spec) -> Spec:
+    """Return marks of the values for which an expression is true; only points are read aloud."""
+    style = {"type": mark, **style} if mark == "point" else {"type": mark, "aria": False, **style}
+    chosen = {"transform": [{"filter": where}]} if where else {}
+    return {**chosen, "mark": style, "encoding": encoding}
+
+
 @dataclass(frozen=True)
 class Figure:
     """A chart, drawn at any width in pixels, and the words under it.
@@ -47,7 +69,7 @@ class Figure:
     name: str
     title: str
     caption: str
-    draw: Callable[[int], Spec]
+    draw: Callable[[int], Spec | Canvas]
 
 
 def facets(
@@ -62,7 +84,7 @@ def facets(
 
     ``notes`` are second lines of the titles.
 
-    Where nothing but the axis stands beside the plots, which is where they share y, a title is no
+    Where plots have nothing but an axis, which is where they share y, a title is no
     wider than a plot; else it may reach over what stands on the right.
     """
     titles = list(dict.fromkeys(value[field] for value in values))
@@ -99,8 +121,13 @@ def facets(
 
 
 def label_width(labels: Iterable[str]) -> int:
-    """Guess how wide the labels of an axis will be, with the room beside them."""
-    return math.ceil(12 + _CHARACTER * max(map(len, labels), default=0))
+    """Guess how wide the labels of an axis will be, with their padding."""
+    return math.ceil(12 + max(map(text_width, labels), default=0))
+
+
+def text_width(text: str, character: float = _CHARACTER) -> float:
+    """Guess how wide a text will be."""
+    return character * len(text)
 
 
 def shortened(text: str, width: float, character: float = _CHARACTER) -> str:
@@ -147,7 +174,7 @@ def _around(text: str, place: int, room: int) -> str:
 
 
 def fitted(labels: Iterable[str], width: float) -> Spec:
-    """Give what makes an axis write its labels in so many pixels, each still its own."""
+    """Return what makes an axis write its labels within a width, each still distinct."""
     return {"labelExpr": f"{json.dumps(shortened_apart(labels, width))}[datum.value]"}
 
 

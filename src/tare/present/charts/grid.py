@@ -1,16 +1,13 @@
-"""Tables of coloured cells with a number in each, laid out pixel by pixel.
-
-Vega's own axes would let long names overlap; here everything has its place before it is drawn.
-"""
+"""Tables of coloured cells with a number in each, on a canvas; names never overlap."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
-from tare.present.charts.figure import SCHEMA, Spec, label_width, shortened_apart
+from tare.present.charts.canvas import Canvas, Rect, Text
+from tare.present.charts.figure import label_width, shortened_apart
 from tare.present.view import theme
 
 STRENGTH = 0.55
@@ -34,7 +31,7 @@ class Box:
     mark: str
     colour: str
     strength: float
-    said: str
+    tip: str
     flawed: bool = False
 
 
@@ -54,19 +51,6 @@ class Legend:
     texts: tuple[str, str, str]
 
 
-class _Style(NamedTuple):
-    """What is the same for all texts of one layer."""
-
-    align: str = "left"
-    angle: int = 0
-    weight: str = "normal"
-
-
-_LEFT, _RIGHT, _CENTRE = _Style(), _Style("right"), _Style("center")
-_HEADING, _UPRIGHT = _Style(weight="bold"), _Style(angle=270)
-_UPRIGHT_CENTRE = _Style("center", angle=270)
-
-
 @dataclass(frozen=True)
 class _Form:
     """How much is written in each box: which form, how large, and whether the mark stands below."""
@@ -80,44 +64,37 @@ class _Form:
 
 def grid(
     width: int, columns: Sequence[str], lines: Sequence[Line], legend: Legend | None = None
-) -> Spec:
-    """Lay out a grid in so many pixels; names that do not fit beside it stand above their row."""
+) -> Canvas:
+    """Draw a grid of a width in pixels; names too long for the left stand above their row."""
     names = [line.name for line in lines]
     room = (width - label_width(names) - 4) / max(1, len(columns))
     beside = label_width(names) <= 0.36 * width and room >= min(_LEAST, width / (len(columns) + 1))
     left = label_width(names) if beside else 2
     column = min(_WIDEST, (width - left - 4) / max(1, len(columns)))
-    wrapped = [
-        [name] if beside else textwrap.wrap(name, max(8, (width - 8) // 7)) for name in names
-    ]
     form = _form(lines, column)
     upright = any(label_width([name]) > column + 8 for name in columns)
-    longest = label_width(columns) if upright else 22
-    top = min(longest, _MAX_HEADER)
-    shapes: list[dict[str, Any]] = []
-    texts = list(_header(columns, left, column, top, upright=upright))
-    height: float = top
-    for line, name in zip(lines, wrapped, strict=True):
+    y: float = min(label_width(columns) if upright else 22, _MAX_HEADER)
+    canvas = Canvas(width)
+    canvas.add(*_header(columns, left, column, y, upright=upright))
+    for line in lines:
         if beside:
-            texts.append(_text(left - 8, height + form.height / 2, name[0], _RIGHT))
+            canvas.add(Text((left - 8, y + form.height / 2), line.name, "end"))
         else:
-            texts += [
-                _text(2, height + 11 + _LINE * place, part, _HEADING)
-                for place, part in enumerate(name)
-            ]
-            height += 4 + _LINE * len(name)
+            parts = textwrap.wrap(line.name, max(8, (width - 8) // 7))
+            for place, part in enumerate(parts):
+                canvas.add(Text((2, y + 11 + _LINE * place), part, bold=True))
+            y += 4 + _LINE * len(parts)
         for place, box in enumerate(line.boxes):
             x = left + place * column
-            shapes.append(_shape(x, height, (column, form.height), box))
-            texts += _written(x + column / 2, height + form.height / 2, box, form)
+            canvas.add(_shape(x, y, (column, form.height), box))
+            canvas.add(*_written(x + column / 2, y + form.height / 2, box, form))
         # A line that only names a column takes no room below its name.
-        height += form.height + 2 if line.boxes or beside else 0
+        y += form.height + 2 if line.boxes or beside else 0
     if legend is not None:
-        strip, words = _legend(legend, left, height + 10)
-        shapes += strip
-        texts += words
-        height += 44
-    return _spec((width - 2, height), shapes, texts)
+        canvas.add(*_legend(legend, left, y + 10))
+        y += 44
+    canvas.height = y
+    return canvas
 
 
 def _form(lines: Sequence[Line], column: float) -> _Form:
@@ -135,119 +112,40 @@ def _form(lines: Sequence[Line], column: float) -> _Form:
     return _Form(1, 11, stacked=True, height=round(longest * 6.7) + 24, upright=True)
 
 
-def _written(x: float, y: float, box: Box, form: _Form) -> Iterator[dict[str, Any]]:
+def _written(x: float, y: float, box: Box, form: _Form) -> Iterator[Text]:
     number = box.number[form.place]
-    style = _UPRIGHT_CENTRE if form.upright else _CENTRE
     if not form.stacked:
-        both = f"{box.mark} {number}".strip()
-        yield _text(x, y, both, _CENTRE, form.size)
-    elif box.mark:
-        foot = y + form.height / 2 - 9
-        yield _text(x, y - (8 if form.upright else 7), number, style, form.size)
-        yield _text(x, foot, box.mark, _CENTRE, 11)
-    else:
-        yield _text(x, y, number, style, form.size)
+        yield Text((x, y), f"{box.mark} {number}".strip(), "middle", form.size)
+        return
+    rise = 0 if not box.mark else 8 if form.upright else 7
+    yield Text((x, y - rise), number, "middle", form.size, upright=form.upright)
+    if box.mark:
+        yield Text((x, y + form.height / 2 - 9), box.mark, "middle", 11)
 
 
 def _header(
     columns: Sequence[str], left: float, column: float, top: float, *, upright: bool
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Text]:
     short = shortened_apart(columns, top - 10)
     for at, name in enumerate(columns):
         x = left + (at + 0.5) * column
         if upright:
-            yield _text(x, top - 6, short[name], _UPRIGHT)
+            yield Text((x, top - 6), short[name], upright=True)
         else:
-            yield _text(x, top - 12, name, _CENTRE)
+            yield Text((x, top - 12), name, "middle")
 
 
-def _legend(
-    legend: Legend, left: float, y: float
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _legend(legend: Legend, left: float, y: float) -> Iterator[Rect | Text]:
     each = 22
     left += 14
-    boxes = [Box(("", ""), "", colour, strength, "") for colour, strength in legend.colours]
-    strip = [_shape(left + at * each, y, (each, 10), box) for at, box in enumerate(boxes)]
-    ends = (left + each / 2, left + each * len(boxes) / 2, left + each * (len(boxes) - 0.5))
-    words = [
-        _text(x, y + 20, text, _CENTRE, 11) for x, text in zip(ends, legend.texts, strict=True)
-    ]
-    return strip, words
+    for at, (colour, strength) in enumerate(legend.colours):
+        yield _shape(left + at * each, y, (each, 10), Box(("", ""), "", colour, strength, ""))
+    count = len(legend.colours)
+    ends = (left + each / 2, left + each * count / 2, left + each * (count - 0.5))
+    for x, text in zip(ends, legend.texts, strict=True):
+        yield Text((x, y + 20), text, "middle", 11)
 
 
-def _shape(x: float, y: float, size: tuple[float, float], box: Box) -> dict[str, Any]:
-    return {
-        "x": round(x + _GAP, 1),
-        "x2": round(x + size[0] - _GAP, 1),
-        "y": round(y, 1),
-        "y2": round(y + size[1], 1),
-        "colour": box.colour,
-        "strength": round(box.strength, 3),
-        "said": box.said,
-    }
-
-
-def _text(x: float, y: float, text: str, style: _Style = _LEFT, size: int = 12) -> dict[str, Any]:
-    return {"x": round(x, 1), "y": round(y, 1), "text": text, "size": size, "style": style}
-
-
-def _spec(
-    size: tuple[float, float], shapes: Sequence[dict[str, Any]], texts: Sequence[dict[str, Any]]
-) -> Spec:
-    width, height = size
-    x: Spec = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"domain": [0, width], "nice": False, "zero": False},
-        "axis": None,
-    }
-    y: Spec = {**x, "field": "y", "scale": {**x["scale"], "domain": [height, 0]}}
-    styles = list(dict.fromkeys(one["style"] for one in texts))
-    layers: list[Spec] = [
-        {
-            "data": {"values": list(shapes)},
-            "mark": {"type": "rect", "stroke": theme.FAINT, "strokeWidth": 1},
-            "encoding": {
-                "x": x,
-                "x2": {"field": "x2"},
-                "y": y,
-                "y2": {"field": "y2"},
-                "fill": {"field": "colour", "type": "nominal", "scale": None},
-                "fillOpacity": {"field": "strength", "type": "quantitative", "scale": None},
-                "description": {"field": "said"},
-            },
-        }
-    ]
-    for style in styles:
-        layers.append(
-            {
-                "data": {
-                    "values": [
-                        {name: value for name, value in one.items() if name != "style"}
-                        for one in texts
-                        if one["style"] == style
-                    ]
-                },
-                "mark": {
-                    "type": "text",
-                    "align": style.align,
-                    "angle": style.angle,
-                    "baseline": "middle",
-                    "fontWeight": style.weight,
-                    "aria": False,
-                },
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "text": {"field": "text"},
-                    "size": {"field": "size", "type": "quantitative", "scale": None},
-                },
-            }
-        )
-    return {
-        "$schema": SCHEMA,
-        "config": theme.CONFIG,
-        "width": width,
-        "height": height,
-        "layer": layers,
-    }
+def _shape(x: float, y: float, size: tuple[float, float], box: Box) -> Rect:
+    corner, opposite = (x + _GAP, y), (x + size[0] - _GAP, y + size[1])
+    return Rect(corner, opposite, box.colour, box.tip, box.strength, theme.FAINT)

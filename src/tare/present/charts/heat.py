@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tare.present.charts.figure import Figure, Spec
+from tare.present.charts.canvas import Canvas
+from tare.present.charts.figure import Figure
 from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
@@ -17,14 +18,14 @@ from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 MAX_COLUMNS = 16
-"""So many platforms are drawn: on a phone a column has 20 pixels then."""
+"""Maximum number of platforms: on a phone a column has 20 pixels then."""
 MAX_LINES = 40
 
 _ENDS = (1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Where the colours may end; a cost beyond the last has its colour."""
 
 
-def heat_map(found: Findings) -> Figure:
+def heat_map(found: Findings, _: Sequence[Group], name: str) -> Figure:
     """Show the cost of all platforms on all workloads, on a diverging logarithmic scale."""
     columns = list(dict.fromkeys(platform_text(row.cell) for row in found.headline))
     shown, groups = columns[:MAX_COLUMNS], found.groups[:MAX_LINES]
@@ -46,10 +47,10 @@ def heat_map(found: Findings) -> Figure:
     if len(groups) < len(found.groups):
         caption += f" The first {len(groups)} of {len(found.groups)} workloads are drawn."
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         return grid(width, shown, lines, _legend(end, is_all=is_all))
 
-    return Figure("heat", "Cost of every platform on every workload, as a map", caption, draw)
+    return Figure(name, "Cost of every platform on every workload, as a map", caption, draw)
 
 
 MARKS_TEXT = "▲ is slower, ▼ faster, = the same within the margin, ? undecided."
@@ -88,7 +89,7 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
 
 
 def shade(cost: float, end: float) -> tuple[str, float]:
-    """Give the colour of a cost and its strength, which is full from ``end`` on."""
+    """Return the colour of a cost and its strength, which is full from ``end`` on."""
     if cost <= 0:
         return theme.BETTER, STRENGTH
     share = min(1.0, abs(math.log(cost)) / math.log(end)) if cost < math.inf else 1.0

@@ -14,7 +14,7 @@ def knee(x: Sequence[float], y: Sequence[float], sensitivity: float = 1.0) -> in
     diagonal. It is a knee if the course comes nearer to the diagonal again by ``sensitivity`` mean
     steps of x; 1 is the authors' choice. So few points never have one unless they bend sharply.
 
-    The values are taken as they are, not smoothed as the authors do with hundreds of points.
+    The values are used as they are, not smoothed as the authors do with hundreds of points.
     """
     n = len(x)
     if n < 3 or min(y) == max(y) or x[0] == x[-1]:

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.present.charts.cost_plots import across, domain, held, interval_layers, plots, widths
-from tare.present.charts.figure import Figure, Spec, fitted
+from tare.present.charts.cost_plots import (
+    across,
+    axis_of_names,
+    domain,
+    held,
+    interval_layers,
+    plots,
+    widths,
+)
+from tare.present.charts.figure import Figure, Spec
 from tare.present.view import theme
-from tare.present.view.findings import Findings
+from tare.present.view.findings import Findings, Group
 from tare.present.view.ladders import Costs, lines, title
 from tare.present.view.numbers import TIMES, cost_text, costs_text, share_text
 from tare.results.questions.ladder import LadderCosts
 
 MAX_LADDERS = 6
-"""So many ladders are drawn in one chart: two plots each."""
+"""Maximum number of ladders in one chart: two plots each."""
 
 
-def ladder(found: Findings, ladders: Sequence[LadderCosts]) -> Figure:
+def has_ladder(found: Findings, _: Sequence[Group]) -> bool:
+    """Return whether a ladder has a cost between its ends."""
+    return bool(_known(found))
+
+
+def _known(found: Findings) -> list[LadderCosts]:
+    return [one for one in found.comparisons.ladders if one.between.cost is not None]
+
+
+def ladder(found: Findings, _: Sequence[Group], name: str) -> Figure:
     """Show the cost of every switch of every ladder with its interval, by the end it is seen from.
 
     Switches without an effect are left out, and the caption says so.
     """
     colours = theme.colours(found.platforms)
+    ladders = _known(found)
     margin = found.plan.repetition.margin
     drawn = [
         (f"{end} of {title(found, one)}", line, row, colours[platform])
@@ -50,15 +68,10 @@ def ladder(found: Findings, ladders: Sequence[LadderCosts]) -> Figure:
         left, plot = widths(names, width)
         x = across("cost", low, high, plot)
         x["axis"]["title"] = f"cost with the switch on, {TIMES} off"
-        y = {
-            "field": "line",
-            "type": "nominal",
-            "sort": names,
-            "axis": {"title": None, **fitted(names, left - 12)},
-        }
+        y = axis_of_names("line", names, left)
         return plots(values, interval_layers(x, y, margin), y, plot, width)
 
-    return Figure("ladder", "Which switch costs what", _caption(ladders, margin), draw)
+    return Figure(name, "Which switch costs what", _caption(ladders, margin), draw)
 
 
 def _caption(ladders: Sequence[LadderCosts], margin: float) -> str:

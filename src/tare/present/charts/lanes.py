@@ -1,146 +1,73 @@
-"""A lane for each platform, one above the other on one axis, so that lines never cross.
-
-All lanes are one plot: Vega takes ten times as long for a plot of each platform.
-"""
+"""Lanes on a canvas: a plot for each platform below the other on one axis, so lines never cross."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from tare.present.charts.figure import BOLD, SCHEMA, Spec, label_width, shortened, shortened_apart
+from tare.present.charts.axis import Axis
+from tare.present.charts.canvas import Canvas, Place, Polyline, Rect, Text
+from tare.present.charts.figure import BOLD, label_width, shortened, shortened_apart
 from tare.present.view import theme
 
-_HEAD, _HEIGHT, _GAP = 42, 64, 10
-_STEP = _HEAD + _HEIGHT + _GAP
+HEIGHT = 64
+_HEAD, _GAP = 42, 10
 _NOTE = 5.8
 """The mean width of a character of a note, in pixels: small letters and digits."""
 
 
-def at(lane: int, share: float) -> float:
-    """Give the pixel of a share of a lane's height, 0 at its foot."""
-    return round(lane * _STEP + _HEAD + (1 - share) * _HEIGHT, 2)
+class Lanes:
+    """The places of lanes from a height of a canvas on, with their names, notes and scales.
 
-
-def lanes(
-    width: int,
-    titles: Sequence[tuple[str, str]],
-    ticks: Mapping[float, str],
-    x: Spec,
-    layers: Sequence[Spec],
-) -> Spec:
-    """Draw layers over lanes; each mark has ``y`` in pixels, as ``at`` gives it.
-
-    A title is a platform and a line of what is to be said of it; ``ticks`` are the labels of a
-    lane's own axis by their shares of its height.
+    A title is a platform and a line about it; ``ticks`` are the labels of a lane's own scale by
+    their shares of its height.
     """
-    left = label_width(ticks.values())
-    plot = max(60, width - left - 20)
-    height = len(titles) * _STEP - _GAP
-    y = vertical(len(titles))
-    rules = [
-        {"y": at(lane, share), "text": text}
-        for lane in range(len(titles))
-        for share, text in ticks.items()
-    ]
-    # The grid of x would run through the texts above each lane.
-    covers = [
-        {"y": at(lane, 1) - _HEAD, "foot": at(lane, 1) - 8, "colour": theme.PAPER}
-        for lane in range(len(titles))
-    ]
-    lines = [
-        {"y": at(lane, share) - 0.5, "foot": at(lane, share) + 0.5, "colour": theme.FAINT}
-        for lane in range(len(titles))
-        for share in ticks
-    ]
-    behind = [*covers, *lines]
-    names = shortened_apart((name for name, _ in titles), width - 12, BOLD)
-    heads = [{"y": at(lane, 1) - 32, "text": names[name]} for lane, (name, _) in enumerate(titles)]
-    notes = [
-        {"y": at(lane, 1) - 17, "text": shortened(note, width - 12, _NOTE)}
-        for lane, (_, note) in enumerate(titles)
-    ]
-    text = {"type": "text", "baseline": "middle", "aria": False}
-    below: list[Spec] = [
-        {
-            "data": {"values": behind},
-            "mark": {"type": "rect", "aria": False},
-            "encoding": {
-                "x": {"value": 0},
-                "x2": {"value": plot},
-                "y": y,
-                "y2": {"field": "foot"},
-                "color": {"field": "colour", "type": "nominal", "scale": None},
-            },
-        },
-        {
-            "data": {"values": rules},
-            "mark": {**text, "align": "right", "color": theme.MUTED},
-            "encoding": {"x": {"value": -8}, "y": y, "text": {"field": "text"}},
-        },
-        {
-            "data": {"values": heads},
-            "mark": {**text, "align": "left", "fontWeight": "bold"},
-            "encoding": {"x": {"value": 4 - left}, "y": y, "text": {"field": "text"}},
-        },
-        {
-            "data": {"values": notes},
-            "mark": {**text, "align": "left", "color": theme.MUTED},
-            "encoding": {"x": {"value": 4 - left}, "y": y, "text": {"field": "text"}},
-        },
-    ]
-    drawn = [{**one, "encoding": {"x": x, "y": y, **one["encoding"]}} for one in layers]
-    return {
-        "$schema": SCHEMA,
-        "config": theme.CONFIG,
-        "width": plot,
-        "height": height,
-        "layer": [*below, *drawn],
-    }
+
+    def __init__(  # noqa: PLR0913 - what is drawn, and where
+        self,
+        canvas: Canvas,
+        corner: Place,
+        width: float,
+        titles: Sequence[tuple[str, str]],
+        ticks: Mapping[float, str],
+        axis: Axis,
+    ) -> None:
+        left, self._top = corner
+        self._axis = axis
+        self.ends = (left + label_width(ticks.values()), left + width - 20)
+        names = shortened_apart((name for name, _ in titles), width - 12, BOLD)
+        for lane, (name, note) in enumerate(titles):
+            top = self.y(lane, 1)
+            short = shortened(note, width - 12, _NOTE)
+            canvas.add(
+                Text((left + 4, top - 32), names[name], bold=True),
+                Text((left + 4, top - 17), short, colour=theme.MUTED),
+            )
+            for share, label in ticks.items():
+                y = self.y(lane, share)
+                canvas.add(
+                    Polyline([(self.ends[0], y), (self.ends[1], y)], theme.FAINT),
+                    Text((self.ends[0] - 8, y), label, "end", colour=theme.MUTED),
+                )
+        self.foot = axis.draw(canvas, self.ends, self.y(len(titles) - 1, 0))
+        canvas.height = max(canvas.height, self.foot)
+
+    def x(self, value: float) -> float:
+        """Return the pixel of a value on the axis."""
+        return self._axis.place(value, self.ends)
+
+    def y(self, lane: int, share: float) -> float:
+        """Return the pixel of a share of a lane's height, 0 at its foot."""
+        return self._top + lane * (_HEAD + HEIGHT + _GAP) + _HEAD + (1 - share) * HEIGHT
+
+    def places(self, lane: int, points: Iterable[tuple[float, float]]) -> list[Place]:
+        """Return the places of points: a value on the axis, and a share of a lane's height."""
+        return [(self.x(value), self.y(lane, share)) for value, share in points]
 
 
-def vertical(count: int) -> Spec:
-    """Give the encoding of ``y`` for so many lanes."""
-    return {
-        "field": "y",
-        "type": "quantitative",
-        "scale": {"domain": [count * _STEP - _GAP, 0], "nice": False, "zero": False},
-        "axis": None,
-    }
-
-
-def round_ticks(low: float, high: float, *, log: bool) -> list[float]:
-    """Choose two to five round numbers that hold a range, the ends of an axis among them."""
-    if log:
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        every = max(1, math.ceil((last - first) / 4))
-        last = first + every * max(1, math.ceil((last - first) / every))
-        return [10.0**power for power in range(first, last + 1, every)]
-    rough = (high - low) / 2 or 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= rough * (1 - 1e-9))
-    first, last = math.floor(low / step), math.ceil(high / step - 1e-9)
-    return [step * place for place in range(first, max(last, first + 1) + 1)]
-
-
-def share_of(value: float, ticks: Sequence[float], *, log: bool) -> float:
-    """Say how high a value lies between the first and the last tick."""
-    low, high = ticks[0], ticks[-1]
-    if log:
-        return math.log(value / low) / math.log(high / low)
-    return (value - low) / (high - low)
-
-
-def line_of(values: Sequence[Any], mark: Spec, **encoding: Spec) -> Spec:
-    """Make a layer of lines, one in each lane."""
-    return {
-        "data": {"values": list(values)},
-        # A pointed corner would reach beyond the value that it stands for.
-        "mark": {"type": "line", "strokeJoin": "round", "aria": False, **mark},
-        "encoding": {
-            "detail": {"field": "lane", "type": "nominal"},
-            "order": {"field": "place", "type": "quantitative"},
-            **encoding,
-        },
-    }
+def legend(canvas: Canvas, colours: Mapping[str, str], columns: int) -> float:
+    """Draw squares of colours with their names at the top; return the height of its foot."""
+    column = max(map(label_width, ([name] for name in colours)), default=0) + 16
+    for place, (name, colour) in enumerate(colours.items()):
+        x, y = 4 + place % columns * column, 4 + place // columns * 18
+        canvas.add(Rect((x, y), (x + 10, y + 10), colour), Text((x + 15, y + 5), name))
+    return -(-len(colours) // columns) * 18 + 6

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tare.core.model import Cell, Metric, Status, Unit
-from tare.present.charts.figure import BOLD, NARROW, Figure, Spec, facets, shortened_apart
+from tare.present.charts.axis import Axis, time_axis
+from tare.present.charts.canvas import Canvas, Polyline, Rect, Text
+from tare.present.charts.figure import BOLD, NARROW, Figure, shortened_apart
 from tare.present.charts.trials import median_ends
 from tare.present.view import theme
 from tare.present.view.findings import Findings, Group
@@ -17,6 +20,22 @@ PHASES = ("create", "boot", "soft_reboot", "hard_reboot", "stop", "start", "dele
 """The phases that the lifecycle scenario times, in the order in which they are gone through."""
 
 
+_STEP = 15
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A phase between two times, with the interval of its end; without an end it has no trial."""
+
+    phase: str
+    start: float
+    end: float | None = None
+    low: float | None = None
+    high: float | None = None
+    short: str = NONE
+    text: str = NONE
+
+
 def has_life(found: Findings, group: Group) -> bool:
     """Whether a group's trials are lives of instances, and some of it was measured."""
     return any(
@@ -26,7 +45,7 @@ def has_life(found: Findings, group: Group) -> bool:
     )
 
 
-def gantt(found: Findings, group: Group, number: int) -> Figure:
+def gantt(found: Findings, group: Group, name: str) -> Figure:
     """Show the phases of a life one after the other, each as long as its median."""
     metrics = [
         metric
@@ -36,18 +55,10 @@ def gantt(found: Findings, group: Group, number: int) -> Figure:
     sums = [sum(_median(found, cell, one) or 0.0 for one in metrics) for cell in group.cells]
     scale = scale_for(Unit.SECOND, sums)
     colours = theme.colours(found.platforms)
-    values = [
-        {
-            "colour": colours[cell.platform],
-            "place": place,
-            "platform": platform_text(cell),
-            "whole": _whole(found, cell, metrics, scale),
-            **bar,
-        }
-        for place, cell in enumerate(group.cells, 1)
-        for bar in _bars(found, cell, metrics, scale)
-    ]
-    end = max((v for one in values for v in (one["end"], one["high"]) if v is not None), default=1)
+    lives = {cell.id: list(_bars(found, cell, metrics, scale)) for cell in group.cells}
+    wholes = {cell.id: _whole(found, cell, metrics, scale) for cell in group.cells}
+    ends = [end for life in lives.values() for bar in life for end in (bar.end, bar.high)]
+    end = max((one for one in ends if one is not None), default=1.0) or 1.0
     caption = (
         "From the making of an instance to its removal. Each bar is the median of one phase and "
         "begins where the one before ends; the thin line is the 95 % interval of where it ends, "
@@ -55,68 +66,35 @@ def gantt(found: Findings, group: Group, number: int) -> Figure:
         "trial has this phase, because the layer has no such verb or the trial did not come so far."
     )
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         narrow = width < NARROW
-        left, right = 92, 60 if narrow else 150
-        plot = max(60, width - left - right)
-        beside = 0 if narrow else 2 + max((len(one["whole"]) for one in values), default=0)
-        room = plot + 52 - BOLD * (beside + len("12. "))
-        short = shortened_apart([one["platform"] for one in values], room, BOLD)
-        titled = [
-            {**one, "name": name if narrow else f"{name}: {one['whole']}"}
-            for one in values
-            for name in [f"{one['place']}. {short[one['platform']]}"]
-        ]
-        notes = {one["name"]: one["whole"] for one in titled} if narrow else None
-        x: Spec = {
-            "field": "start",
-            "type": "quantitative",
-            "scale": {"domain": [0, end or 1], "nice": False, "zero": True},
-            "axis": {
-                "title": f"time since its making began ({scale.unit})",
-                "tickCount": max(3, plot // 90),
-                "format": ",~r",
-            },
-        }
-        y: Spec = {
-            "field": "phase",
-            "type": "nominal",
-            "sort": [_words(one) for one in metrics],
-            "axis": {"title": None, "grid": True},
-        }
-        colour = {"field": "colour", "type": "nominal", "scale": None}
-        layers: list[Spec] = [
-            {
-                "transform": [{"filter": "isValid(datum.end)"}],
-                "mark": {"type": "bar", "height": 9, "minBandSize": 1.5},
-                "encoding": {
-                    "x": x,
-                    "x2": {"field": "end"},
-                    "y": y,
-                    "color": colour,
-                    "description": {"field": "text"},
-                },
-            },
-            {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "strokeWidth": 2, "color": theme.INK, "aria": False},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
-            },
-            {
-                "mark": {"type": "text", "align": "left", "aria": False},
-                "encoding": {
-                    "x": {"value": plot + 10},
-                    "y": y,
-                    "text": {"field": "short" if narrow else "text"},
-                },
-            },
-        ]
-        plots: Spec = {"width": plot, "height": {"step": 15}, "layer": layers}
-        return facets(titled, "name", plots, notes=notes)
+        canvas, plot = Canvas(width), (92.0, width - (70.0 if narrow else 160.0))
+        axis = time_axis(f"time since its making began ({scale.unit})", end, plot[1] - plot[0])
+        beside = 0 if narrow else 2 + max(map(len, wholes.values()))
+        texts = [platform_text(cell) for cell in group.cells]
+        room = width - 12 - BOLD * (beside + len("12. "))
+        short = shortened_apart(texts, room, BOLD)
+        y = 10.0
+        for place, cell in enumerate(group.cells, 1):
+            title, whole = f"{place}. {short[platform_text(cell)]}", wholes[cell.id]
+            canvas.add(Text((4, y), title if narrow else f"{title}: {whole}", bold=True))
+            if narrow:
+                y += 15
+                canvas.add(Text((4, y), whole, bold=True))
+            y += 12
+            top, foot = y, y + _STEP * len(metrics)
+            axis.grid(canvas, plot, (top, foot))
+            for bar in lives[cell.id]:
+                middle = y + _STEP / 2
+                canvas.add(Text((plot[0] - 8, middle), bar.phase, "end"))
+                canvas.add(Text((plot[1] + 8, middle), bar.short if narrow else bar.text))
+                _draw_bar(canvas, bar, axis, plot, middle, colours[cell.platform])
+                y += _STEP
+            y = foot + 18
+        canvas.height = axis.draw(canvas, plot, y - 14)
+        return canvas
 
-    return Figure(
-        f"lifecycle-{number:02d}", f"{group.name}: the life of an instance", caption, draw
-    )
+    return Figure(name, f"{group.name}: the life of an instance", caption, draw)
 
 
 def _phases(group: Group) -> list[Metric]:
@@ -133,30 +111,38 @@ def _median(found: Findings, cell: Cell, metric: Metric) -> float | None:
     return values.median if values else None
 
 
-def _bars(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> list[dict[str, Any]]:
-    bars, start = [], 0.0
+def _bars(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> Iterator[_Bar]:
+    start = 0.0
     for metric in metrics:
         median = _median(found, cell, metric)
-        bar: dict[str, Any] = {"phase": _words(metric), "start": start}
         if median is None:
-            nothing = dict.fromkeys(("end", "low", "high"))
-            bars.append({**bar, **nothing, "short": NONE, "text": NONE})
+            yield _Bar(_words(metric), start)
             continue
+        length = median / scale.factor
         low, high = median_ends(found, cell, metric, scale.factor, log=False)
-        end = start + median / scale.factor
-        middle, interval = middle_texts(median / scale.factor, low, high)
-        bars.append(
-            {
-                **bar,
-                "end": end,
-                "low": None if low is None else start + low,
-                "high": None if high is None else start + high,
-                "short": f"{plain(median / scale.factor, 3)} {scale.unit}",
-                "text": f"{middle} {scale.unit} {interval}".rstrip(),
-            }
+        middle, interval = middle_texts(length, low, high)
+        yield _Bar(
+            _words(metric),
+            start,
+            start + length,
+            None if low is None else start + low,
+            None if high is None else start + high,
+            f"{plain(length, 3)} {scale.unit}",
+            f"{middle} {scale.unit} {interval}".rstrip(),
         )
-        start = end
-    return bars
+        start += length
+
+
+def _draw_bar(  # noqa: PLR0913 - what is drawn, and where
+    canvas: Canvas, bar: _Bar, axis: Axis, plot: tuple[float, float], y: float, colour: str
+) -> None:
+    if bar.end is None:
+        return
+    left, right = (axis.place(one, plot) for one in (bar.start, bar.end))
+    canvas.add(Rect((left, y - 4.5), (max(right, left + 1.5), y + 4.5), colour, bar.text))
+    if bar.low is not None and bar.high is not None:
+        ends = [(axis.place(one, plot), y) for one in (bar.low, bar.high)]
+        canvas.add(Polyline(ends, theme.INK, 2))
 
 
 def _whole(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> str:

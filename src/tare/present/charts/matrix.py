@@ -7,7 +7,8 @@ the same blocks, and Holm's correction is over all pairs of the matrix.
 from __future__ import annotations
 
 from tare.core.model import Cell, Design
-from tare.present.charts.figure import Figure, Spec
+from tare.present.charts.canvas import Canvas
+from tare.present.charts.figure import Figure
 from tare.present.charts.grid import Box, Line, grid
 from tare.present.charts.heat import MAX_COLUMNS, brief
 from tare.present.view import theme
@@ -41,7 +42,12 @@ def rivals(found: Findings, group: Group) -> tuple[Cell, ...]:
     return tuple(cell for cell in group.cells if cell in found.plan.platform_cells)
 
 
-def matrix(found: Findings, group: Group, number: int) -> Figure:
+def has_rivals(found: Findings, group: Group) -> bool:
+    """Return whether a group has platforms enough for a matrix."""
+    return len(rivals(found, group)) >= FEWEST
+
+
+def matrix(found: Findings, group: Group, name: str) -> Figure:
     """Show which platform is shown to be better than which on one workload."""
     there = rivals(found, group)
     cells = there[:MAX_COLUMNS]
@@ -61,7 +67,7 @@ def matrix(found: Findings, group: Group, number: int) -> Figure:
         f"{group.metrics[0].name}, in the same blocks. Marks hold beside all others of this "
         f"matrix (Holm's p of {tests} comparisons at most {FAMILYWISE:g}, looks allowed for): "
         "▲ the row is worse, ▼ the row is better. In brackets: alone yes, beside all others "
-        "it can be luck. = the same within the margin; ? not told apart, which is not equal."
+        "it can be luck. = the same within the margin; ? not distinguished, which is not equal."
         f"{explained(words)}"
     )
     if any(box.flawed for box in every):
@@ -74,10 +80,10 @@ def matrix(found: Findings, group: Group, number: int) -> Figure:
     if len(there) > len(cells):
         caption += f" The first {len(cells)} of {len(there)} platforms are drawn."
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         return grid(width, [str(place) for place in range(1, len(cells))], lines)
 
-    return Figure(f"matrix-{number:02d}", f"{group.name}: each against each", caption, draw)
+    return Figure(name, f"{group.name}: each against each", caption, draw)
 
 
 def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Box:

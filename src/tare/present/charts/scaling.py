@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
 
 from tare.core.model import Cell, Metric, Status, Unit
 from tare.core.parameter import unit_of, word_of
-from tare.present.charts.families import Family
-from tare.present.charts.figure import Figure, Spec, within
+from tare.present.charts.axis import Axis, outer_ticks, share_of
+from tare.present.charts.canvas import Canvas, Point, Polyline
+from tare.present.charts.families import Family, families
+from tare.present.charts.figure import Figure, within
 from tare.present.charts.knee import knee
-from tare.present.charts.lanes import at, lanes, line_of, round_ticks, share_of, vertical
+from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import better, median_ends
 from tare.present.charts.zeros import FAR, edge_for
 from tare.present.view import theme
@@ -23,117 +24,84 @@ from tare.present.view.names import platform_text
 from tare.present.view.numbers import TOO_LONG, Scale, bytes_text, plain, scale_for
 
 MAX_FAMILIES = 6
-"""So many courses are drawn."""
+"""Maximum number of courses drawn."""
 
 _BELOW = 0.3
 """By so much of the other values' height the place of the zeros is below them."""
 
 
-def scaling(found: Findings, family: Family, number: int, there: int) -> Figure:
-    """Show medians with intervals against the factor, and where the course bends.
-
-    ``there`` is how many such courses the study has, drawn or not.
-    """
+def scaling(found: Findings, family: Family, name: str) -> Figure:
+    """Show medians with intervals against the factor, and where the course bends."""
     metric = next(iter(family.groups.values())).metrics[0]
     colours = theme.colours(found.platforms)
+    levels = sorted(family.groups)
+    lines = _lines(found, family)
     courses = {
-        platform: [
-            _point(found, cells.get(level), level, metric) for level in sorted(family.groups)
-        ]
-        for platform, cells in _lines(found, family).items()
+        platform: [_point(found, cells.get(level), level, metric) for level in levels]
+        for platform, cells in lines.items()
     }
     axis = _axis(metric, [one for course in courses.values() for one in course])
-    levels = sorted(family.groups)
     log_x = levels[0] > 0 and levels[-1] / levels[0] > FAR
     base = next(
         (
-            course
-            for cells, course in zip(_lines(found, family).values(), courses.values(), strict=True)
+            courses[platform]
+            for platform, cells in lines.items()
             if {cell.platform for cell in cells.values()} == {found.plan.reference}
         ),
         [],
     )
-    marks: list[dict[str, Any]] = []
-    beside: list[dict[str, Any]] = []
-    bends: list[dict[str, Any]] = []
     titles: list[tuple[str, str]] = []
-    for lane, (platform, cells) in enumerate(_lines(found, family).items()):
-        colour = colours[next(iter(cells.values())).platform]
-        course = courses[platform]
-        marks += _placed(course, lane, axis, colour)
-        beside += _placed(base, lane, axis, theme.MUTED)
-        bend = _bend(course)
-        if bend is not None:
-            bends.append({"level": bend, "y": at(lane, 0), "top": at(lane, 1)})
-        titles.append((platform, _note(found, family, cells, bend)))
-    x_title = f"{_named(family.factor)}{', logarithmic' if log_x else ''}"
+    bends: list[float | None] = []
+    for platform, cells in lines.items():
+        bends.append(_bend(courses[platform]))
+        titles.append((platform, _note(found, family, cells, bends[-1])))
+    labels = _labels(family)
+    x_axis = Axis(
+        f"{_named(family.factor)}{', logarithmic' if log_x else ''}",
+        levels[0],
+        levels[-1],
+        [(level, labels[level]) for level in levels],
+        log=log_x,
+        margin=12,
+    )
     unit = f" ({axis.scale.unit})" if axis.scale.unit else ""
 
-    def draw(width: int) -> Spec:
-        x: Spec = {
-            "field": "level",
-            "type": "quantitative",
-            "scale": {
-                "type": "log" if log_x else "linear",
-                "zero": False,
-                "nice": False,
-                "padding": 12,
-            },
-            "axis": {
-                "title": x_title,
-                "values": levels,
-                "labelExpr": f"{json.dumps(_labels(family))}['' + datum.value]",
-                "labelOverlap": "greedy",
-                "grid": False,
-            },
-        }
-        colour: Spec = {"field": "colour", "type": "nominal", "scale": None}
-        known = [one for one in marks if one["y"] is not None]
-        breaks = [at(lane, axis.broken) for lane in range(len(titles)) if axis.broken is not None]
-        layers: list[Spec] = [
-            line_of(beside, {"opacity": 0.45, "strokeWidth": 1.5}, color=colour),
-            {
-                "data": {"values": bends},
-                "mark": {
-                    "type": "rule",
-                    "color": theme.MUTED,
-                    "strokeDash": [4, 3],
-                    "aria": False,
-                },
-                "encoding": {"y2": {"field": "top"}},
-            },
-            line_of(marks, {"strokeWidth": 2}, color=colour),
-            {
-                "data": {"values": [one for one in known if one["low"] is not None]},
-                "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
-                "encoding": {
-                    "y": {**vertical(len(titles)), "field": "low"},
-                    "y2": {"field": "high"},
-                    "color": colour,
-                },
-            },
-            {
-                "data": {"values": known},
-                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-                "encoding": {"color": colour, "description": {"field": "text"}},
-            },
-        ]
-        if breaks:
-            layers.append(_broken(breaks, vertical(len(titles))))
-        return lanes(width, titles, axis.labels, x, layers)
+    def draw(width: int) -> Canvas:
+        canvas = Canvas(width)
+        lanes = Lanes(canvas, (0, 0), width, titles, axis.labels, x_axis)
+        for lane, (platform, cells) in enumerate(lines.items()):
+            colour, course = colours[next(iter(cells.values())).platform], courses[platform]
+            if axis.broken is not None:
+                y = lanes.y(lane, axis.broken)
+                canvas.add(
+                    Polyline([(lanes.ends[0], y), (lanes.ends[1], y)], theme.MUTED, dash="4 3")
+                )
+            for run in _runs(base, axis):
+                canvas.add(Polyline(lanes.places(lane, run), theme.MUTED, 1.5, opacity=0.45))
+            if (bend := bends[lane]) is not None:
+                ends = lanes.places(lane, [(bend, 0.0), (bend, 1.0)])
+                canvas.add(Polyline(ends, theme.MUTED, dash="4 3"))
+            canvas.add(*_marks(lanes, lane, course, axis, colour))
+        return canvas
 
     return Figure(
-        f"scaling-{number:02d}",
+        name,
         f"{family.name}: against {_named(family.factor)}",
         f"{metric.name}{unit} against {_named(family.factor)}; {better(metric)}. "
-        + _caption(found, family, axis, bent=bool(bends))
-        + (
-            f" The first {MAX_FAMILIES} of {there} courses are drawn."
-            if there > MAX_FAMILIES
-            else ""
-        ),
+        + _caption(found, family, axis, bent=any(bend is not None for bend in bends)),
         draw,
     )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The median of a cell with its interval, each None where it is not known."""
+
+    level: float
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    tip: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,19 +124,17 @@ class _Axis:
         """How high the axis is broken: between the zeros and all others."""
         return share_of(self.ticks[1], self.ticks, log=True) / 2 if self.has_zeros else None
 
-    def share(self, value: float | None) -> float | None:
-        if value is None:
-            return None
+    def share(self, value: float) -> float:
         if self.has_zeros and value <= 0:
             return 0.0
         scaled = within(value / self.scale.factor, log=self.log)
         return min(1.0, max(0.0, share_of(scaled, self.ticks, log=self.log)))
 
 
-def _axis(metric: Metric, points: Sequence[Mapping[str, Any]]) -> _Axis:
+def _axis(metric: Metric, points: Sequence[_Point]) -> _Axis:
     """Choose an axis that holds all intervals; it begins at zero or is logarithmic."""
-    medians = [one["median"] for one in points if one["median"] is not None]
-    ends = [one[end] for one in points for end in ("low", "high") if one[end] is not None]
+    medians = [one.median for one in points if one.median is not None]
+    ends = [end for one in points for end in (one.low, one.high) if end is not None]
     scale = scale_for(metric.unit, medians)
     every = [one / scale.factor for one in (*medians, *ends)]
     edge = edge_for(every, (one / scale.factor for one in medians))
@@ -177,49 +143,41 @@ def _axis(metric: Metric, points: Sequence[Mapping[str, Any]]) -> _Axis:
     )
     held = [within(one, log=log) for one in every if one > 0 or not log]
     low = min(held, default=1.0) if log else min(0.0, *held, 0.0)
-    ticks = round_ticks(low, max(held, default=1.0), log=log)
+    ticks = outer_ticks(low, max(held, default=1.0), log=log)
     if edge:
         ticks.insert(0, ticks[0] * (ticks[0] / ticks[-1]) ** _BELOW)
     return _Axis(scale, ticks, log, edge is not None)
 
 
-def _broken(heights: Sequence[float], y: Spec) -> Spec:
-    """Draw where the axis of each lane is broken."""
-    return {
-        "data": {"values": [{"y": one} for one in heights]},
-        "mark": {"type": "rule", "color": theme.MUTED, "strokeDash": [4, 3], "aria": False},
-        "encoding": {"x": {"value": 0}, "x2": {"value": "width"}, "y": y},
-    }
+def _bend(course: Sequence[_Point]) -> float | None:
+    levels = [one.level for one in course if one.median is not None]
+    at = knee(levels, [one.median for one in course if one.median is not None])
+    return None if at is None else levels[at]
 
 
-def _bend(course: Sequence[Mapping[str, Any]]) -> float | None:
-    known = [one for one in course if one["median"] is not None]
-    at = knee([one["level"] for one in known], [one["median"] for one in known])
-    return None if at is None else known[at]["level"]
+def _marks(
+    lanes: Lanes, lane: int, course: Sequence[_Point], axis: _Axis, colour: str
+) -> Iterator[Polyline | Point]:
+    for run in _runs(course, axis):
+        yield Polyline(lanes.places(lane, run), colour, 2)
+    for one in course:
+        x = lanes.x(one.level)
+        if one.low is not None and one.high is not None:
+            ends = [(x, lanes.y(lane, axis.share(end))) for end in (one.low, one.high)]
+            yield Polyline(ends, colour, 2)
+        if one.median is not None:
+            yield Point((x, lanes.y(lane, axis.share(one.median))), 3.8, colour, one.tip)
 
 
-def _placed(
-    course: Sequence[Mapping[str, Any]], lane: int, axis: _Axis, colour: str
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "lane": lane,
-            "place": place,
-            "colour": colour,
-            "level": one["level"],
-            "text": one["text"],
-            **{
-                name: None if share is None else at(lane, share)
-                for name, end in (("y", "median"), ("low", "low"), ("high", "high"))
-                for share in [axis.share(one[end])]
-            },
-        }
-        for place, one in enumerate(course)
-    ]
+def _runs(course: Sequence[_Point], axis: _Axis) -> Iterator[list[tuple[float, float]]]:
+    """Yield the parts of a line between its holes, as levels and shares of a lane."""
+    for is_known, some in groupby(course, lambda one: one.median is not None):
+        if is_known:
+            yield [(one.level, axis.share(one.median or 0.0)) for one in some]
 
 
 def _lines(found: Findings, family: Family) -> dict[str, dict[float, Cell]]:
-    """Give the cells of each platform by level; the A/A control has no line of its own."""
+    """Return the cells of each platform by level; the A/A control has no line of its own."""
     lines: dict[str, dict[float, Cell]] = {}
     of_platforms = {cell.id for cell in found.plan.platform_cells}
     for level, group in sorted(family.groups.items()):
@@ -229,18 +187,18 @@ def _lines(found: Findings, family: Family) -> dict[str, dict[float, Cell]]:
     return lines
 
 
-def _point(found: Findings, cell: Cell | None, level: float, metric: Metric) -> dict[str, Any]:
+def _point(found: Findings, cell: Cell | None, level: float, metric: Metric) -> _Point:
     one = found.summaries[cell.id, metric.name].values if cell else None
     if cell is None or one is None:
-        return {"level": level, "median": None, "low": None, "high": None, "text": ""}
+        return _Point(level)
     low, high = median_ends(found, cell, metric, 1.0, log=False)
     full = scale_for(metric.unit, [one.median]).full(one.median)
-    said = f"{platform_text(cell)} at {_number(level)}: {full}, n {one.n}"
-    return {"level": level, "median": one.median, "low": low, "high": high, "text": said}
+    tip = f"{platform_text(cell)} at {_number(level)}: {full}, n {one.n}"
+    return _Point(level, one.median, low, high, tip)
 
 
 def _note(found: Findings, family: Family, cells: Mapping[float, Cell], bend: float | None) -> str:
-    """Say where a line bends, and why it has holes."""
+    """Return where a line bends, and why it has holes."""
     labels = _labels(family)
     holes: dict[str, list[str]] = {}
     shaky = []
@@ -248,10 +206,10 @@ def _note(found: Findings, family: Family, cells: Mapping[float, Cell], bend: fl
         cell = cells.get(level)
         word = own_gap(found, cell) if cell else "not planned"
         if word:
-            holes.setdefault(word, []).append(labels[_key(level)])
+            holes.setdefault(word, []).append(labels[level])
         elif cell and any(one.status is Status.SUSPECT for one in found.measured[cell.id]):
-            shaky.append(labels[_key(level)])
-    parts = [f"knee at {labels[_key(bend)]}"] if bend is not None else []
+            shaky.append(labels[level])
+    parts = [f"knee at {labels[bend]}"] if bend is not None else []
     if not parts and not holes:
         parts.append("no knee")
     for word, where in [*holes.items(), *([("suspect trials", shaky)] if shaky else [])]:
@@ -273,9 +231,13 @@ def _caption(found: Findings, family: Family, axis: _Axis, *, bent: bool) -> str
         others = " and ".join(map(_named, family.along))
         said += f"{others} changed with it, so nobody can tell which of them it was. "
     said += "Dashed and upright: the knee" if bent else "No knee is found"
+    there = len(families(found))
+    rest = (
+        f" The first {MAX_FAMILIES} of {there} courses are drawn." if there > MAX_FAMILIES else ""
+    )
     return (
         f"{said} by Kneedle (Satopaa et al. 2011, sensitivity 1, linear axes) on the medians: "
-        "where the line lies farthest from a straight one between its ends."
+        f"where the line lies farthest from a straight one between its ends.{rest}"
     )
 
 
@@ -284,18 +246,13 @@ def _named(factor: str) -> str:
     return word_of(factor).replace("_", " ") + unit
 
 
-def _labels(family: Family) -> dict[str, str]:
+def _labels(family: Family) -> dict[float, str]:
     is_size = unit_of(family.factor) is Unit.BYTE
     return {
-        _key(level): bytes_text(int(level)) if is_size and math.isfinite(level) else _number(level)
+        level: bytes_text(int(level)) if is_size and math.isfinite(level) else _number(level)
         for level in family.groups
     }
 
 
 def _number(level: float) -> str:
     return f"{level:,.0f}" if level.is_integer() and abs(level) < TOO_LONG else f"{level:g}"
-
-
-def _key(level: float) -> str:
-    """Write a number as Vega does when it makes a text of it."""
-    return str(int(level)) if level.is_integer() and abs(level) < 1e21 else repr(level)

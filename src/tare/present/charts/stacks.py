@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from tare.present.charts.lanes import at, share_of
+from tare.present.charts.canvas import stairs
 from tare.present.view.sampled_rows import (
     HOST,
     HOST_BUSY,
@@ -25,7 +24,7 @@ from tare.present.view.sampled_rows import (
 from tare.results.stats.spans import steps
 
 MAX_STEPS = 120
-"""So many steps are drawn of a long trial: more would be narrower than one sees."""
+"""Maximum number of steps drawn of a trial: more would be narrower than one sees."""
 
 USER, SYSTEM = "layer, user", "layer, kernel"
 UNDIVIDED, REST, ALL = "layer", "rest of the host", "host, layer among it"
@@ -56,7 +55,7 @@ class Stack:
 
 
 def cpu_inside(readings: Mapping[Name, Readings]) -> Stack | None:
-    """Give how many CPUs a machine's own kernel says were busy between readings, if it tells.
+    """Return how many CPUs were busy between readings by a machine's own kernel, if known.
 
     They are its virtual CPUs: it does not know what of the host's they were.
     """
@@ -73,7 +72,7 @@ def cpu_inside(readings: Mapping[Name, Readings]) -> Stack | None:
 
 
 def memory_inside(readings: Mapping[Name, Readings]) -> Stack | None:
-    """Give what of its own memory a machine uses, by its own kernel, without pages of files."""
+    """Return the memory a machine uses by its own kernel, without pages of files."""
     one = usable(readings, [MACHINE_MEMORY], fewest=2).get(MACHINE_MEMORY)
     if one is None:
         return None
@@ -133,30 +132,27 @@ def memory_stack(readings: Mapping[Name, Readings]) -> Stack | None:
     return Stack(times_s[places].tolist(), listed, holds=False)
 
 
-def areas_of(
-    stack: Stack, lane: int, ticks: Sequence[float], factor: float
-) -> Iterator[dict[str, Any]]:
-    """Give the corners of each kind's area in a lane; one that is nowhere has none."""
+def areas_of(stack: Stack) -> Iterator[tuple[str, list[tuple[float, float]]]]:
+    """Yield the outline of each kind's area, as times and heights; one that is nowhere has none."""
     foot = [0.0] * len(stack.times_s)
     for kind, some in stack.heights.items():
         heights = [*some, some[-1]] if stack.holds else some
         top = [low + height for low, height in zip(foot, heights, strict=True)]
         if any(heights):
-            for time_s, low, high in zip(stack.times_s, foot, top, strict=True):
-                y, y2 = (at(lane, share_of(one / factor, ticks, log=False)) for one in (high, low))
-                yield {"lane": lane, "kind": kind, "x": round(time_s, 4), "y": y, "y2": y2}
+            lower, upper = (_line(stack, edge) for edge in (foot, top))
+            yield kind, [*upper, *reversed(lower)]
         foot = top
 
 
-def line_points(
-    stack: Stack, lane: int, ticks: Sequence[float], factor: float
-) -> Iterator[dict[str, Any]]:
-    """Give the points of a line in a lane."""
-    for kind, some in stack.heights.items():
-        heights = [*some, some[-1]] if stack.holds else some
-        for place, (time_s, height) in enumerate(zip(stack.times_s, heights, strict=True)):
-            y = at(lane, share_of(height / factor, ticks, log=False))
-            yield {"lane": lane, "kind": kind, "place": place, "x": round(time_s, 4), "y": y}
+def line_of(stack: Stack) -> list[tuple[float, float]]:
+    """Return the line over all that is stacked, as times and heights."""
+    heights = [sum(some) for some in zip(*stack.heights.values(), strict=True)]
+    return _line(stack, [*heights, heights[-1]] if stack.holds else heights)
+
+
+def _line(stack: Stack, heights: Sequence[float]) -> list[tuple[float, float]]:
+    points = list(zip(stack.times_s, heights, strict=True))
+    return stairs(points) if stack.holds else points
 
 
 def _places(times_s: Numbers, held: Numbers) -> list[int]:
@@ -171,7 +167,7 @@ def _places(times_s: Numbers, held: Numbers) -> list[int]:
 def usable(
     readings: Mapping[Name, Readings], wanted: Sequence[Name], fewest: int
 ) -> dict[Name, Readings]:
-    """Give those series that have readings enough, all of them numbers."""
+    """Return those series that have readings enough, all of them numbers."""
     there = {name: readings[name] for name in wanted if name in readings}
     return {
         name: one
@@ -181,6 +177,6 @@ def usable(
 
 
 def _rates(series: Readings, marks: Sequence[int]) -> Numbers:
-    """Give the growth in each step, for each second of it by the series' own times."""
+    """Return the growth in each step, for each second of it by the series' own times."""
     grown, lasted_s = np.diff(series.values[marks]), np.diff(series.times_s[marks])
     return np.where(lasted_s > 0, np.maximum(0.0, grown), 0.0) / np.where(lasted_s > 0, lasted_s, 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import Cell, Status, Unit
-from tare.present.charts.figure import NARROW, Figure, Spec, shortened, within
-from tare.present.charts.lanes import lanes, line_of, round_ticks, share_of
+from tare.present.charts.axis import outer_ticks, share_of, time_axis
+from tare.present.charts.canvas import Canvas, Polyline
+from tare.present.charts.figure import NARROW, Figure, shortened, within
+from tare.present.charts.lanes import Lanes, legend
 from tare.present.charts.stacks import (
     ALL,
     CACHED,
@@ -27,7 +29,7 @@ from tare.present.charts.stacks import (
     areas_of,
     cpu_inside,
     cpu_stack,
-    line_points,
+    line_of,
     memory_inside,
     memory_stack,
     usable,
@@ -80,6 +82,7 @@ _MEMORY = {
     MACHINE_MEMORY: "memory used by the account of the kernel inside",
 }
 _MAX_REASON = 110
+_CPUS = Scale(1, "CPUs")
 _CHOICE = (
     "Of each platform it is the trial whose duration is nearest to the median; where none has "
     "numbers, one that failed or was ended at its deadline. All platforms have one scale."
@@ -93,7 +96,7 @@ class _Picture:
     ``insides`` are what lines over the stacks tell: the account of a machine's own kernel.
     """
 
-    kind: str
+    title: str
     stacks: Mapping[str, Stack]
     insides: Mapping[str, Stack]
     notes: Mapping[str, str]
@@ -101,22 +104,20 @@ class _Picture:
     caption: str
 
 
-def timelines(found: Findings, group: Group, number: int) -> Iterator[Figure]:
-    """Draw a workload's CPU time and its memory, each where a trial of it has samples."""
-    typical = found.timelines.typical
-    seen = {cell.id: typical[cell.id] for cell in group.cells if cell.id in typical}
-    some = {
-        cell: (cpu_stack(one.readings), memory_stack(one.readings)) for cell, one in seen.items()
-    }
-    if cpu := {cell: one for cell, (one, _) in some.items() if one}:
-        yield _figure(found, group, number, _cpu(found, group, seen, cpu))
-    if memory := {cell: one for cell, (_, one) in some.items() if one}:
-        yield _figure(found, group, number, _memory(found, group, seen, memory))
+def has_cpu(found: Findings, group: Group) -> bool:
+    """Return whether a trial of a workload has samples of CPU time."""
+    return bool(_stacks(_seen(found, group), cpu_stack))
 
 
-def _cpu(
-    found: Findings, group: Group, seen: Mapping[str, Seen], stacks: Mapping[str, Stack]
-) -> _Picture:
+def has_memory(found: Findings, group: Group) -> bool:
+    """Return whether a trial of a workload has samples of memory."""
+    return bool(_stacks(_seen(found, group), memory_stack))
+
+
+def cpu(found: Findings, group: Group, name: str) -> Figure:
+    """Draw the CPU time of a typical trial of each platform."""
+    seen = _seen(found, group)
+    stacks, insides = _stacks(seen, cpu_stack), _stacks(seen, cpu_inside)
     notes = {cell.id: _note(found, cell, seen, stacks, "no rate") for cell in group.cells}
     caption = (
         "How many CPUs of the host were busy, and with what, from the foot up: the layer with all "
@@ -126,113 +127,82 @@ def _cpu(
         f"{1000 * LEAST_SPAN_S:.0f} ms apart or more; a trial that ended before there was a third "
         "is one step. The kernel counts some of it in ticks of 10 ms, so short steps are rough."
     )
-    insides = _insides(seen, stacks, cpu_inside)
-    if insides:
+    if insides.keys() & stacks.keys():
         caption += (
             " The line is how many of its virtual CPUs the machine inside says were busy; it is "
             "read less often where that costs more."
         )
     caption += _not_told(group, seen, _CPU)
-    return _Picture("cpu", stacks, insides, notes, Scale(1, "CPUs"), caption)
+    return _figure(group, name, _Picture("CPU time", stacks, insides, notes, _CPUS, caption))
 
 
-def _memory(
-    found: Findings, group: Group, seen: Mapping[str, Seen], stacks: Mapping[str, Stack]
-) -> _Picture:
+def memory(found: Findings, group: Group, name: str) -> Figure:
+    """Draw the memory of a typical trial of each platform."""
+    seen = _seen(found, group)
+    stacks, insides = _stacks(seen, memory_stack), _stacks(seen, memory_inside)
     notes = {}
     for cell in group.cells:
         used = _used(seen[cell.id].readings) if cell.id in stacks else ""
-        notes[cell.id] = _note(found, cell, seen, stacks, "memory not told") + used
+        notes[cell.id] = _note(found, cell, seen, stacks, "memory not reported") + used
     caption = (
         "What the layer with all that runs in it held of the host's memory: pages of files, which "
         "the kernel can drop, upon all other. What the whole host used is in words, for it is "
         f"mostly far more. {_CHOICE} Between two readings the lines are straight."
     )
-    insides = _insides(seen, stacks, memory_inside)
-    if insides:
+    if insides.keys() & stacks.keys():
         caption += (
             " The line is what the machine inside says it uses of its own memory, without pages of "
             "files; what it once used, the layer may go on holding."
         )
     scale = scale_for(Unit.BYTE, [max(one.most for one in stacks.values())])
     caption += _not_told(group, seen, _MEMORY)
-    return _Picture("memory", stacks, insides, notes, scale, caption)
+    return _figure(group, name, _Picture("memory", stacks, insides, notes, scale, caption))
 
 
-def _insides(
-    seen: Mapping[str, Seen],
-    stacks: Mapping[str, Stack],
-    inside: Callable[[Mapping[Name, Readings]], Stack | None],
+def _seen(found: Findings, group: Group) -> Mapping[str, Seen]:
+    typical = found.timelines.typical
+    return {cell.id: typical[cell.id] for cell in group.cells if cell.id in typical}
+
+
+def _stacks(
+    seen: Mapping[str, Seen], make: Callable[[Mapping[Name, Readings]], Stack | None]
 ) -> Mapping[str, Stack]:
-    found = {cell: inside(seen[cell].readings) for cell in stacks}
-    return {cell: one for cell, one in found.items() if one}
+    stacks = {cell: make(one.readings) for cell, one in seen.items()}
+    return {cell: stack for cell, stack in stacks.items() if stack}
 
 
-def _figure(found: Findings, group: Group, number: int, of: _Picture) -> Figure:
+def _figure(group: Group, name: str, of: _Picture) -> Figure:
     """Draw a lane for each platform, all on one scale that begins at 0."""
-    title = {"cpu": "CPU time", "memory": "memory"}[of.kind]
-    every = [*of.stacks.values(), *of.insides.values()]
+    insides = {cell: line for cell, line in of.insides.items() if cell in of.stacks}
+    every = [*of.stacks.values(), *insides.values()]
     most = max(one.most for one in every) / of.scale.factor
-    ticks = round_ticks(0.0, within(most, log=False) or 1.0, log=False)
+    ticks = outer_ticks(0.0, within(most, log=False) or 1.0, log=False)
     labels = {share_of(tick, ticks, log=False): f"{tick:,.6g}" for tick in ticks}
     labels[1.0] += f" {of.scale.unit}"
     end_s = max(one.times_s[-1] for one in every)
     titles = [(platform_text(cell), of.notes[cell.id]) for cell in group.cells]
-    areas = [
-        one
-        for lane, cell in enumerate(group.cells)
-        if cell.id in of.stacks
-        for one in areas_of(of.stacks[cell.id], lane, ticks, of.scale.factor)
-    ]
-    inside = [
-        one
-        for lane, cell in enumerate(group.cells)
-        if cell.id in of.insides
-        for one in line_points(of.insides[cell.id], lane, ticks, of.scale.factor)
-    ]
     present = {kind for one in every for kind in one.heights}
-    kinds = [kind for kind in COLOURS if kind in present]
-    holds = any(one.holds for one in of.stacks.values())
+    kinds = {kind: colour for kind, colour in COLOURS.items() if kind in present}
 
-    def draw(width: int) -> Spec:
-        x: Spec = {
-            "field": "x",
-            "type": "quantitative",
-            "scale": {"domain": [0, end_s], "nice": False, "zero": True},
-            "axis": {
-                "title": "time since the trial began (s)",
-                "tickCount": max(3, width // 120),
-                "format": ",~r",
-                "labelOverlap": "greedy",
-                "grid": False,
-            },
-        }
-        colour: Spec = {
-            "field": "kind",
-            "type": "nominal",
-            "scale": {"domain": kinds, "range": [COLOURS[kind] for kind in kinds]},
-            "legend": {
-                "orient": "top",
-                "direction": "horizontal",
-                "symbolType": "square",
-                "columns": 2 if width < NARROW else len(kinds),
-            },
-        }
-        shape: Spec = {"interpolate": "step-after" if holds else "linear"}
-        layer: Spec = {
-            "data": {"values": areas},
-            "mark": {"type": "area", "aria": False, **shape},
-            "encoding": {
-                "y2": {"field": "y2"},
-                "detail": {"field": "lane", "type": "nominal"},
-                "color": colour,
-            },
-        }
-        line = line_of(inside, {"strokeWidth": 2, **shape}, color=colour)
-        return lanes(width, titles, labels, x, [layer, line] if inside else [layer])
+    def shares(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+        for time_s, height in points:
+            yield time_s, share_of(height / of.scale.factor, ticks, log=False)
 
-    name = f"{of.kind}-{number:02d}"
-    return Figure(name, f"{group.name}: {title} over a trial", of.caption, draw)
+    def draw(width: int) -> Canvas:
+        canvas = Canvas(width)
+        top = legend(canvas, kinds, columns=2 if width < NARROW else len(kinds))
+        axis = time_axis("time since the trial began (s)", end_s, width)
+        lanes = Lanes(canvas, (0, top), width, titles, labels, axis)
+        for lane, cell in enumerate(group.cells):
+            if cell.id in of.stacks:
+                for kind, outline in areas_of(of.stacks[cell.id]):
+                    canvas.add(Polyline(lanes.places(lane, shares(outline)), fill=COLOURS[kind]))
+            if cell.id in insides:
+                line = lanes.places(lane, shares(line_of(insides[cell.id])))
+                canvas.add(Polyline(line, COLOURS[INSIDE], 2))
+        return canvas
+
+    return Figure(name, f"{group.name}: {of.title} over a trial", of.caption, draw)
 
 
 def _note(
@@ -242,7 +212,7 @@ def _note(
     stacks: Mapping[str, Stack],
     lacking: str,
 ) -> str:
-    """Say which trial is drawn, or why none is."""
+    """Return which trial is drawn, or why none is."""
     if cell.id not in seen:
         gap = own_gap(found, cell)
         return f"{gap}: no samples" if gap else "no samples of its trials"
@@ -269,7 +239,7 @@ def _used(readings: Mapping[Name, Readings]) -> str:
 
 
 def _not_told(group: Group, seen: Mapping[str, Seen], told: Mapping[Name, str]) -> str:
-    """Say what is not there, where, and why, as far as a host said so."""
+    """Return what is missing, where, and why, as far as a host reported it."""
     lacks: dict[str, dict[str, str]] = {}
     for cell in group.cells:
         for name, words in told.items() if cell.id in seen else ():
@@ -282,5 +252,7 @@ def _not_told(group: Group, seen: Mapping[str, Seen], told: Mapping[Name, str]) 
     said = ""
     for words, where in lacks.items():
         on = "" if len(where) == len(seen) else f" on {', '.join(where)}"
-        said += f" Not told{on}: {words} ({shortened(next(iter(where.values())), _MAX_REASON, 1)})."
+        said += (
+            f" Not reported{on}: {words} ({shortened(next(iter(where.values())), _MAX_REASON, 1)})."
+        )
     return said

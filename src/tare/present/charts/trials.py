@@ -13,11 +13,15 @@ from tare.present.charts.figure import (
     BESIDE,
     LARGE_TOO,
     NARROW,
+    OWN_COLOUR,
     SCHEMA,
     Figure,
     Spec,
+    category,
     fitted,
     label_width,
+    layer,
+    quantity,
     sample,
     within,
 )
@@ -43,7 +47,7 @@ NO_VALUE = "no value"
 """Stands where trials ended well and did not give this number."""
 
 
-def points(found: Findings, group: Group, number: int) -> Figure:
+def points(found: Findings, group: Group, name: str) -> Figure:
     """Show every single trial of a workload by platform, with median and interval."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
@@ -135,85 +139,61 @@ def points(found: Findings, group: Group, number: int) -> Figure:
         left = 8 if narrow else round(min(label_width(names), BESIDE * width))
         plot = max(60, width - left - 34)
         inside = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -30}
-        x = {
-            "field": "value",
-            "type": "quantitative",
-            "scale": {
-                "type": kind,
-                "zero": False,
-                "nice": False,
-                "padding": 10,
-            },
-            "axis": {
+        x = quantity(
+            "value",
+            scale={"type": kind, "zero": False, "nice": False, "padding": 10},
+            axis={
                 "title": title + (", logarithmic" if log else ""),
                 "tickCount": max(3, plot // 90),
                 "labelOverlap": "greedy",
                 "labelExpr": edge.label if edge else LARGE_TOO,
                 **({"values": edge.ticks(plot // 60)} if edge else {}),
             },
-        }
-        y = {
-            "field": "platform",
-            "type": "nominal",
-            "sort": names,
-            "axis": {
+        )
+        y = category(
+            "platform",
+            sort=names,
+            axis={
                 "title": None,
                 "grid": True,
                 **fitted(names, (width - 40 if narrow else left) - 12),
                 **(inside if narrow else {}),
             },
-            "scale": {
+            scale={
                 "domain": names,  # those without a point keep their rows
                 "paddingInner": 0.5 if narrow else 0.2,
                 "paddingOuter": 0.3,
             },
+        )
+        when = quantity("when", scale={"domain": [0, 1]})
+        point = {"filled": True, "opacity": 0.75}
+        each = {
+            "y": y,
+            "yOffset": when,
+            "shape": shape_of([*values, *lost]),
+            "description": {"field": "text"},
         }
-        when = {"field": "when", "type": "quantitative", "scale": {"domain": [0, 1]}}
+        ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y}
+        median = {"thickness": 2.5, "size": 20, "color": theme.INK}
+        # On the line of its row, not struck through by it.
+        word = {"align": "left", "baseline": "bottom", "color": theme.MUTED}
         layers = [
-            {
-                "data": {"values": values},
-                "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.75},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "yOffset": when,
-                    "color": {"field": "colour", "type": "nominal", "scale": None},
-                    "shape": shape_of([*values, *lost]),
-                    "description": {"field": "text"},
-                },
-            },
-            {
-                "data": {"values": lost},
-                "mark": {"type": "point", "filled": True, "size": 36, "color": theme.BAD},
-                "encoding": {
-                    "x": {"value": plot + 12},
-                    "y": y,
-                    "yOffset": when,
-                    "shape": shape_of([*values, *lost]),
-                    "description": {"field": "text"},
-                },
-            },
-            {
-                "data": {"values": [one for one in middles if one["low"] is not None]},
-                "mark": {"type": "rule", "strokeWidth": 2.5, "color": theme.INK, "aria": False},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
-            },
-            {
-                "data": {"values": middles},
-                "mark": {"type": "tick", "thickness": 2.5, "size": 20, "color": theme.INK},
-                "encoding": {"x": {**x, "field": "median"}, "y": y},
-            },
-            {
-                "data": {"values": gaps},
-                "mark": {
-                    "type": "text",
-                    "align": "left",
-                    "baseline": "bottom",  # on the line of its row, not struck through by it
-                    "color": theme.MUTED,
-                    "aria": False,
-                },
-                "encoding": {"x": {"value": 4}, "y": y, "text": {"field": "text"}},
-            },
+            drawn(values, layer("point", {**point, "size": 26}, x=x, color=OWN_COLOUR, **each)),
+            drawn(
+                lost,
+                layer(
+                    "point",
+                    {**point, "size": 36, "color": theme.BAD},
+                    x={"value": plot + 12},
+                    **each,
+                ),
+            ),
+            drawn(
+                [one for one in middles if one["low"] is not None],
+                layer("rule", {"strokeWidth": 2.5, "color": theme.INK}, **ends),
+            ),
+            drawn(middles, layer("tick", median, x={**x, "field": "median"}, y=y)),
+            drawn(gaps, layer("text", word, x={"value": 4}, y=y, text={"field": "text"})),
         ]
         if edge:
             layers.insert(-1, _broken(edge, rows, x, y))
@@ -225,16 +205,19 @@ def points(found: Findings, group: Group, number: int) -> Figure:
             "layer": layers,
         }
 
-    return Figure(f"points-{number:02d}", f"{group.name}: every trial", caption, draw)
+    return Figure(name, f"{group.name}: every trial", caption, draw)
 
 
 def _broken(edge: Edge, platforms: Sequence[str], x: Spec, y: Spec) -> Spec:
     """Draw in each row where the axis is broken: a line through all would cross their names."""
-    return {
-        "data": {"values": [{"platform": one, "line": edge.line} for one in platforms]},
-        "mark": {"type": "tick", "thickness": 1, "size": 24, "color": theme.MUTED, "aria": False},
-        "encoding": {"x": {**x, "field": "line"}, "y": y},
-    }
+    tick = {"thickness": 1, "size": 24, "color": theme.MUTED}
+    lines = [{"platform": one, "line": edge.line} for one in platforms]
+    return drawn(lines, layer("tick", tick, x={**x, "field": "line"}, y=y))
+
+
+def drawn(values: Sequence[Any], marks: Spec) -> Spec:
+    """Return marks of values of their own."""
+    return {"data": {"values": values}, **marks}
 
 
 def is_number(trial: Trial, metric: Metric) -> bool:
@@ -243,12 +226,12 @@ def is_number(trial: Trial, metric: Metric) -> bool:
 
 
 def better(metric: Metric) -> str:
-    """Say which way a metric improves."""
+    """Return which way a metric improves."""
     return f"{'more' if metric.better is Better.HIGHER else 'less'} is better"
 
 
 def point_text(cell: Cell, trial: Trial, value: str) -> str:
-    """Say what a point is, for whoever cannot see it or points at it."""
+    """Return the tool tip of a point, which screen readers read too."""
     reason = trial.reason
     if len(reason) > MAX_REASON:
         reason = f"{reason[:MAX_REASON]} […]"
@@ -258,26 +241,23 @@ def point_text(cell: Cell, trial: Trial, value: str) -> str:
 
 
 def shape_of(values: Sequence[Any]) -> Spec:
-    """Give each status its shape; a legend only if there is more than one."""
+    """Return the shapes of the statuses; with a legend if there is more than one."""
     present = {value["status"] for value in values}
     names = [name for name in _SHAPES if name in present]
-    return {
-        "field": "status",
-        "type": "nominal",
-        "scale": {"domain": names, "range": [_SHAPES[name] for name in names]},
-        "legend": {"orient": "bottom", "direction": "horizontal"} if len(names) > 1 else None,
-    }
+    legend = {"orient": "bottom", "direction": "horizontal"} if len(names) > 1 else None
+    shapes = [_SHAPES[one] for one in names]
+    return category("status", scale={"domain": names, "range": shapes}, legend=legend)
 
 
 def sampled(chosen: int, there: int) -> str:
-    """Say how many points are drawn if it is not all."""
+    """Return how many points are drawn, if not all."""
     return "" if chosen == there else f" {chosen:,} of {there:,} points drawn, chosen at random."
 
 
 def median_ends(
     found: Findings, cell: Cell, metric: Metric, factor: float, *, log: bool
 ) -> tuple[float | None, float | None]:
-    """Give the 95 % interval of a cell's median by order statistics: for any distribution."""
+    """Return the 95 % interval of a cell's median by order statistics: for any distribution."""
     low, high = median_interval(np.sort(found.values(cell, metric)).tolist())
     if low is None or high is None:
         return None, None
@@ -291,7 +271,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | tuple[None
 
 
 def median_rank(n: int) -> int | None:
-    """Give the rank, from 0, of the value that bounds the median at 95 %; None for under 6."""
+    """Return the rank, from 0, of the value that bounds the median at 95 %; None for under 6."""
     if n > 1000:
         return math.floor((n - 1.96 * math.sqrt(n)) / 2)
     tail, rank = 0, None

@@ -16,6 +16,7 @@ from threading import Event, Lock
 
 import vl_convert
 
+from tare.present.charts.canvas import Canvas
 from tare.present.charts.figure import Spec
 
 _VEGA_LITE = "5.21"
@@ -29,12 +30,14 @@ _awake = Event()
 _fonts_lock = Lock()
 
 
-def svg(spec: Spec) -> str:
-    """Draw a chart; nothing is fetched."""
+def svg(picture: Spec | Canvas) -> str:
+    """Draw a picture; nothing is fetched."""
+    if isinstance(picture, Canvas):
+        return picture.svg()
     with _fonts_lock:
         _choose_fonts()
     _awake.set()
-    text = _drawable(spec)
+    text = _drawable(picture)
     drawn: str = vl_convert.vegalite_to_svg(text, vl_version=_VEGA_LITE, allowed_base_urls=[])
     return drawn
 
@@ -55,6 +58,8 @@ def is_awake() -> bool:
 def write_figure(drawn: str, stem: Path) -> list[Path]:
     """Write a chart that was drawn as SVG, PNG and PDF; the stem's name may have full stops."""
     paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in ("svg", "png", "pdf")]
+    with _fonts_lock:
+        _choose_fonts()
     paths[0].write_text(drawn, encoding="utf-8")
     paths[1].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
     paths[2].write_bytes(vl_convert.svg_to_pdf(drawn))

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from tare.present.charts.figure import LARGE_TOO, within
 
 FAR = 20
-"""Medians that spread less, with a zero beside them, are drawn on a linear axis, which has it."""
+"""Medians that spread less are drawn on a linear axis, which has a zero."""
 _APART = 0.14
 """So much of the axis lies between the zeros and all others."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """Where zeros stand beside values from ``low`` to ``high``."""
+    """Where zeros stand among values from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -49,7 +49,7 @@ class Edge:
 
 
 def edge_for(values: Iterable[float], medians: Iterable[float]) -> Edge | None:
-    """Give a place to the zeros among values, if medians beside them spread far; else None."""
+    """Return the place of the zeros among values if their medians spread far; else None."""
     every, known = list(values), [one for one in medians if one > 0]
     is_far = len(known) > 1 and max(known) / FAR > min(known)
     if not is_far or min(every, default=1.0) != 0:

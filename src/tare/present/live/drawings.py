@@ -1,47 +1,33 @@
-"""Coordinates of the page's small pictures; the templates draw them, the style sheet colours."""
+"""The small pictures of the live page: intervals look by look, and trials by the clock."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tare.core.model import Kind, Status, Trial
+from tare.present.charts.canvas import Canvas, Place, Point, Polyline, Rect, Text
 from tare.present.live.narrowing import Look
+from tare.present.view import theme
 from tare.present.view.numbers import percent_text
-from tare.present.view.theme import MORE, SERIES
 
-COLOURS = 1 + len(SERIES) + len(MORE)
+COLOURS = (theme.BASELINE, *theme.SERIES, *theme.MORE)
 MAX_SHOWN = 240
-"""So many trials are in the timeline: those that ended last."""
+"""Maximum number of trials in the timeline: those that ended last."""
+WARM_UP = 0.4
+"""The opacity of a trial that only warms up."""
 NARROW_WIDTH, NARROW_HEIGHT, MARGIN = 190, 54, 5
 STRIP_WIDTH, STRIP_STEP = 260, 16
-
-
-@dataclass(frozen=True)
-class Bar:
-    """An interval: where its ends and its estimate lie, in pixels; ``at`` is across them.
-
-    Where an end is 0, infinite or not known the bar is ``boundless`` and reaches to the edge.
-    """
-
-    at: float
-    low: float
-    high: float
-    cost: float | None
-    text: str
-    colour: int = 0
-    boundless: bool = False
+LANE_WIDTH, LANE_HEIGHT = 1000, 24
 
 
 @dataclass(frozen=True)
 class Narrowed:
-    """The intervals of one comparison, look by look; higher is worse."""
+    """The intervals of one comparison, look by look, between two ends; higher is worse."""
 
-    bars: Sequence[Bar]
-    one: float
-    band: tuple[float, float]
+    picture: Canvas
     top: str
     bottom: str
 
@@ -50,27 +36,9 @@ class Narrowed:
 class Strip:
     """Intervals of several studies one below the other on one scale; further right is worse."""
 
-    bars: Sequence[Bar]
-    one: float
-    height: int
+    picture: Canvas
     left: str
     right: str
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A trial in a timeline; ``x`` and ``width`` are thousandths of what it spans."""
-
-    x: float
-    width: float
-    word: str
-    text: str
-
-    @property
-    def path(self) -> str:
-        """Draw it; what failed stands out by its height."""
-        top, height = (0, 24) if self.word == "failed" else (7, 13)
-        return f"M{self.x} {top}h{self.width}v{height}h-{self.width}z"
 
 
 @dataclass(frozen=True)
@@ -79,7 +47,8 @@ class Lane:
 
     platform: str
     colour: int
-    marks: Sequence[Mark]
+    trials: int
+    picture: Canvas
 
 
 @dataclass(frozen=True)
@@ -103,14 +72,25 @@ def narrowed(looks: Sequence[Look], margin: float) -> Narrowed | None:
     span = _span([*ends, 1 + margin, 1 / (1 + margin)])
 
     def y(cost: float) -> float:
-        return round(NARROW_HEIGHT - _place(cost, span, NARROW_HEIGHT), 1)
+        return NARROW_HEIGHT - _place(cost, span, NARROW_HEIGHT)
 
-    step = NARROW_WIDTH / len(looks)
-    bars = [
-        _bar(one, step * (index + 0.5), y, f"{one.pairs} pairs") for index, one in enumerate(looks)
-    ]
-    band = (y(1 + margin), y(1 / (1 + margin)))
-    return Narrowed(bars, y(1.0), band, top=_percent(span[1]), bottom=_percent(span[0]))
+    bottom, top = (percent_text(math.exp(end)) for end in span)
+    canvas = Canvas(NARROW_WIDTH + 74, NARROW_HEIGHT)
+    canvas.add(
+        Rect((0, y(1 + margin)), (NARROW_WIDTH, y(1 / (1 + margin))), theme.BAND),
+        Polyline([(0, y(1.0)), (NARROW_WIDTH, y(1.0))], theme.MUTED, dash="3 3"),
+        Text((NARROW_WIDTH + 6, 7), top, size=11, colour=theme.MUTED),
+        Text((NARROW_WIDTH + 6, 48), bottom, size=11, colour=theme.MUTED),
+    )
+    for index, look in enumerate(looks, 1):
+        x = NARROW_WIDTH / len(looks) * (index - 0.5)
+        colour, width = (theme.INK, 2.6) if index == len(looks) else (theme.MUTED, 1.6)
+
+        def place(cost: float, x: float = x) -> Place:
+            return x, y(cost)
+
+        canvas.add(*_interval(look, place, colour, width, f"{look.pairs} pairs"))
+    return Narrowed(canvas, top, bottom)
 
 
 def strip(looks: Sequence[tuple[Look, int, str]]) -> Strip | None:
@@ -121,26 +101,29 @@ def strip(looks: Sequence[tuple[Look, int, str]]) -> Strip | None:
     span = _span([1.0, *(value for one, _, _ in known for value in (one.low, one.high, one.cost))])
 
     def x(cost: float) -> float:
-        return round(_place(cost, span, STRIP_WIDTH), 1)
+        return _place(cost, span, STRIP_WIDTH)
 
-    bars = [
-        _bar(one, STRIP_STEP * (index + 0.5), x, name, number)
-        for index, (one, number, name) in enumerate(known)
-    ]
-    return Strip(bars, x(1.0), STRIP_STEP * len(known), _percent(span[0]), _percent(span[1]))
+    canvas = Canvas(STRIP_WIDTH, STRIP_STEP * len(known))
+    canvas.add(Polyline([(x(1.0), 0), (x(1.0), canvas.height)], theme.MUTED, dash="3 3"))
+    for index, (look, number, name) in enumerate(known):
+
+        def place(cost: float, y: float = STRIP_STEP * (index + 0.5)) -> Place:
+            return x(cost), y
+
+        canvas.add(*_interval(look, place, COLOURS[number], 2.6, name))
+    left, right = (percent_text(math.exp(end)) for end in span)
+    return Strip(canvas, left, right)
 
 
-def _bar(look: Look, at: float, place: Callable[[float], float], text: str, number: int = 0) -> Bar:
+def _interval(
+    look: Look, place: Callable[[float], Place], colour: str, width: float, tip: str
+) -> Iterator[Polyline | Point]:
+    """Draw an interval with its estimate; one without an end is dashed and reaches to the edge."""
     low, high = look.low or 0.0, math.inf if look.high is None else look.high
-    return Bar(
-        at=round(at, 1),
-        low=place(low),
-        high=place(high),
-        cost=None if look.cost is None else place(look.cost),
-        text=text,
-        colour=number,
-        boundless=low == 0 or math.isinf(high),
-    )
+    dash = "2 3" if low == 0 or math.isinf(high) else ""
+    yield Polyline([place(low), place(high)], colour, width, tip=tip, dash=dash)
+    if look.cost is not None:
+        yield Point(place(look.cost), 2.6, colour, tip)
 
 
 def timeline(
@@ -157,19 +140,44 @@ def timeline(
     end = max(start + length_s(one) for start, one in shown)
     span = max(end - begin, 1e-3)
     listed = list(dict.fromkeys(platforms.values()))
-    marks: dict[str, list[Mark]] = {platform: [] for platform in listed}
+    marks: dict[str, list[Rect]] = {platform: [] for platform in listed}
     for start, one in shown:
-        x, width = 1000 * (start - begin) / span, max(1000 * length_s(one) / span, 1.5)
-        text = f"block {one.block}, {names[one.cell]}: {_word(one)}"
-        marks[platforms[one.cell]].append(
-            Mark(round(min(x, 1000 - width), 1), round(width, 1), trial_class(one), text)
-        )
-    lanes = [Lane(name, colour(index), marks[name]) for index, name in enumerate(listed)]
+        width = max(LANE_WIDTH * length_s(one) / span, 1.5)
+        x = min(LANE_WIDTH * (start - begin) / span, LANE_WIDTH - width)
+        name = platforms[one.cell]
+        tip = f"block {one.block}, {names[one.cell]}: {_word(one)}"
+        marks[name].append(_mark((x, x + width), one, COLOURS[colour(listed.index(name))], tip))
+    lanes = []
+    for index, name in enumerate(listed):
+        picture = ruled(LANE_WIDTH, LANE_HEIGHT)
+        picture.add(*marks[name])
+        lanes.append(Lane(name, colour(index), len(marks[name]), picture))
     return Timeline(lanes, moments(begin, span), len(shown), len(trials) - len(shown))
 
 
+def _mark(ends: tuple[float, float], trial: Trial, own: str, tip: str) -> Rect:
+    """Draw a trial; one that failed stands out by its height."""
+    left, right = ends
+    if is_lost(trial):
+        return Rect((left, 0), (right, LANE_HEIGHT), theme.BAD, tip)
+    corner, opposite = (left, 7), (right, 20)
+    if trial.kind is Kind.WARMUP:
+        return Rect(corner, opposite, own, tip, WARM_UP)
+    if trial.status is Status.SUSPECT:
+        return Rect(corner, opposite, theme.PAPER, tip, stroke=own)
+    return Rect(corner, opposite, own, tip)
+
+
+def ruled(width: float, height: float) -> Canvas:
+    """Return a canvas with lines at the foot, the beginning, the middle and the end."""
+    canvas = Canvas(width, height)
+    canvas.add(Polyline([(0, height - 0.5), (width, height - 0.5)], theme.FAINT))
+    canvas.add(*(Polyline([(x, 0), (x, height)], theme.FAINT) for x in (0, width / 2, width)))
+    return canvas
+
+
 def latest(trials: Sequence[Trial], cells: Container[str], most: int) -> list[tuple[float, Trial]]:
-    """Give the last trials of the latest session, each with its start in seconds since 1970."""
+    """Return the last trials of the latest session, each with its start in seconds since 1970."""
     session = next((name for one in reversed(trials) if (name := one.session)), "")
     found: list[tuple[float, Trial]] = []
     for one in reversed(trials):
@@ -181,24 +189,24 @@ def latest(trials: Sequence[Trial], cells: Container[str], most: int) -> list[tu
 
 
 def moments(begin: float, span: float) -> Sequence[datetime]:
-    """Give beginning, middle and end of what a picture spans, by this host's clock."""
+    """Return beginning, middle and end of what a picture spans, by this host's clock."""
     return [datetime.fromtimestamp(begin + span * part).astimezone() for part in (0, 0.5, 1)]
 
 
 def colour(index: int) -> int:
     """Return the number of a platform's colour as the charts' theme does; 0: the baseline."""
-    return 1 + (index - 1) % (COLOURS - 1) if index else 0
+    return 1 + (index - 1) % (len(COLOURS) - 1) if index else 0
 
 
 def _span(ends: Iterable[float | None]) -> tuple[float, float]:
-    """Give the logs between which all finite ends lie."""
+    """Return the logs between which all finite ends lie."""
     finite = [math.log(end) for end in ends if end is not None and 0 < end < math.inf]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
     return low, max(high, low + 1e-6)
 
 
 def _place(cost: float, span: tuple[float, float], length: float) -> float:
-    """Give where a cost lies along a length, in pixels; 0 and infinite lie at its very ends."""
+    """Return where a cost lies along a length, in pixels; 0 and infinite lie at its very ends."""
     if cost <= 0:
         return 0.0
     if math.isinf(cost):
@@ -207,16 +215,12 @@ def _place(cost: float, span: tuple[float, float], length: float) -> float:
     return MARGIN + share * (length - 2 * MARGIN)
 
 
-def _percent(log_cost: float) -> str:
-    return percent_text(math.exp(log_cost))
-
-
 LAST_S = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 """A damaged year above this is no time: with a trial's length added there would be none."""
 
 
 def _start(trial: Trial) -> float | None:
-    """Give when a trial was started, in seconds since 1970; None if that is not understood."""
+    """Return when a trial was started, in seconds since 1970; None if that is not understood."""
     try:
         start_s = datetime.fromisoformat(trial.started_at).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -225,7 +229,7 @@ def _start(trial: Trial) -> float | None:
 
 
 def length_s(trial: Trial) -> float:
-    """Give how long a trial took; a damaged time is none."""
+    """Return how long a trial took; a damaged time is none."""
     return trial.duration_s if 0 <= trial.duration_s < math.inf else 0.0
 
 
@@ -233,8 +237,6 @@ def _word(trial: Trial) -> str:
     return "warm-up" if trial.kind is Kind.WARMUP else trial.status.value
 
 
-def trial_class(trial: Trial) -> str:
-    """Sort a trial by what stands out: what gave no number, what is suspect, what only warms up."""
-    if trial.status in (Status.OK, Status.SUSPECT):
-        return "warmup" if trial.kind is Kind.WARMUP else trial.status.value
-    return "failed"
+def is_lost(trial: Trial) -> bool:
+    """Return whether a trial gave no number."""
+    return trial.status not in (Status.OK, Status.SUSPECT)

@@ -12,7 +12,7 @@ from jinja2 import Environment
 
 from tare.present.page.templating import environment
 from tare.present.view import numbers
-from tare.present.view.theme import page_colours
+from tare.present.view.theme import dark_rules, page_colours
 
 
 def whole(title: str, body: str) -> str:
@@ -32,7 +32,8 @@ def macro(template: str, name: str) -> Any:  # noqa: ANN401 - what a template de
 
 def style() -> str:
     """Write the style sheet."""
-    return f"{page_colours()}\n{_own('style.css')}"
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ {dark_rules()} }}"
+    return f"{page_colours()}\n{_own('style.css')}\n{dark}"
 
 
 def script() -> str:

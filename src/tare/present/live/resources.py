@@ -7,10 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tare.core.model import Trial, Unit
-from tare.present.live.drawings import colour, latest, length_s, moments, trial_class
+from tare.core.model import Kind, Trial, Unit
+from tare.present.charts.canvas import Canvas, Place, Polyline, stairs
+from tare.present.live.drawings import (
+    COLOURS,
+    WARM_UP,
+    colour,
+    is_lost,
+    latest,
+    length_s,
+    moments,
+    ruled,
+)
 from tare.present.live.readings import MAX_TRIALS, Readings
 from tare.present.live.taken import Steps, Taken
+from tare.present.view import theme
 from tare.present.view.numbers import plain, scale_for
 
 WIDTH, HEIGHT = 1000, 40
@@ -20,23 +31,13 @@ _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A trial in a lane: what is filled, and a line over it. Both are paths of SVG, or empty."""
-
-    area: str
-    line: str
-    word: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Course:
     """What the trials of one platform took; ``said`` is of the last, or why nothing is drawn."""
 
     platform: str
     colour: int
-    cpu: Sequence[Piece]
-    memory: Sequence[Piece]
+    cpu: Canvas
+    memory: Canvas
     said: str
 
 
@@ -67,7 +68,7 @@ class _Scale:
     memory: float
 
     def x(self, at: float) -> float:
-        """Give where a moment lies."""
+        """Return where a moment lies."""
         return round(min(max(0.0, WIDTH * (at - self.begin) / self.span_s), WIDTH), 1)
 
 
@@ -122,49 +123,44 @@ def _course(
     names: Mapping[str, str],
     scale: _Scale,
 ) -> Course:
-    cpu, memory = [], []
+    cpu, memory = ruled(WIDTH, HEIGHT), ruled(WIDTH, HEIGHT)
     said = "nothing was read of its last trials" if own else "none of these trials"
     for start, trial, took in own:
         if took is None:
             continue
-        what, word = f"block {trial.block}, {names[trial.cell]}: ", trial_class(trial)
+        what = f"block {trial.block}, {names[trial.cell]}: "
+        paint = theme.BAD if is_lost(trial) else COLOURS[number]
+        opacity = WARM_UP if trial.kind is Kind.WARMUP else 1.0
         cpus, held = took.cpus_text, took.memory_text
-        cpu.append(Piece(*_stairs(took, start, scale), word, what + cpus))
+        if took.layer:
+            area = _area(_stairs(took.layer, start, scale))
+            cpu.add(Polyline(area, paint, 1, paint, what + cpus, opacity))
+        if took.host:
+            line = _stairs(took.host, start, scale)
+            cpu.add(Polyline(line, theme.INK, 1.4, tip=what + cpus))
         if took.memory:
-            memory.append(Piece(_slope(took, start, scale), "", word, what + held))
+            area = _area(_slope(took, start, scale))
+            memory.add(Polyline(area, paint, 1, paint, what + held, opacity))
         said = "; ".join(filter(None, (cpus, held, took.reason)))
     return Course(platform, number, cpu, memory, said)
 
 
-def _stairs(took: Taken, start: float, scale: _Scale) -> tuple[str, str]:
-    """Draw the CPUs that the layer kept busy, filled, and those of the host, as a line."""
-    area = line = ""
-    if took.layer:
-        begin = scale.x(start + took.layer[0][0])
-        area = f"M{begin:g} {HEIGHT}{_steps(took.layer, start, scale)}V{HEIGHT}Z"
-    if took.host:
-        begin, _, rate = took.host[0]
-        line = (
-            f"M{scale.x(start + begin):g} {_y(rate, scale.cpus)}{_steps(took.host, start, scale)}"
-        )
-    return area, line
+def _area(line: Sequence[Place]) -> list[Place]:
+    return [(line[0][0], HEIGHT), *line, (line[-1][0], HEIGHT)]
 
 
-def _steps(steps: Steps, start: float, scale: _Scale) -> str:
-    ends = [scale.x(start + end) for _, end, _ in steps]
-    ends[-1] = max(ends[-1], scale.x(start + steps[0][0]) + LEAST_WIDTH)
-    return "".join(
-        f"V{_y(rate, scale.cpus)}H{end:g}" for (_, _, rate), end in zip(steps, ends, strict=True)
-    )
+def _stairs(steps: Steps, start: float, scale: _Scale) -> list[Place]:
+    """Return the line of busy CPUs; one too short to be seen is made wider."""
+    places = [(scale.x(start + begin), _y(rate, scale.cpus)) for begin, _, rate in steps]
+    end = max(scale.x(start + steps[-1][1]), places[0][0] + LEAST_WIDTH)
+    return stairs([*places, (end, places[-1][1])])
 
 
-def _slope(took: Taken, start: float, scale: _Scale) -> str:
-    xs = [scale.x(start + at) for at, _ in took.memory]
-    left, xs[-1] = xs[0], max(xs[-1], xs[0] + LEAST_WIDTH)
-    places = [
-        f"{x:g} {_y(level, scale.memory)}" for x, (_, level) in zip(xs, took.memory, strict=True)
-    ]
-    return f"M{left:g} {HEIGHT}L{'L'.join(places)}V{HEIGHT}Z"
+def _slope(took: Taken, start: float, scale: _Scale) -> list[Place]:
+    """Return the line of memory; one too short to be seen is made wider."""
+    places = [(scale.x(start + at), _y(level, scale.memory)) for at, level in took.memory]
+    end = max(places[-1][0], places[0][0] + LEAST_WIDTH)
+    return [*places[:-1], (end, places[-1][1])]
 
 
 def _y(value: float, top: float) -> float:
@@ -172,7 +168,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _rounded_up(value: float) -> float:
-    """Give a round number that is not smaller."""
+    """Return a round number that is not smaller."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))

@@ -16,7 +16,7 @@ import yaml
 from markupsafe import Markup
 
 from tare.core.model import NO_FACTS, Status, Trial
-from tare.present.charts import drawn
+from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
 from tare.present.view import numbers, words

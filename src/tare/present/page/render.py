@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
-import re
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from xml.etree import ElementTree
 
-from tare.present.charts import Figure, figures
-from tare.present.charts.figure import Spec
+from tare.present.charts.canvas import Canvas
+from tare.present.charts.catalogue import figures
+from tare.present.charts.figure import Figure, Spec
 from tare.present.charts.vega import is_awake, svg, write_figure
 from tare.present.export.tables import write_csv
 from tare.present.export.texts import write_latex, write_markdown
@@ -30,18 +32,16 @@ LARGE_BYTES = 10_000_000
 """Trials that take more are drawn by a process; so large are those of ten thousand or fewer."""
 
 _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
-_OURS = re.compile(
-    r"(forest|heat|attribution|"
-    r"(scaling|points|drift|distribution|matrix|lifecycle|cpu|memory|course)-\d+)"
-    r"\.(svg|png|pdf)"
-)
-_CELL = re.compile(r"[0-9a-f]{10}\.html")
+_FIGURES = "figures"
+_LIST = "report-files.json"
+"""Lists the figures and pages of trials that a report wrote, for the next one to replace."""
 _EXPORTS = {
     "results.csv": write_csv,
     "results.md": write_markdown,
     "results.tex": write_latex,
 }
-_MARK = re.compile(r'<path aria-label="([^"]*)" role="[^"]*" aria-roledescription="[^"]*" (.*?)/?>')
+_SVG = "http://www.w3.org/2000/svg"
+ElementTree.register_namespace("", _SVG)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def write(results: Results, into: Path) -> list[Path]:
 
 
 def read_and_write(folder: Path, into: Path) -> list[Path]:
-    """Read results and write all files; a process beside draws what is large.
+    """Read results and write all files; a second process draws what is large.
 
     It is made of this process before it has much memory, and does not have to copy it.
     """
@@ -67,7 +67,7 @@ def read_and_write(folder: Path, into: Path) -> list[Path]:
 
 
 def _artists(folder: Path) -> Executor:
-    """Give who draws: a process beside this one where this one has much to do itself.
+    """Return what draws: a second process where this one has much to do itself.
 
     One: a second one draws no sooner on two CPUs, and takes 130 MB more.
 
@@ -95,14 +95,14 @@ def _write(artists: Executor, folder: Path, read: Callable[[], Results], into: P
         stored = artists.submit(read_raw, folder)
         artists.submit(svg, _NOTHING)  # Vega takes half a second to wake up
         found = replace(describe(read()), read_texts=told.result, read_raw=stored.result)
-        drawn = _drawn(artists, found, into / "figures")
+        drawn = _drawn(artists, found, into / _FIGURES)
         written: list[Path] = []
         for name, export in _EXPORTS.items():
             export(found, into / name)
             written.append(into / name)
         written += write_explanations(found, into / "explanations.csv")
         pages = Pages(found, into)
-        written += _write_beside(pages, into)
+        written += _write_trial_pages(pages, into)
         drawings = {}
         for figure, wide, phone in drawn:
             text, paths = wide.result()
@@ -114,17 +114,26 @@ def _write(artists: Executor, folder: Path, read: Callable[[], Results], into: P
             )
     report = into / "report.html"
     report.write_text(pages.report(drawings), encoding="utf-8")
+    _replace_earlier(into, written)
     return [report, *written]
+
+
+def _replace_earlier(into: Path, written: Sequence[Path]) -> None:
+    """Delete the figures and pages that an earlier report wrote and this one did not."""
+    known = into / _LIST
+    own = [f"{path.parent.name}/{path.name}" for path in written if path.parent != into]
+    earlier = json.loads(known.read_text(encoding="utf-8")) if known.is_file() else []
+    for path in (into / one for one in set(earlier).difference(own)):
+        if path.parent in (into / _FIGURES, into / FOLDER):
+            path.unlink(missing_ok=True)
+    known.write_text(json.dumps(own, indent=0), encoding="utf-8")
 
 
 def _drawn(
     artists: Executor, found: Findings, folder: Path
 ) -> Sequence[tuple[Figure, Future[tuple[str, list[Path]]], Future[str]]]:
-    """Have all charts drawn; those of an earlier report go."""
+    """Have all figures drawn."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        if _OURS.fullmatch(old.name):
-            old.unlink()
     return [
         (
             figure,
@@ -135,33 +144,36 @@ def _drawn(
     ]
 
 
-def _write_beside(pages: Pages, into: Path) -> list[Path]:
-    """Write the pages of trials beside that of the report.
-
-    Those that an earlier report wrote of other cells, or of more trials, do not stay.
-    """
+def _write_trial_pages(pages: Pages, into: Path) -> list[Path]:
+    """Write the pages of trials in a folder next to that of the report."""
     paths = []
     for name, text in pages.of_trials():
         path = into / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         paths.append(path)
-    beside = into / FOLDER
-    if beside.is_dir():
-        for old in set(beside.iterdir()).difference(paths):
-            if _CELL.fullmatch(old.name):
-                old.unlink()
     return paths
 
 
-def _files(path: Path, spec: Spec) -> tuple[str, list[Path]]:
-    """Draw a chart and write it in every form; give the SVG, and what was written."""
-    drawn = svg(spec)
+def _files(path: Path, picture: Spec | Canvas) -> tuple[str, list[Path]]:
+    """Draw a figure and write it in every form; return the SVG, and what was written."""
+    drawn = svg(picture)
     return drawn, write_figure(drawn, path)
 
 
 def inline(drawn: str, figure: Figure, variant: str) -> str:
     """Make an SVG part of a page that has others: its ids its own, its labels tool tips."""
-    drawn = re.sub(r"\b(clip|gradient_)(\d+)", rf"{figure.name}-{variant}-\1\2", drawn)
-    drawn = _MARK.sub(r"<path \2><title>\1</title></path>", drawn)
-    return drawn.replace("<svg ", f'<svg role="img" aria-labelledby="chart-{figure.name}" ', 1)
+    root = ElementTree.fromstring(drawn)  # noqa: S314 - drawn by us
+    root.attrib |= {"role": "img", "aria-labelledby": f"chart-{figure.name}"}
+    for element in root.iter():
+        for name, value in element.items():
+            if name == "id":
+                element.set(name, f"{figure.name}-{variant}-{value}")
+            elif value.startswith("url(#"):
+                element.set(name, value.replace("#", f"#{figure.name}-{variant}-"))
+        if element.tag == f"{{{_SVG}}}path" and "aria-label" in element.attrib:
+            for name in ("role", "aria-roledescription"):
+                element.attrib.pop(name, None)
+            title = ElementTree.SubElement(element, f"{{{_SVG}}}title")
+            title.text = element.attrib.pop("aria-label")
+    return ElementTree.tostring(root, encoding="unicode")

@@ -1,4 +1,4 @@
-"""The figures of published studies, drawn again, and beside them the same from results of ours.
+"""The figures of published studies, drawn again, with the same from results of Tare.
 
 A part of its own, because it needs both what ``published`` knows (values, counterparts) and what
 ``report`` draws with (theme, grid, files), neither of which needs the other. Figures of which a
@@ -26,7 +26,7 @@ __all__ = ["drawn", "figures", "own_figures", "undrawn"]
 
 
 def figures(study: str, ours: Ours | None = None) -> Iterator[Figure]:
-    """Draw a study's figures; with results of ours, the same from them beside each.
+    """Draw a study's figures; with results of Tare, each has a second column of them.
 
     ConfigError if there is no such study.
     """
@@ -57,7 +57,7 @@ def drawn(figure: OwnFigure) -> Figure | None:
 def undrawn(study: str, own: Iterable[OwnFigure] | None = None) -> str:
     """Return what of a study is in no figure, and why; empty if all is.
 
-    ``own`` are the figures of our results alone, where there are results of ours.
+    ``own`` are the figures of our results alone, where there are results of Tare.
     """
     parts = []
     if tables := [f"{table} ({what})" for table, what in UNDRAWN.get(study, {}).items()]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from tare.present.charts.figure import BESIDE, NARROW, Figure, Spec, label_width, shortened
-from tare.present.redrawn.canvas import CHARACTER, SIZE, Canvas, Style
+from tare.present.charts.axis import inner_ticks
+from tare.present.charts.canvas import Canvas, Point, Polyline, Rect, Text
+from tare.present.charts.figure import BESIDE, NARROW, Figure, label_width, shortened
 from tare.present.redrawn.here import Here
-from tare.present.redrawn.panels import Bar, Domain, Panel, domains, panels, ticks
+from tare.present.redrawn.panels import Bar, Domain, Panel, domains, panels
 from tare.present.redrawn.side import Side
 from tare.present.view import theme
 from tare.present.view.numbers import MINUS
@@ -23,12 +24,10 @@ _BAR, _STEP, _PAD, _LINE = 13, 16, 6, 15
 _GAP = 26
 _WIDE_CHARACTER = 6.5
 """The mean width of a character of a bar's name, in pixels."""
-_LABEL = Style(align="right", size=12)
-_NAME = Style(size=12)
-_TITLE = Style(weight="bold", size=12)
-_QUIET = Style(colour=theme.MUTED)
-_ALARM = Style(weight="bold", colour=theme.BAD)
-_TICK = Style(align="center", colour=theme.MUTED)
+_SMALL = 11
+"""The size of the small letters, in pixels."""
+_CHARACTER = 6.1
+"""The mean width of one of them."""
 
 
 def bars(study: str, original: Original, rows: Sequence[Row], here: Here | None) -> Figure:
@@ -37,15 +36,15 @@ def bars(study: str, original: Original, rows: Sequence[Row], here: Here | None)
     heads = [f"{study}, as printed", *([f"here: {here.name}"] if here else [])]
     caption = " ".join(_caption(original, drawn, found, here))
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         return draw_panels(width, heads, found)
 
     return Figure(f"{study}-{original.name}", original.title, caption, draw)
 
 
-def draw_panels(width: int, heads: Sequence[str], panels: Sequence[Panel]) -> Spec:
+def draw_panels(width: int, heads: Sequence[str], panels: Sequence[Panel]) -> Canvas:
     """Draw panels below each other, with a column for each of the one or two heads."""
-    return _Layout(width, heads, panels).spec()
+    return _Layout(width, heads, panels).drawn()
 
 
 def _caption(
@@ -140,25 +139,28 @@ class _Layout:
         self.domains = domains(panels)
         self.canvas = Canvas(self.width)
 
-    def spec(self) -> Spec:
+    def drawn(self) -> Canvas:
+        """Draw all panels."""
         y = 20.0
         for head, (left, right) in zip(self.heads, self.edges, strict=True):
-            text = shortened(head, right - left, CHARACTER)
-            self.canvas.text(left, 9, text, _QUIET)
+            self._quiet(left, 9, shortened(head, right - left, _CHARACTER))
         for panel in self.panels:
             y = self._panel(panel, y)
         self.canvas.height = y
-        return self.canvas.spec()
+        return self.canvas
+
+    def _quiet(self, x: float, y: float, text: str) -> None:
+        self.canvas.add(Text((x, y), text, size=_SMALL, colour=theme.MUTED))
 
     def _panel(self, panel: Panel, y: float) -> float:
         columns = self._columns(panel)
         for part in textwrap.wrap(panel.title, max(20, int(self.width / 7))):
-            self.canvas.text(2, y + 10, part, _TITLE)
+            self.canvas.add(Text((2, y + 10), part, bold=True))
             y += _LINE
         if len({column.domain for column in columns}) > 1 and any(
             side.value is not None for side in panel.sides[1]
         ):
-            self.canvas.text(columns[1].left, y + 8, "on a scale of its own", _QUIET)
+            self._quiet(columns[1].left, y + 8, "on a scale of its own")
             y += _LINE
         nothing = _why_empty(panel.sides[1]) if len(columns) > 1 else ""
         if nothing and self.narrow:
@@ -197,13 +199,13 @@ class _Layout:
 
     def _bar(self, bar: Bar, columns: Sequence[_Column], y: float, *, without_ours: bool) -> float:
         if self.narrow:
-            self.canvas.text(2, y + 8, shortened(bar.name, self.width, _WIDE_CHARACTER), _NAME)
+            self.canvas.add(Text((2, y + 8), shortened(bar.name, self.width, _WIDE_CHARACTER)))
             y += _LINE
         height = _STEP * max(1, len(bar.ours)) + _PAD
         middle = y + height / 2
         if not self.narrow:
             name = shortened(bar.name, self.left - 10, _WIDE_CHARACTER)
-            self.canvas.text(self.left - 8, middle, name, _LABEL)
+            self.canvas.add(Text((self.left - 8, middle), name, "end"))
         self._side(bar.printed, columns[0], middle, bar.colour)
         if len(columns) > 1 and not without_ours:
             first = middle - _STEP * (len(bar.ours) - 1) / 2
@@ -214,61 +216,65 @@ class _Layout:
     def _side(self, side: Side, column: _Column, y: float, colour: str) -> None:
         zero = column.x(0.0)
         if side.value is None:
-            has_room = len(side.words) * CHARACTER <= column.right - zero - 4
+            has_room = len(side.words) * _CHARACTER <= column.right - zero - 4
             words = side.words if has_room else side.brief
-            self.canvas.text(zero + 4, y, words, _ALARM if side.is_dnr else _QUIET)
+            colour = theme.BAD if side.is_dnr else theme.MUTED
+            text = Text((zero + 4, y), words, size=_SMALL, colour=colour, bold=side.is_dnr)
+            self.canvas.add(text)
             return
         canvas, end = self.canvas, column.x(side.value)
-        canvas.bar(
-            (min(zero, end), max(zero, end)), (y - _BAR / 2, y + _BAR / 2), colour, side.said
-        )
+        top, foot = y - _BAR / 2, y + _BAR / 2
+        canvas.add(Rect((min(zero, end), top), (max(zero, end), foot), colour, side.tip))
         if side.low is not None and side.high is not None:
             low, high = column.x(side.low), column.x(side.high)
-            canvas.line((low, high), (y, y), theme.INK, 1.4)
+            canvas.add(Polyline([(low, y), (high, y)], theme.INK, 1.4))
             for at, outwards in ((low, -4.0), (high, 4.0)):
                 # A straight end, or an arrow where the interval goes on.
                 back = -outwards if goes_on(side, column.domain, at == low) else 0.0
-                canvas.line((at + back, at), (y - 3.5, y), theme.INK, 1.4)
-                canvas.line((at, at + back), (y, y + 3.5), theme.INK, 1.4)
+                places = [(at + back, y - 3.5), (at, y), (at + back, y + 3.5)]
+                canvas.add(Polyline(places, theme.INK, 1.4))
         for place, run in enumerate(side.runs):
-            offset = (place % 3 - 1) * 3.5
-            canvas.point(column.x(run.value), y + offset, run.said, hollow=run.left_out)
+            place_of_run = column.x(run.value), y + (place % 3 - 1) * 3.5
+            fill = theme.PAPER if run.left_out else theme.INK
+            canvas.add(Point(place_of_run, 2.3, fill, run.tip, theme.INK))
         if side.value < 0:
             first = min(column.x(number) for number in side.numbers)
-            canvas.text(first - 5, y, side.text, Style(align="right"))
+            canvas.add(Text((first - 5, y), side.text, "end", _SMALL))
         else:
             last = max(column.x(number) for number in side.numbers)
-            canvas.text(last + 5, y, side.text)
+            canvas.add(Text((last + 5, y), side.text, size=_SMALL))
 
     def _write(self, words: str, edge: tuple[float, float], y: float) -> float:
         """Write quiet words in as many lines as they need."""
         left, right = edge
-        for part in textwrap.wrap(words, max(12, int((right - left) / CHARACTER))):
-            self.canvas.text(left, y + 10, part, _QUIET)
+        for part in textwrap.wrap(words, max(12, int((right - left) / _CHARACTER))):
+            self._quiet(left, y + 10, part)
             y += _LINE
         return y
 
     def _axis(self, column: _Column, spans: Sequence[tuple[float, float]]) -> None:
         """Draw the lines of the axis where bars are, and its numbers below the last."""
         taken = -1e9
-        for tick in ticks(column.domain, int(column.length / 55)):
+        for tick in inner_ticks(*column.domain, int(column.length / 55)):
             x = column.x(tick)
-            for span in spans:
-                self.canvas.line((x, x), span, theme.FAINT if tick else theme.MUTED)
+            colour = theme.FAINT if tick else theme.MUTED
+            lines = [Polyline([(x, top), (x, foot)], colour) for top, foot in spans]
+            self.canvas.marks[:0] = lines  # bars lie over them
             text = f"{tick:,.10g}".replace("-", MINUS)
-            half = len(text) * CHARACTER / 2
+            half = len(text) * _CHARACTER / 2
             if x - half > taken + 6:
-                self.canvas.text(x, spans[-1][1] + 3 + SIZE / 2, text, _TICK)
+                y = spans[-1][1] + 3 + _SMALL / 2
+                self.canvas.add(Text((x, y), text, "middle", _SMALL, theme.MUTED))
                 taken = x + half
 
 
 def _room(texts: Iterator[str]) -> float:
     longest = max(chain((0,), map(len, texts)))
-    return 8 + CHARACTER * longest if longest else 0.0
+    return 8 + _CHARACTER * longest if longest else 0.0
 
 
 def _why_empty(sides: Sequence[Side]) -> str:
-    """Say why there is no number in any of the sides; empty if there is one."""
+    """Return why no side has a number; empty if one has."""
     if any(side.value is not None for side in sides):
         return ""
     reasons = (textwrap.shorten(side.words, LONGEST_REASON, placeholder=" …") for side in sides)

@@ -38,10 +38,10 @@ UNITS = {
     "min": (Unit.SECOND, 60.0),
     "%": (Unit.RATIO, 0.01),
 }
-"""The units of studies: which of ours they are, and how much of it."""
+"""The units of studies, each as a unit of Tare and its factor."""
 
 MAX_REASONS = 4
-"""So many reasons for empty places are told below a figure; ``tare compare`` tells all."""
+"""Maximum number of reasons for empty places in a caption; ``tare compare`` prints all."""
 
 
 def _is_unavailable(reason: str | Reason) -> bool:
@@ -55,7 +55,7 @@ def _is_unavailable(reason: str | Reason) -> bool:
 
 
 class Here:
-    """Our results, to be asked for what stands beside a printed row."""
+    """Our results, by the printed rows that they correspond to."""
 
     def __init__(self, study: str, ours: Ours) -> None:
         part = beside(study, ours)
@@ -83,9 +83,9 @@ class Here:
         return self.ours.plan.study
 
     def sides(self, row: Row) -> tuple[Side, ...]:
-        """Give what stands beside a row: one side for each of our cells, or one that says why not.
+        """Return the sides that correspond to a row: one for each cell, or one with the reason.
 
-        A row that only serves others as their baseline has our baseline of the same beside it.
+        A row that only serves others as their baseline corresponds to the baseline here.
         """
         numbers = self._numbers.get(row, [])
         if numbers:
@@ -106,11 +106,11 @@ class Here:
         return tuple(self._median(cell, metric, row.unit) for cell, metric in cells.values())
 
     def is_relative(self, rows: Iterable[Row]) -> bool:
-        """Whether what stands beside rows are costs, not values in units."""
+        """Return whether rows correspond to costs, not to values in units."""
         return any(pair.printed.is_relative for row in rows for pair in self._pairs.get(row, ()))
 
     def notes(self, rows: Sequence[Row], sides: Iterable[Side]) -> Iterator[str]:
-        """Say in what ours was not as the study's, and why places are empty."""
+        """Yield in what these results differ from the study, and why places are empty."""
         differs: Counter[str] = Counter()
         for row in rows:
             others = (*self._pairs.get(row, ()), *self._numbers.get(row, ()))
@@ -119,7 +119,7 @@ class Here:
             yield f"Not here as there: {'; '.join(differs)}."
         if self._left_out.intersection(rows):
             yield (
-                "Of several cells of ours that measure the same, those are here that differ from "
+                "Of several cells that measure the same, those are drawn that differ from "
                 "the study in the fewest things; tare compare names the others."
             )
         yield from empty(sides)
@@ -157,18 +157,18 @@ class Here:
             text=plain(middle),
             low=low,
             high=high,
-            said=f"{_cell_text(cell)}: median of {len(values)} trials, {plain(middle)} {unit}",
+            tip=f"{_cell_text(cell)}: median of {len(values)} trials, {plain(middle)} {unit}",
         )
 
 
 def empty(sides: Iterable[Side]) -> Iterator[str]:
-    """Say why there is nothing, reason by reason."""
+    """Yield why places are empty, reason by reason."""
     reasons = Counter(side.words for side in sides if side.words)
     told = [f"{reason} ({n})" for reason, n in reasons.most_common(MAX_REASONS)]
     if len(reasons) > MAX_REASONS:
         told.append(f"{len(reasons) - MAX_REASONS} other reasons, which tare compare lists")
     if told:
-        yield f"Nothing of ours beside: {'; '.join(told)}."
+        yield f"Missing here: {'; '.join(told)}."
 
 
 def _relative(pair: Pair) -> Side:
@@ -180,20 +180,20 @@ def _relative(pair: Pair) -> Side:
     against = row.baseline.platform if row.baseline else "nothing"
     said = f"{_cell_text(row.cell)}, against {against}: {plain(value)} %, {row.verdict.value}"
     if not math.isfinite(value):
-        return Side(words=f"{plain(value)} %: without a limit", said=said)
+        return Side(words=f"{plain(value)} %: without a limit", tip=said)
     ends = [pair.printed.as_the_study_says(end) for end in _ends(row)]
     low, high = (min(ends), max(ends)) if ends else (None, None)
-    return Side(value=value, text=_percent(value), low=low, high=high, said=said)
+    return Side(value=value, text=_percent(value), low=low, high=high, tip=said)
 
 
 def _number(number: Quantity) -> Side:
-    """Write a number of ours that is no cost in the unit of the study."""
+    """Return a number that is no cost in the unit of the study."""
     value = number.in_its_unit
     said = (
         f"{_cell_text(number.cell)}: {number.words}, {plain(number.ours)} {number.unit} "
         f"({number.trials} trials)"
     )
-    return Side(value=value, text=plain(value), said=said)
+    return Side(value=value, text=plain(value), tip=said)
 
 
 def _percent(value: float) -> str:

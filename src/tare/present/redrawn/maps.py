@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tare.present.charts.figure import Figure, Spec
+from tare.present.charts.canvas import Canvas
+from tare.present.charts.figure import Figure
 from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
 from tare.present.redrawn.here import Here, empty
 from tare.present.redrawn.side import Side, printed_side
@@ -56,7 +57,7 @@ def degradation_map(
             caption += f" {FIRST}"
         caption = " ".join([caption, *here.notes(chosen, ours.values())])
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         steps = [_shade(FULL * place / 8) for place in range(9)]
         texts = ("0 %", f"{FULL / 2:g} %", f"≥ {FULL:g} %")
         return grid(width, columns, lines, Legend(steps, texts))
@@ -69,11 +70,11 @@ def _degraded(side: Side | None) -> Box:
         return _NOWHERE
     if side.is_dnr:
         words = ("did not respond", DID_NOT_RESPOND)
-        return Box(words, TIMES, theme.BAD, STRENGTH, side.said)
+        return Box(words, TIMES, theme.BAD, STRENGTH, side.tip)
     if side.value is None:
         return Box((NONE, NONE), "", theme.PAPER, 0, side.words)
     colour, strength = _shade(side.value)
-    return Box((f"{side.text} %", side.text), "", colour, strength, side.said)
+    return Box((f"{side.text} %", side.text), "", colour, strength, side.tip)
 
 
 def _shade(percent: float) -> tuple[str, float]:
@@ -84,7 +85,7 @@ def _shade(percent: float) -> tuple[str, float]:
 def significance_matrix(
     study: str, original: Original, rows: Sequence[Row], here: Here | None
 ) -> Figure:
-    """Show which pairs of platforms a study told apart, and beside it which we do."""
+    """Show which pairs of platforms a study distinguished, and which our results do."""
     found = significance(original.rows(rows), study, here.ours if here else None)
     by_place = {(original.bar(one.row), _pair(one)): one for one in found}
     pairs = list(dict.fromkeys(pair for _, pair in by_place))
@@ -100,7 +101,7 @@ def significance_matrix(
     columns = [*pairs, *([f"here: {pair}" for pair in pairs] if ours else [])]
     caption = " ".join(_matrix_caption(original, found, len(adjusted), here))
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         return grid(width, columns, lines)
 
     return Figure(f"{study}-{original.name}", original.title, caption, draw)
@@ -111,10 +112,10 @@ def _matrix_caption(
 ) -> Iterator[str]:
     yield (
         f"p values of {' and '.join(original.tables)} as printed, of one platform against another. "
-        f"Coloured, ≠: told apart beside all others (Holm over the {len(found)} of the table, at "
-        f"most {FAMILYWISE:g}). (≠): alone yes, beside all others it can be luck. ?: not told "
-        "apart, which is not equal. A p value does not say which of the two is better, and these "
-        f"rows have nothing else. {NONE}: not in the table."
+        f"Coloured, ≠: distinguished beside all others (Holm over the {len(found)} of the table, "
+        f"at most {FAMILYWISE:g}). (≠): alone yes, beside all others it can be luck. ?: not "
+        "distinguished, which is not equal. A p value does not say which of the two is better, and "
+        f"these rows have nothing else. {NONE}: not in the table."
     )
     if here is None:
         return

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.core.model import Better
-from tare.present.charts.figure import Figure, Spec
+from tare.present.charts.canvas import Canvas
+from tare.present.charts.figure import Figure
 from tare.present.redrawn.bars import draw_panels
 from tare.present.redrawn.own import OwnFigure, OwnResult
 from tare.present.redrawn.own_words import notes, runs_text
@@ -20,7 +21,7 @@ def own_bars(figure: OwnFigure) -> Figure:
     """Draw medians with their intervals."""
     found = list(_panels(figure))
 
-    def draw(width: int) -> Spec:
+    def draw(width: int) -> Canvas:
         return draw_panels(width, [f"here: {figure.here}"], found)
 
     caption = " ".join(notes(figure))
@@ -53,8 +54,8 @@ def _side(result: OwnResult, scale: Scale) -> Side:
     if result.values is None or result.gap is not None:
         text = result.gap.text if result.gap else ""
         is_dnr = result.gap is not None and result.gap.word == DNR
-        return Side(words=text, is_dnr=is_dnr, said=f"{result.place}: {text}")
+        return Side(words=text, is_dnr=is_dnr, tip=f"{result.place}: {text}")
     middle = result.values.median / scale.factor
     low, high = (None if end is None else end / scale.factor for end in (result.low, result.high))
-    said = f"{result.place}: median {plain(middle)} {scale.unit}, n {runs_text(result)}"
-    return Side(value=middle, text=plain(middle), low=low, high=high, said=said)
+    tip = f"{result.place}: median {plain(middle)} {scale.unit}, n {runs_text(result)}"
+    return Side(value=middle, text=plain(middle), low=low, high=high, tip=tip)

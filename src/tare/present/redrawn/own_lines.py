@@ -11,9 +11,12 @@ from tare.present.charts.figure import (
     NARROW,
     Figure,
     Spec,
+    category,
     facets,
     fitted,
     label_width,
+    layer,
+    quantity,
     shortened_apart,
     within,
 )
@@ -25,7 +28,7 @@ from tare.present.view.numbers import Scale, plain, scale_for
 
 _HEIGHT, _LOW = 210, 170
 _AXIS = 58
-"""The room beside a plot for the numbers of its upright axis and their title, in pixels."""
+"""The room left of a plot for the numbers of its upright axis and their title, in pixels."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right")
 _LEGEND = 0.9
 """The names of a legend take no more of a chart's width than this."""
@@ -119,42 +122,30 @@ def _point(result: OwnResult, scale: Scale) -> dict[str, Any]:
 
 def _layers(x: Spec, y: Spec, legend: Mapping[str, Spec]) -> list[Spec]:
     both = {"x": x, "y": y}
-    medians = {"filter": "datum.kind == 'median'"}
+    is_median, tip = "datum.kind == 'median'", {"field": "text"}
+    ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    point = {"filled": True, "opacity": 1}
+    # A cross stands next to the median, which it would cover.
+    cross = {**point, "shape": "cross", "size": 40, "xOffset": 9, "color": theme.BAD}
+    line = {"strokeWidth": 2, "strokeJoin": "round"}
     return [
-        {
-            "transform": [medians],
-            "mark": {"type": "line", "strokeWidth": 2, "strokeJoin": "round", "aria": False},
-            "encoding": {**both, "color": legend["color"]},
-        },
-        {
-            "transform": [{"filter": "datum.kind == 'median' && isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
-            "encoding": {
-                **both,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "color": legend["color"],
-            },
-        },
-        {
-            "transform": [medians, {"filter": "isValid(datum.y)"}],
-            "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
-            "encoding": {**both, **legend, "description": {"field": "text"}},
-        },
-        {
-            "transform": [{"filter": "datum.kind == 'lossy'"}],
-            "mark": {
-                "type": "point",
-                "filled": True,
-                "shape": "cross",
-                "size": 40,
-                # Beside the median, which it would cover.
-                "xOffset": 9,
-                "color": theme.BAD,
-                "opacity": 1,
-            },
-            "encoding": {**both, "description": {"field": "text"}},
-        },
+        layer("line", line, is_median, **both, color=legend["color"]),
+        layer(
+            "rule",
+            {"strokeWidth": 2},
+            f"{is_median} && isValid(datum.low)",
+            **ends,
+            color=legend["color"],
+        ),
+        layer(
+            "point",
+            {**point, "size": 50},
+            f"{is_median} && isValid(datum.y)",
+            **both,
+            **legend,
+            description=tip,
+        ),
+        layer("point", cross, "datum.kind == 'lossy'", **both, description=tip),
     ]
 
 
@@ -166,18 +157,14 @@ def axis_text(figure: OwnFigure, scale: Scale) -> str:
 
 
 def _y(title: str) -> Spec:
-    return {
-        "field": "y",
-        "type": "quantitative",
-        "scale": {"zero": True, "nice": True},
-        "axis": {
-            "title": title,
-            "labelExpr": LARGE_TOO,
-            "tickCount": 4,
-            "minExtent": _AXIS - 20,
-            "maxExtent": _AXIS - 20,
-        },
+    axis = {
+        "title": title,
+        "labelExpr": LARGE_TOO,
+        "tickCount": 4,
+        "minExtent": _AXIS - 20,
+        "maxExtent": _AXIS - 20,
     }
+    return quantity("y", scale={"zero": True, "nice": True}, axis=axis)
 
 
 def _legend(series: Sequence[str], colours: Mapping[str, str], width: int) -> Mapping[str, Spec]:
@@ -191,14 +178,15 @@ def _legend(series: Sequence[str], colours: Mapping[str, str], width: int) -> Ma
         "symbolOpacity": 1,
         **fitted(series, _LEGEND * width),
     }
-    same = {"field": "series", "type": "nominal", "sort": list(series), "legend": legend}
-    shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(series))]
+    ranges = {
+        "color": [colours[one] for one in series],
+        "shape": [_SHAPES[place % len(_SHAPES)] for place in range(len(series))],
+    }
+    domain = list(series)
+    same = {"sort": domain, "legend": legend}
     return {
-        "color": {
-            **same,
-            "scale": {"domain": list(series), "range": [colours[name] for name in series]},
-        },
-        "shape": {**same, "scale": {"domain": list(series), "range": shapes}},
+        channel: category("series", **same, scale={"domain": domain, "range": some})
+        for channel, some in ranges.items()
     }
 
 

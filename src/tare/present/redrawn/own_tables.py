@@ -52,7 +52,7 @@ def table_notes(figure: OwnFigure) -> list[str]:
 
 
 def _levels(figure: OwnFigure) -> OwnTable:
-    """Put medians side by side: a row for each level, a column for each series."""
+    """Tabulate medians: a row for each level, a column for each series."""
     along, beside = figure.declared.along, figure.declared.panels
     scale = _scale(figure.results)
     found = {
@@ -80,7 +80,7 @@ def _median(result: OwnResult | None, scale: Scale) -> str:
 
 
 def _statistics(figure: OwnFigure) -> Iterator[OwnTable]:
-    """Put mean, range and deviation side by side: a table for each metric."""
+    """Tabulate mean, range and deviation: a table for each metric."""
     columns = ("platform", "runs", "mean", "min", "max", "sd", "median", "95 %")
     for title in dict.fromkeys(metric_text(result) for result in figure.results):
         chosen = [result for result in figure.results if metric_text(result) == title]

@@ -28,7 +28,7 @@ Domain = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One printed value, and whatever of ours stands beside it.
+    """One printed value, and ours that correspond to it.
 
     In a figure that is ours alone our value stands in the first column, where else is the printed.
     """
@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Bars of one unit; their domains are those of the study's side and of ours."""
+    """Bars of one unit, with a domain for each side."""
 
     title: str
     unit: str
@@ -49,7 +49,7 @@ class Panel:
 
     @property
     def sides(self) -> tuple[tuple[Side, ...], ...]:
-        """All of the study's sides, and all of ours."""
+        """All sides of the study, and all of our results."""
         printed = tuple(bar.printed for bar in self.bars)
         return printed, tuple(side for bar in self.bars for side in bar.ours)
 
@@ -78,7 +78,7 @@ def panels(
 
 
 def technology_colours(rows: Iterable[Row]) -> Mapping[str, str]:
-    """Give each technology of a study its colour, the same in all its figures."""
+    """Return each technology of a study its colour, the same in all its figures."""
     names = dict.fromkeys(words_of(row.platform) for row in rows)
     others = tuple(name for name in names if name != "native")
     return theme.colours(("native", *others))
@@ -113,18 +113,6 @@ def _domain(numbers: Sequence[float]) -> Domain:
     """Reach over all numbers and over zero, which bars begin at."""
     low, high = min(0.0, *numbers, 0.0), max(0.0, *numbers, 0.0)
     return (low, high) if low < high else (0.0, 1.0)
-
-
-def ticks(domain: Domain, most: int) -> list[float]:
-    """Choose round numbers within a domain: about so many, but two at least."""
-    low, high = domain
-    rough = (high - low) / max(1, most)
-    size = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * times for times in (1, 2, 5, 10) if size * times >= rough * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    if first == last:
-        return ticks(domain, max(1, most) + 1)
-    return [place * step for place in range(first, last + 1)]
 
 
 def _title(name: str, unit: str, better: Better | None) -> str:

@@ -16,14 +16,14 @@ class Run(NamedTuple):
 
     value: float
     left_out: bool
-    said: str
+    tip: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """A value with what is known of its spread, in the unit of its panel.
 
-    Where there is no value, ``words`` say why; ``is_dnr`` says that it did not respond. ``said`` is
+    Where there is no value, ``words`` say why; ``is_dnr`` says that it did not respond. ``tip`` is
     the tool tip.
     """
 
@@ -36,7 +36,7 @@ class Side:
     brief: str = "no number"
     """What stands there where there is no room for the words, which the caption has."""
     is_dnr: bool = False
-    said: str = ""
+    tip: str = ""
 
     @property
     def numbers(self) -> Iterator[float]:
@@ -59,13 +59,13 @@ class Side:
 
 
 def printed_side(row: Row, rows: Sequence[Row]) -> Side:
-    """Give a printed value, with its range or its runs among the study's rows."""
+    """Return a printed value, with its range or its runs among the study's rows."""
     if row.statistic is Statistic.VERDICT:
-        return Side(words=row.text, said=f"{row.platform}, {row.title}: {row.text}")
+        return Side(words=row.text, tip=f"{row.platform}, {row.title}: {row.text}")
     if row.value is None:
-        said = f"{row.platform}, {row.title}: {row.note or DID_NOT_RESPOND}"
+        tip = f"{row.platform}, {row.title}: {row.note or DID_NOT_RESPOND}"
         words = f"{DID_NOT_RESPOND}: {row.note or 'did not respond'}"
-        return Side(words=words, is_dnr=True, said=said)
+        return Side(words=words, is_dnr=True, tip=tip)
     parts = [one for one in rows if (one.subject, one.platform) == (row.subject, row.platform)]
     low, high = (
         next((one.value for one in parts if one.statistic is end), None)
@@ -83,5 +83,5 @@ def printed_side(row: Row, rows: Sequence[Row]) -> Side:
         low=low,
         high=high,
         runs=runs,
-        said=f"{row.platform}, {row.title}: {row.text} {row.unit}{spread} {row.note}".strip(),
+        tip=f"{row.platform}, {row.title}: {row.text} {row.unit}{spread} {row.note}".strip(),
     )
