@@ -1,4 +1,4 @@
-"""How long the verbs of a stack's innermost layer take, one instance at a time or as a storm."""
+"""The scenario ``lifecycle``: how long create, boot, reboot, stop and delete take."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cache(StrEnum):
     """What the host's page cache holds of the image when a trial begins."""
 
     WARM = "warm"
-    """What the trial before left there."""
+    """What the previous trial left in it."""
     COLD = "cold"
     """Nothing: the page cache is dropped, that of the whole host."""
 
@@ -68,11 +68,11 @@ class Lifecycle(Measured):
             raise ValueError(f"count: {self.count} was given; expected 1 to {MAX_COUNT}")
 
     def makes(self) -> int:
-        """Say how many instances a trial makes."""
+        """Return how many instances a trial makes."""
         return self.count
 
     def expected_s(self) -> float:
-        """Say how long one trial takes; what boots longer than a container takes longer."""
+        """Return how long one trial takes; what boots longer than a container takes longer."""
         return 2.0 * self.count
 
 
