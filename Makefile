@@ -53,7 +53,7 @@ bench: setup     ## what Tare adds to a trial, how it scales, pages, storms; pri
 	.venv/bin/python benchmarks/live.py
 	.venv/bin/python benchmarks/storm.py
 
-prove: setup     ## coverage, false alarms, power and time to decide, beside what others do
+prove: setup     ## coverage, false alarms, power and time to decide, compared with other tools
 	.venv/bin/python benchmarks/prove.py
 
 quickstart: setup ## run the default study on every platform this host has; write the report

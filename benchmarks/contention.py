@@ -1,6 +1,6 @@
-"""How far equal trials differ beside other work: wall time, less foreign delay, host CPU time.
+"""How far equal trials differ under other load: wall time, less foreign delay, host CPU time.
 
-Pairs of the same trial on the host layer, first as the host is, then beside work that this starts
+Pairs of the same trial on the host layer, first as the host is, then with load that this starts
 itself: two processes on the measured CPU that are busy and idle by turns, at random. Printed is the
 spread of the pairs' log ratios (MADsd), and with it how many pairs show 1 % and 3 %.
 """
@@ -47,7 +47,7 @@ AT_MOST_S = 900
 
 
 @contextmanager
-def beside(others: int, cpu: int) -> Iterator[None]:
+def loaded_by(others: int, cpu: int) -> Iterator[None]:
     """Keep other work on a CPU; ``timeout`` ends it should this be killed."""
     busy = [
         subprocess.Popen(
@@ -109,8 +109,8 @@ def main() -> int:
     ):
         session.step_aside(1)
         for others in (0, 2):
-            title = f"beside {others} bursty processes" if others else "the host as it is"
-            with beside(others, session.cpus(1)[0]):
+            title = f"with {others} bursty processes" if others else "the host as it is"
+            with loaded_by(others, session.cpus(1)[0]):
                 found = pairs(session, count)
             for variant, ratios in found.items():
                 print(row(f"{title}: {variant.value}", ratios), flush=True)

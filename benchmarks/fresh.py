@@ -1,7 +1,7 @@
 """Compare this host with itself, again and again, with trials that nobody has looked at before.
 
 A comparison is 30 pairs of the same command, in an order drawn by the kernel for each pair; each
-has ended and cannot be told from the other but by its name. What is drawn from a recording again
+has ended and differs from the other only by its name. What is drawn from a recording again
 and again shows that the arithmetic is right; only fresh trials show that real ones are what it
 assumes (METHOD.md 3.8, T1 b). The trials are kept, so that anybody can judge them again, and
 ``make prove`` does: this only records. It appends, and so may be run in many short spans.

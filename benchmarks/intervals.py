@@ -53,7 +53,7 @@ def drift(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
 
 
 def hodges_lehmann(at: float) -> Method:
-    """Give the signed-rank interval at a level."""
+    """Return the signed-rank interval at a level."""
 
     def method(a: Array, b: Array) -> Interval | None:
         ends = interval(np.log(a / b), at)
@@ -63,7 +63,7 @@ def hodges_lehmann(at: float) -> Method:
 
 
 def bounds(estimator: Callable[[Array, Array], Estimated | None]) -> Method:
-    """Give the interval of an estimator."""
+    """Return the interval of an estimator."""
 
     def method(a: Array, b: Array) -> Interval | None:
         found = estimator(a, b)

@@ -49,7 +49,7 @@ NOBODY, ONE, LATE_S = 0.01, 0.03, 2.0
 SETTLE_S = 3.0
 """After so long the page is open, and all that was stored is on it."""
 FIGURES = 50
-"""So many figures of each trial the samples hold; five of them are drawn."""
+"""The number of figures in the samples of each trial; five of them are drawn."""
 LASTED_S = 0.18
 NAME = "live"
 
@@ -136,7 +136,7 @@ class Study:
 
 
 def declared(more: int) -> tuple[str, Plan]:
-    """Plan a study of so many trials more than are stored at first."""
+    """Plan a study with ``more`` trials than are stored at first."""
     blocks = ceil((STORED + more) / (PLATFORMS + 1))  # with the control
     platforms = ", ".join(
         f"{{stack: host/sim, name: platform {number}}}" for number in range(PLATFORMS)
@@ -203,13 +203,13 @@ class Viewer:
 
 
 def found(pattern: str, text: str) -> str:
-    """Give what a pattern found, or nothing."""
+    """Return what a pattern found, or nothing."""
     match = re.search(pattern, text)
     return match[1] if match else ""
 
 
 def longest_s(stored: Moments, seen: Moments) -> float:
-    """Give the longest time until a trial was seen; infinite where one never was."""
+    """Return the longest time until a trial was seen; infinite where one never was."""
     return max(
         next((at for at, count in seen if count >= number), inf) - begin_s
         for begin_s, number in stored
@@ -248,15 +248,15 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             process.terminate()
 
 
-def told(what: str, value: str, bar: str, *, met: bool) -> bool:
+def reported(what: str, value: str, bar: str, *, met: bool) -> bool:
     """Print a line of the table; gives whether its bar was met."""
     print(f"{what:44} {value:>8}   {bar:>4}: {'met' if met else 'MISSED'}", flush=True)
     return met
 
 
-def share_told(what: str, share: float, bar: float) -> bool:
+def share_reported(what: str, share: float, bar: float) -> bool:
     """Print a share of a core."""
-    return told(what, f"{100 * share:.2f} %", f"{bar:.0%}", met=share <= bar)
+    return reported(what, f"{100 * share:.2f} %", f"{bar:.0%}", met=share <= bar)
 
 
 def follow(
@@ -268,13 +268,13 @@ def follow(
     drawn = (len(viewer.shown) - events) / lasts_s
     kilobytes = (viewer.received_bytes - before_bytes) / 1000 / lasts_s
     time.sleep(SETTLE_S)
-    good = share_told(f"one viewer, {rate} a second", share, ONE)
+    good = share_reported(f"one viewer, {rate} a second", share, ONE)
     # The readings of the last second wait for a trial that does not come.
     for what, longest in (
         ("  until a trial is shown", longest_s(stored, viewer.shown)),
         ("  until its CPU and memory are", longest_s(stored[:-rate], viewer.read)),
     ):
-        good &= told(what, f"{longest:.2f} s", f"{LATE_S:g} s", met=longest <= LATE_S)
+        good &= reported(what, f"{longest:.2f} s", f"{LATE_S:g} s", met=longest <= LATE_S)
     print(f"  {drawn:.2f} times a second drawn anew, {kilobytes:.0f} kB a second sent")
     return good
 
@@ -296,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{PLATFORMS} platforms, {STORED} trials at first, {lasts_s:g} s each")
         for rate in RATES:
             share, _ = window(study, process, rate, lasts_s)
-            good &= share_told(f"nobody looks, {rate} a second", share, NOBODY)
+            good &= share_reported(f"nobody looks, {rate} a second", share, NOBODY)
         viewer = Viewer(address)
         before_s = cpu_s(process)
         with viewer.looking():

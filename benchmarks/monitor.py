@@ -1,4 +1,5 @@
-"""What a timeline costs, at 1 and at 10 readings a second, beside sar and pmlogger in one run.
+"""What a timeline costs, at 1 and at 10 readings a second, compared with sar and pmlogger in one
+run.
 
 Each is a share of one core: CPU time over wall time, of a window of the same readings for all. Of
 the timeline it is that of its thread (CLOCK_THREAD_CPUTIME_ID) and of this whole process; of the
@@ -67,7 +68,7 @@ def group() -> Iterator[str]:
 
 
 def others(hertz: int, folder: Path) -> dict[str, list[str] | str]:
-    """Give the command of each tool, or why it is not measured."""
+    """Return the command of each tool, or why it is not measured."""
     found: dict[str, list[str] | str] = {}
     if not SADC.exists():
         found["sadc (sar)"] = "not installed (package sysstat)"

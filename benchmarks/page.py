@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 STUDIES = ((100, 100), (1000, 100), (40, 2500))
 """Cells and blocks: 10,000 trials, and 100,000 of many cells and of few."""
 SAMPLED = 10_000
-"""So many trials at most are given samples: making more takes longer than all else here."""
+"""The largest number of trials with samples: making more takes longer than all else here."""
 MEGABYTES, OPENED_MS, CHOSEN_MS = 15.0, 2000.0, 100.0
 OPENINGS = 3
 WIDTH, HEIGHT = 1280, 900
@@ -123,7 +123,7 @@ def opened(browser: Browser, path: Path) -> Iterator[tuple[Page, float]]:
 
 
 def opening_ms(browser: Browser, path: Path) -> float:
-    """Give the longest time that it took to open a file."""
+    """Return the longest time that it took to open a file."""
     longest = 0.0
     for _ in range(OPENINGS):
         with opened(browser, path) as (_, milliseconds):
@@ -187,9 +187,9 @@ def trials(page: Page) -> list[Choice]:
 def looked_at(browser: Browser, folder: Path, table: Table) -> None:
     """Open a report and choose in it."""
     report = folder / "report.html"
-    beside = sorted((folder / "report-trials").glob("*.html"))
+    trial_pages = sorted((folder / "report-trials").glob("*.html"))
     size = report.stat().st_size / 1e6
-    table.line("report.html", size, "MB", None if beside else MEGABYTES)
+    table.line("report.html", size, "MB", None if trial_pages else MEGABYTES)
     table.line("opened", opening_ms(browser, report), "ms", OPENED_MS)
     with opened(browser, report) as (page, _):
         found = longest(page, verdicts(page))
@@ -202,13 +202,13 @@ def looked_at(browser: Browser, folder: Path, table: Table) -> None:
             table.line(
                 "chosen when all were shown", found.milliseconds, "ms", CHOSEN_MS, str(found)
             )
-        if not beside:
+        if not trial_pages:
             painted, scripted = press(page, "a[data-trials='']")
             said = f"{scripted:.0f} ms in the script"
             table.line("list of all trials opened", painted, "ms", None, said)
             found = longest(page, trials(page))
             table.line("chosen among trials", found.milliseconds, "ms", CHOSEN_MS, str(found))
-    for path in beside[:1]:
+    for path in trial_pages[:1]:
         table.line("trials of a cell", path.stat().st_size / 1e6, "MB", None)
         table.line("opened", opening_ms(browser, path), "ms", OPENED_MS)
         with opened(browser, path) as (page, _):

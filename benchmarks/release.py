@@ -4,7 +4,7 @@ A stamp is a program of three system calls that prints the clock at its first in
 started in n containers at once in two ways, in turn, in one run:
 
 exec     one ``docker exec`` each, all started before the first is awaited
-armed    the agents hold it at its first instruction and are told to go in one loop
+armed    the agents hold it at its first instruction and are released in one loop
 
 The spread is the last stamp less the first, median of the rounds. The containers share all CPUs.
 Opening them with agents is compared with ``docker run`` of the same image by hand.
@@ -109,7 +109,7 @@ def timed(what: Callable[[], object]) -> float:
 
 
 def openings(session: Session, count: int) -> None:
-    """Open so many with agents, and run as many by hand, twice each in turn."""
+    """Open ``count`` instances with agents, and run the same number by hand, twice each in turn."""
     site = session.site("hand", LIMITS, 300)
     daemon = serving(session.host, site)
     image = daemon.image(session.userland)

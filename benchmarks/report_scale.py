@@ -74,7 +74,7 @@ RESOURCES = {
 }
 """What a trial of the self-test on the host had of either, about."""
 FIGURES = 50
-"""So many figures of each trial the samples hold."""
+"""The number of figures in the samples of each trial."""
 LOOK_EVERY_S = 0.25
 """So often memory is read; it costs the command about 1 %."""
 COMMAND = Completed(
@@ -225,7 +225,7 @@ def processes(root: int) -> Iterator[int]:
 
 
 def megabytes(process: int) -> float:
-    """Give what a process has of memory, with its part of what others have too."""
+    """Return what a process has of memory, with its part of what others have too."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
 

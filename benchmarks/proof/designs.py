@@ -102,7 +102,7 @@ def measured(
 
 
 def holds(errors: Array, n: int, strictness: float) -> bool:
-    """Say whether the interval of the first n pairs holds the truth, given the pairs less it.
+    """Return whether the interval of the first n pairs holds the truth, given the pairs less it.
 
     It does exactly if the test does not reject the truth (``tare.results.stats.signed_rank``).
     """
@@ -110,7 +110,7 @@ def holds(errors: Array, n: int, strictness: float) -> bool:
 
 
 def holds_always(errors: Array, control: Array, rule: Rule = RULE) -> bool:
-    """Say whether the intervals of all looks up to the cap hold the truth together."""
+    """Return whether the intervals of all looks up to the cap hold the truth together."""
     strict = level(rule.cap)
     early = all(one.interval.low <= 0 <= one.interval.high for one in _early(errors, control, rule))
     return early and all(holds(errors, n, strict) for n in looks(rule.cap))
@@ -213,7 +213,7 @@ def _tested(rival: Rival, base: Array, other: Array) -> Tested:
 
 
 def _stopped(rival: Rival, values: Array) -> Array:
-    """Say after how many trials each path stops."""
+    """Return after how many trials each path stops."""
     ends = np.full(len(values), float(rival.most))
     if rival.sd_limit is None:
         return ends
@@ -224,7 +224,7 @@ def _stopped(rival: Rival, values: Array) -> Array:
 
 
 def _moments(values: Array, counts: Array) -> tuple[Array, Array]:
-    """Give mean and variance of the first so many of each row."""
+    """Return mean and variance of the first values of each row, ``counts`` of them."""
     used = np.arange(values.shape[1]) < counts[:, None]
     mean = np.where(used, values, 0.0).sum(axis=1) / counts
     squares = np.where(used, values - mean[:, None], 0.0) ** 2

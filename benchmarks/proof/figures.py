@@ -36,7 +36,7 @@ WORKLOADS, PLATFORMS = 6, 5
 FAMILYWISE = 0.05
 ACCURACY_PAIRS = 10
 COVERAGE = 5
-"""So many times more paths for coverage alone, which is cheap and has to be known to 1 %."""
+"""How many times more paths for coverage alone, which is cheap and has to be known to 1 %."""
 
 FEW = 7
 """The most pairs that early looks see with the cap of a study's defaults."""
@@ -46,7 +46,7 @@ CLAIMS = (Verdict.SLOWER, Verdict.FASTER)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of so many."""
+    """A count and its total."""
 
     count: int
     of: int
@@ -126,7 +126,7 @@ class Rivals:
     """A rival on one noise: false alarms, and by true cost what it says at the usual 5 %.
 
     ``calibrated`` is its power where its threshold is moved until 5 % of equal platforms alarm; it
-    needs to be told the noise for that. ``seconds`` is the median, the minute between the platforms
+    needs the noise as input for that. ``seconds`` is the median, the minute between the platforms
     left out; ``error`` the 95th percentile of the error of the ratio.
     """
 
@@ -184,7 +184,7 @@ def tares(noise: Noise, seed: int, paths: int, *, rule: Rule = RULE) -> Tares:
 
 @dataclass(frozen=True, slots=True)
 class Obvious:
-    """After how many pairs, in the median, a cost of so many times is decided.
+    """After how many pairs, in the median, a cost of this factor is decided.
 
     Pairs are independent and normal with ``pair_sd``; the control is as noisy. ``asked`` is the bar
     of METHOD.md 2.4b.
@@ -248,7 +248,7 @@ def families(noise: Noise, seed: int, studies: int, *, rule: Rule = RULE) -> Fam
 
 
 def rivals(rival: Rival, noise: Noise, seed: int, paths: int) -> Rivals | None:
-    """Apply a rival; None where a recording holds not so many trials in a row."""
+    """Apply a rival; None where a recording has too few trials in a row."""
     rng = np.random.default_rng(seed)
     by_effect = tested(rival, noise, rng, paths, (0.0, *EFFECTS))
     if by_effect is None:

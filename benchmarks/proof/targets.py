@@ -17,7 +17,7 @@ LOADED_DISK = "loaded: disk, wall"
 RESOLVABLE = ("independent", "quiet", "cloud", "harsh, corrected", LOADED_CPU_HOST)
 """Noise in which 100 pairs are enough to show that there is no cost of 2 %."""
 FEWEST = 2000
-"""So many equal comparisons make the rate of alarms known to 1 %."""
+"""The number of equal comparisons that makes the rate of alarms known to 1 %."""
 FEWEST_FRESH = 400
 FEWEST_OBVIOUS = 4000
 FIVE, LONG, PHORONIX, HYPERFINE = "five in", "five of 60", "Phoronix", "hyperfine's ten, Welch"
@@ -25,7 +25,7 @@ FIVE, LONG, PHORONIX, HYPERFINE = "five in", "five of 60", "Phoronix", "hyperfin
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One claim: what is asked, what was found; ``met`` is None where this cannot be told here."""
+    """One claim: what is asked, what was found; ``met`` is None where this is unknown."""
 
     name: str
     asked: str
@@ -137,13 +137,13 @@ def _fresh(alarms: Mapping[str, Share]) -> Target:
         "alarms does not contradict 5 %"
     )
     many = min((one.of for one in alarms.values()), default=0)
-    told = [f"by {name} {one.count} of {one.of}, {_with_interval(one)}"
+    texts = [f"by {name} {one.count} of {one.of}, {_with_interval(one)}"
             for name, one in alarms.items()]  # fmt: skip
     met = all(one.interval[0] <= 0.05 for one in alarms.values())
     return Target(
         "T1, fresh",
         asked,
-        "; ".join(told) or "none were recorded",
+        "; ".join(texts) or "none were recorded",
         met if many >= FEWEST_FRESH else None,
     )
 
@@ -157,12 +157,12 @@ def _obvious(found: Evidence) -> Iterator[Target]:
     }
     fewest = min(one.of for one in wrong.values())
     some = {name: one for name, one in wrong.items() if one.count}
-    told = "; ".join(f"{name}: {one.count} of {one.of}" for name, one in some.items())
+    texts = "; ".join(f"{name}: {one.count} of {one.of}" for name, one in some.items())
     yield Target(
         "direction",
         f"costs of 50 % and more are called faster, or the same, in none of {FEWEST_OBVIOUS} on "
         "each noise",
-        told or f"none of {fewest} on any",
+        texts or f"none of {fewest} on any",
         None if fewest < FEWEST_OBVIOUS and not some else not some,
     )
     if found.obvious:
@@ -208,13 +208,13 @@ def _recorded(found: Evidence) -> Iterator[Target]:
         return
     three = {name: one.power[0.03] for name, one in known.items()}
     best = min(list(three.values())[:2], key=lambda power: power.pairs)
-    told = [
+    texts = [
         f"by {name} {power.pairs:.0f} pairs, {seconds(power.pairs, known[name].trial_s):.0f} s, "
         f"{_percent(power.right.value)} power"
         for name, power in three.items()
     ]
     met = best.pairs <= 11 and best.right.value >= 0.8
-    yield Target("T4", asked, "; ".join(told), met)
+    yield Target("T4", asked, "; ".join(texts), met)
 
 
 def _accuracy(found: Evidence) -> Iterator[Target]:
@@ -235,11 +235,11 @@ def _accuracy(found: Evidence) -> Iterator[Target]:
     if recorded is not None:
         kinds = {LOADED_CPU: "wall time", LOADED_CPU_HOST: "host CPU time"}
         gains = {name: recorded.error / found.tares[name].error for name in kinds}
-        told = [_less(kinds[name], found, name, gain) for name, gain in gains.items()]
+        texts = [_less(kinds[name], found, name, gain) for name, gain in gains.items()]
         yield Target(
             "T5, recorded",
             f"recorded load, {twenty} 2.6 times less, which METHOD.md found on its calmer host",
-            f"Phoronix's rule {_percent(recorded.error)}; {'; '.join(told)}",
+            f"Phoronix's rule {_percent(recorded.error)}; {'; '.join(texts)}",
             min(gains.values()) >= 2.6,
         )
 
@@ -252,23 +252,23 @@ def _quiet(found: Evidence) -> Target:
     quiet = found.tares["quiet"]
     trials = 2 * quiet.power[0.03].pairs
     others = [found.rival(name, "quiet") for name in (FIVE, PHORONIX, HYPERFINE)]
-    told = [f"{r.name} {r.trials:.0f}, {_percent(r.alarms.value)} alarms" for r in others if r]
+    texts = [f"{r.name} {r.trials:.0f}, {_percent(r.alarms.value)} alarms" for r in others if r]
     return Target(
         "T6",
         "quiet host, 3 %: no gain in speed (16 to 22 trials against 10), but honest alarms",
-        f"{trials:.0f} trials, {_percent(quiet.alarms.value)} alarms; {'; '.join(told)}",
+        f"{trials:.0f} trials, {_percent(quiet.alarms.value)} alarms; {'; '.join(texts)}",
         16 <= trials <= 22 and quiet.alarms.value <= 0.05,
     )
 
 
 def _true_zero(found: Evidence) -> Target:
     names = [name for name in RESOLVABLE if name in found.tares]
-    told = [f"{n} {_percent((t := found.tares[n]).same.value)} after {t.same_pairs:.0f} pairs"
+    texts = [f"{n} {_percent((t := found.tares[n]).same.value)} after {t.same_pairs:.0f} pairs"
             for n in names]  # fmt: skip
     return Target(
         "true zero",
         "ends as the same within 2 % (in noise that lets 100 pairs tell): at least 90 %",
-        "; ".join(told),
+        "; ".join(texts),
         all(found.tares[name].same.value >= 0.9 for name in names),
     )
 

@@ -306,7 +306,7 @@ def test_a_guest_that_lets_nobody_in_says_so_and_leaves_nothing(place, vsphere, 
     check(Host(), ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{tmp_path}/stranger"])
     closed = Impatient(load(vsphere, key=f"{tmp_path}/stranger"), 10)
 
-    with pytest.raises(LayerTimedOut, match=r"let nobody in: .*Permission denied"):
+    with pytest.raises(LayerTimedOut, match=r"accepted no login: .*Permission denied"):
         place.open([closed], site)
 
     assert traces(site.name) == []

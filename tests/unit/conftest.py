@@ -86,7 +86,7 @@ def lab(monkeypatch):
     monkeypatch.setattr(
         import_module("tare.experiment.run.record"), "host_facts", lambda host: _facts()
     )
-    monkeypatch.setattr(Pool, "outside", property(lambda pool: _detected()))
+    monkeypatch.setattr(Pool, "detected_here", property(lambda pool: _detected()))
     folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if os.path.isdir(IN_MEMORY) else None))  # noqa: PTH112
     monkeypatch.setenv("TARE_HOME", str(folder / "home"))
     yield Lab(folder)

@@ -1,1 +1,1 @@
-"""What every other room uses: records of a study, errors, durable files. Starts no process."""
+"""What all other packages share: the data model, errors, and files that survive a crash."""

@@ -1,4 +1,4 @@
-"""The words for what makes a trial suspect; a kind has one sentence, whoever shows it."""
+"""Sentences that explain why a trial's result is suspect, such as stolen CPU time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SENTENCES = {
     ComplaintKind.HEAT: "heat throttled its CPUs {times} times",
     ComplaintKind.SLOW_CLOCK: "its CPUs ran at {ratio} % of their base frequency",
     ComplaintKind.PEER_BUSY: (
-        "the machine outside was busy for {share} % of the time: it may be the bottleneck, and not "
-        "what is measured"
+        "the peer was busy for {share} % of the time: it may be the bottleneck instead of what is "
+        "measured"
     ),
     ComplaintKind.PEER_SHARED: (
-        "the machine outside shares the trial's CPUs, for this host has no others"
+        "the peer shares the trial's CPUs, because this host has no others"
     ),
 }
 _PERCENT = ("share", "ratio")
@@ -26,14 +26,14 @@ _PERCENT = ("share", "ratio")
 
 
 def sentence(first: Complaint, *others: Complaint) -> str:
-    """Word a complaint, or several of one kind as one, with the range of their numbers."""
+    """Return the sentence of complaints of one kind, with the range of their numbers."""
     alike = (first, *others)
     numbers = {name: _range(name, [one.values[name] for one in alike]) for name in first.values}
     return _SENTENCES[first.kind].format(**numbers)
 
 
 def texts(warnings: Iterable[str | Complaint]) -> tuple[str, ...]:
-    """Word those of a trial's warnings that are complaints; the others are texts."""
+    """Return a trial's warnings as texts, complaints as their sentences."""
     return tuple(sentence(one) if isinstance(one, Complaint) else one for one in warnings)
 
 

@@ -1,4 +1,4 @@
-"""A command that has ended: how it was run, what it printed, what it took."""
+"""The result of a command: arguments, exit status, output, duration and resource usage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a command took by the kernel of its machine.
+    """Resource usage of a command, as the kernel of its machine reports it.
 
     ``start_ns`` (right before its exec) and ``end_ns`` (when it was reaped) are of CLOCK_MONOTONIC
     there, which in a guest has another origin than on the host.
@@ -28,7 +28,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that has ended, as it was really run.
+    """A finished command with the arguments that were really run.
 
     ``returncode`` is 128 and the signal's number where a signal ended it; ``duration_s`` is by the
     clock of the controlling host. ``usage`` is known of a command that an agent started.
@@ -41,3 +41,8 @@ class Completed:
     duration_s: float
     timed_out: bool = False
     usage: Usage | None = None
+
+
+def tail_of(output: bytes) -> str:
+    """Return the last 400 characters of what a command printed, as text for a message."""
+    return output.decode(errors="replace").strip()[-400:]

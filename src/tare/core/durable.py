@@ -1,4 +1,4 @@
-"""Files that are what they were or what they should be, whatever happens in between."""
+"""Write files so that a crash or a full disk leaves the old content or the new, never a part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO
 def append(file: IO[bytes], content: bytes) -> None:
     """Append to an unbuffered file and return once it is on the disk.
 
-    On an error, which is raised, the file is as it was: a disk that fills up takes a first part.
+    On an error, which is raised, the file is restored: a full disk may have taken the first part.
     """
     at = file.seek(0, os.SEEK_END)
     try:
@@ -24,9 +24,9 @@ def append(file: IO[bytes], content: bytes) -> None:
 
 
 def write(path: str, content: bytes) -> None:
-    """Write a file anew, as the system writes it to the disk when it has time; raises OSError.
+    """Write a file without waiting for the disk; raises OSError.
 
-    Of many small ones: a file object takes as long again.
+    Used for many small files: a file object would double the time.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
@@ -38,7 +38,7 @@ def write(path: str, content: bytes) -> None:
 
 
 def replace(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is found old or new, never in between, or raise OSError."""
+    """Replace a file atomically, or raise OSError."""
     new = path.with_name(f"{path.name}.new")
     try:
         with new.open("wb") as file:
@@ -52,7 +52,7 @@ def replace(path: Path, content: str | bytes) -> None:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Drop what a kill left of a last line: nobody was told that it was written."""
+    """Remove an incomplete last line, left by a kill before its write was reported."""
     with path.open("r+b") as file:
         content = file.read()
         whole = content.rfind(b"\n") + 1

@@ -1,8 +1,8 @@
-"""Everything this package raises on purpose.
+"""The exceptions that Tare raises on purpose.
 
 TareError
   ConfigError           the user's file is wrong; shown without a traceback
-  Unavailable           this host cannot do it, and what would fix that
+  Unavailable           this host cannot do it; says how to fix that
   LayerError            a layer did not start or stop; the trial failed
     LayerTimedOut       it did not come up within its deadline
   ResultsError          a results directory cannot be read, written or resumed
@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from tare.core.completed import tail_of
 
 if TYPE_CHECKING:
     from tare.core.completed import Completed
@@ -34,7 +36,7 @@ class ConfigError(TareError):
 
 
 class Unavailable(TareError):  # noqa: N818
-    """This host cannot do what was asked; ``fix`` is the command or step that changes that."""
+    """This host cannot do what was asked; ``fix`` is the command or step that makes it possible."""
 
     def __init__(self, reason: str, fix: str = "") -> None:
         self.reason = reason
@@ -60,9 +62,9 @@ class CommandFailed(TareError):  # noqa: N818
     def __init__(self, completed: Completed, machine: str, tried: str = "") -> None:
         self.completed = completed
         self.machine = machine
-        # What a machine runs on the host, such as ssh, is not what was asked of it.
+        # argv may begin with the ssh or docker client that carries the command.
         self.tried = tried or completed.argv[0]
-        tail = completed.stderr.decode(errors="replace").strip()[-400:]
+        tail = tail_of(completed.stderr)
         super().__init__(
             f"{self.tried} exited with {completed.returncode} on {machine}: "
             f"{tail or 'nothing on stderr'}"
@@ -102,10 +104,10 @@ class OutputNotUnderstood(TareError):  # noqa: N818
 
 
 class WorkloadFault(TareError):  # noqa: N818
-    """A workload's own code raised what it may not: a fault in it, most likely of a plug-in."""
+    """A workload's code raised an exception that it must not raise; most likely a plug-in's bug."""
 
     def __init__(self, workload: str, method: str, error: Exception) -> None:
-        # What stood in the output may be in the message.
+        # The message may quote the output.
         said = f"{type(error).__name__}: {error}"[:300].encode(errors="replace").decode()
         super().__init__(
             f"workload {workload}: its {method} raised {said}; only OutputNotUnderstood may leave "

@@ -1,4 +1,4 @@
-"""Where Tare keeps things on a machine: its cache, its ledgers, and what a session makes."""
+"""The directory for Tare's cache, ledgers and temporary files (``TARE_HOME``)."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ ON_OTHER_MACHINES = "/var/lib/tare"
 
 
 def home() -> Path:
-    """Give the folder on the controlling host; TARE_HOME in the environment names another one."""
+    """Return the directory on the controlling host: ``TARE_HOME``, or the default."""
     return Path(os.environ.get("TARE_HOME", ON_OTHER_MACHINES))

@@ -1,7 +1,7 @@
-"""What the name of a parameter, a setting, a limit or a fact says of its values.
+"""Split the unit off a parameter's name: ``size_bytes`` is ``size`` in bytes.
 
 Layers and workloads declare them as fields whose names end in the unit, and a plan stores the names
-with the values. Here alone a unit is read out of a name.
+with the values. Units are read from names only in this module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _ENDS = {"_bytes": Unit.BYTE, "_s": Unit.SECOND}
 
 
 def unit_of(name: str) -> Unit | None:
-    """Return the unit of the values; None of what is no size and no time."""
+    """Return the unit of the values; None if they are neither a size nor a time."""
     if name.endswith(_RATE):
         return None
     return next((unit for end, unit in _ENDS.items() if name.endswith(end)), None)

@@ -1,4 +1,4 @@
-"""Layers, scenarios and workloads from outside the tree: modules that are found like Tare's own.
+"""Load plug-ins: layers, scenarios and workloads from a folder or an installed package.
 
 A folder given with ``--plugins`` has ``layers/*.py``, ``scenarios/*.py`` and ``workloads/*.py``; an
 installed package names a package of such modules in its entry points ``tare.machines.layers``,
@@ -25,7 +25,7 @@ PACKAGES = {
 
 
 def use(folders: Sequence[str]) -> Iterator[str]:
-    """Make plugins findable; yields what is wrong with those that are not.
+    """Register plug-ins; yields what is wrong with those that cannot be used.
 
     Raises ConfigError for a folder that is not there or has none of them. A module
     is only imported when it is used: one that cannot be is reported then. Of two modules of a name

@@ -1,1 +1,1 @@
-"""From a study file to stored trials: declaration, design, execution, observation of the host."""
+"""Run a study: read its file, plan the trials, run them, monitor the host, store the results."""

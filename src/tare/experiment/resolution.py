@@ -1,4 +1,4 @@
-"""What this host has shown that it can resolve: the result of its last ``tare selftest``."""
+"""Store and load a host's last self-test: the smallest overhead that it can detect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.core.home import home
 
 FILE = "selftest.json"
 SAME_HOST = ("kernel", "cpu_model", "cpus")
-"""The facts of a host by which a result is known to be its own."""
+"""The facts that identify the host of a self-test."""
 
 
 def remember(host: Mapping[str, object], date: str, said: list[str], table: object) -> None:
@@ -30,7 +30,7 @@ def remember(host: Mapping[str, object], date: str, said: list[str], table: obje
 
 
 def last(host: Mapping[str, object]) -> Mapping[str, object]:
-    """Give the last self-test of a host, by its facts; empty where there is none to be read here.
+    """Return the last self-test of a host, by its facts; empty where there is none to be read here.
 
     Another host's result is none, and neither is one that has been damaged.
     """

@@ -1,4 +1,4 @@
-"""What a scenario has to say about itself: how cells are measured, and what that makes of them.
+"""The interface of a scenario: which parts a trial has, how it is measured, what is compared.
 
 ``solo`` (a workload in one instance) and ``lifecycle`` are scenarios. A new one is a module of its
 own under tare/experiment/scenarios, with a class named Scenario in it, or a plugin's.
@@ -18,7 +18,7 @@ from tare.core.model import Cell, Contrast, ContrastKind, Kind, Repetition, Repl
 from tare.experiment import scenarios
 from tare.work.workload import Measured
 
-if TYPE_CHECKING:  # what trials are run with is no business of those who only read a study
+if TYPE_CHECKING:  # reading a study must not import what runs trials
     from tare.experiment.trial.measure import Outcome
     from tare.experiment.trial.peer import Peer
     from tare.experiment.trial.placed_part import Kept, PlacedPart
@@ -34,9 +34,9 @@ class TrialContext(Generic[M]):
     """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
 
     ``placed_parts`` are the places of its parts, in their order. ``peer`` is the machine that is no
-    part, for what has a role there; ``kept`` are the programs that last for the session at it, and
+    part, for roles that run there; ``kept`` are the programs that last for the session at it, and
     ``ledger`` is where those are written that nothing else would end. ``fresh`` gives the innermost
-    layer and a site for each of so many instances that the trial makes itself.
+    layer and a site for each instance that the trial makes itself.
     """
 
     cell: Cell
@@ -77,17 +77,20 @@ class Scenario(ABC, Generic[M]):
     """Whether a trial is short: it begins when the host is at rest, and keeps step with nothing."""
 
     def objections(self, repetition: Repetition) -> Iterator[str]:
-        """Say why cells cannot be repeated so: nothing, by default."""
+        """Return why cells cannot be repeated so: nothing, by default."""
         del repetition
         yield from ()
 
     def parts(self, made: M) -> Sequence[str]:
-        """Name the parts of a trial, each in an instance of its own: one, by default."""
+        """Return the name of the parts of a trial, each in an instance of its own.
+
+        One, by default.
+        """
         del made
         return ("",)
 
     def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:
-        """Say what of the cells of equal work is compared with what: all with the baseline's."""
+        """Return the contrasts among cells of equal work: each with the baseline's, by default."""
         for cell in cells:
             if cell is not baseline:
                 kind = ContrastKind.CONTROL if cell.replica else ContrastKind.OVERHEAD
@@ -98,7 +101,7 @@ class Scenario(ABC, Generic[M]):
         del context
 
     def before(self, context: TrialContext[M]) -> None:
-        """Do what comes before each trial, outside its clock: nothing, by default."""
+        """Prepare each trial, before its clock starts: nothing, by default."""
         del context
 
     @abstractmethod
@@ -110,7 +113,7 @@ class Scenario(ABC, Generic[M]):
     ) -> Sequence[Outcome]:
         """Run one trial of several cells, which are started in their order, ``gap_s`` apart.
 
-        Returns what each came to. A scenario without it cannot be measured in a duet.
+        Returns the outcome of each. A scenario without it cannot be measured in a duet.
         """
         raise NotImplementedError
 
@@ -132,5 +135,5 @@ def load(name: str) -> Scenario[Measured]:
         raise ConfigError(f"no scenario is called {name!r}; there are: {', '.join(names())}")
     try:
         return import_module(f"tare.experiment.scenarios.{name}").Scenario()  # type: ignore[no-any-return]
-    except (ImportError, SyntaxError, AttributeError, TypeError) as error:  # from outside the tree
+    except (ImportError, SyntaxError, AttributeError, TypeError) as error:  # a plug-in's
         raise ConfigError(f"scenario {name} cannot be loaded: {error}") from error

@@ -1,1 +1,1 @@
-"""Places where commands run, and the layers that make one place inside another."""
+"""Machines to run commands on, and the layers (Docker, QEMU, gVisor, ...) that create them."""

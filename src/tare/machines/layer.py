@@ -1,4 +1,4 @@
-"""What a layer has to say about itself, and how layers are found."""
+"""The interface of a layer (create, start, stop, limits, ...), and how layers are found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OFF = "off"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What a layer is given besides the outer machine.
+    """Everything that a layer needs to make an instance, in addition to the outer machine.
 
     ``name`` is unique on the host and begins with ``tare-``: whatever is made bears it. ``folder``
     is a directory below which files of that name may be made on the outer machine. ``cpuset`` lists
@@ -51,7 +51,10 @@ class Site:
     reached: bool = False
     """Whether another machine has to reach the machine inside: what that takes may cost a boot."""
     agents: Agents | None = None
-    """What puts an agent into the machine inside; None: every command enters it anew."""
+    """Puts an agent into the machine inside.
+
+    None: every command is started by the layer's client.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +138,21 @@ class Instance(ABC):
     def stop(self, *, hard: bool = False) -> None:
         """Stop it and wait until it stands; what was written to its disk is there after ``start``.
 
-        In order (what runs inside is told to end), or ``hard``, as if its power was cut.
+        In order (the processes inside are asked to end), or ``hard``, as if its power was cut.
         """
         del hard
         raise Unavailable("it cannot be stopped and started again")
 
     def reboot(self, *, hard: bool = False) -> None:
-        """Begin it anew, in order or as by a reset button; ``ready`` waits for it to be back."""
+        """Reboot it, in order or by a reset; ``ready`` waits for it to be back."""
         self.stop(hard=hard)
         self.start()
 
     def hold(self) -> None:  # noqa: B027 - most layers hold what they start from the start
-        """Hold it to its CPUs; what takes long to boot may use all of them until then."""
+        """Limit it to its CPUs; an instance may use all CPUs until it has booted."""
 
     def pause(self) -> None:  # noqa: B027 - a layer without processes of its own has nothing to do
-        """Take its CPU time away while others are measured."""
+        """Pause it while others are measured."""
 
     def resume(self) -> None:  # noqa: B027 - as pause
         """Undo pause."""
@@ -171,7 +174,7 @@ class Instance(ABC):
         return readback.read(self.machine)
 
     def address(self) -> str | None:
-        """Give the IPv4 address at which the outer machine reaches the machine inside.
+        """Return the IPv4 address at which the outer machine reaches the machine inside.
 
         None: it has the outer machine's own network. Raises Unavailable where it has no address,
         LayerError where it should have one.
@@ -184,7 +187,7 @@ class Instance(ABC):
         return None
 
     def gateway(self) -> str:
-        """Give the outer machine's IPv4 address as the machine inside sees it.
+        """Return the outer machine's IPv4 address as the machine inside sees it.
 
         By default where its default route leads, as proc_net(5) has it; raises LayerError where
         there is none.
@@ -196,20 +199,21 @@ class Instance(ABC):
         raise LayerError(f"no way leads from {self.machine.name} to the host")
 
     def route_to(self, address: str) -> None:  # noqa: B027 - what is on this host has the way
-        """Let the machine inside reach an address that the outer one knows; works twice.
+        """Add a route from the machine inside to an address that the outer one knows; works twice.
 
         Raises Unavailable where that cannot be.
         """
 
     def pass_on(self, address: str) -> None:
-        """Let the outer machine reach an address that only the machine inside knows; works twice.
+        """Add a route from the outer machine to an address that only the inner one knows; works
+        twice.
 
         Raises Unavailable where that cannot be.
         """
         raise Unavailable(f"{address} is reached only from inside {self.machine.name}")
 
     def threads(self) -> Threads | None:
-        """Say which threads of the outer machine do the work, or None where that cannot be said."""
+        """Return which threads of the outer machine do the work, or None if that is unknown."""
         return None
 
 
@@ -246,9 +250,9 @@ class Layer(ABC):
 
     @abstractmethod
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
-        """Say what would be used (versions, settings), or raise Unavailable.
+        """Return what would be used (versions, settings), or raise Unavailable.
 
-        Without a userland only what can be told without building one is told.
+        Without a userland only what is known without building one is returned.
         """
 
     def needs(self) -> tuple[str, ...]:
@@ -276,11 +280,11 @@ class Layer(ABC):
         return limits.memory_bytes if self.boots_guest else None
 
     def own_system(self) -> str:
-        """Say what it runs instead of the shared userland; empty where it runs that."""
+        """Return what it runs instead of the shared userland; empty where it runs that."""
         return ""
 
     def caveat(self) -> str:
-        """Say what whoever reads a number measured through it has to know; mostly nothing."""
+        """Return a warning for readers of numbers measured through it; usually empty."""
         return ""
 
     def prepare(self, host: Machine, userland: Userland) -> None:
@@ -292,8 +296,8 @@ class Layer(ABC):
             userland.guest(host)
 
     def detected_as(self) -> tuple[str, ...]:
-        """Name the steps of ``tare.machines.detection`` that it may be seen as from inside, any one
-        of them.
+        """Return the name of the steps of ``tare.machines.detection`` that it may be seen as from
+        inside, any one of them.
 
         ``""`` among them: it need not show at all (a chroot). ``"*"``: what is inside cannot be
         known beforehand (somebody's machine), as it is where detection does not know the name.
@@ -318,7 +322,7 @@ def kind(name: str) -> type[Layer]:
         raise ConfigError(f"no layer is called {name!r}; there are: {', '.join(names())}")
     try:
         return import_module(f"tare.machines.layers.{name.replace('-', '_')}").Layer  # type: ignore[no-any-return]
-    except (ImportError, SyntaxError, AttributeError) as error:  # one from outside the tree
+    except (ImportError, SyntaxError, AttributeError) as error:  # a plug-in's
         raise ConfigError(f"layer {name} cannot be loaded: {error}") from error
 
 

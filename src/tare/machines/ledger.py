@@ -1,4 +1,4 @@
-"""What was made on which machine, written before it is made; clean-up works by it alone.
+"""The ledger: a log of everything Tare creates on machines, so that clean-up finds all of it.
 
 A ledger is a file of JSON lines: ``{"id": 3, "what": "container", "name": ..., "on": ...,
 "undo": [argv], ...}`` when something is about to be made, ``{"gone": 3}`` when it was removed. The
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from tare.core import durable
+from tare.core.completed import tail_of
 from tare.core.errors import LayerError
 from tare.machines.machine import Host, Machine
 from tare.machines.ssh import NO_CONNECTION, target
@@ -75,7 +76,7 @@ class Ledger:
         return entry
 
     def remove(self, entry: Entry) -> None:
-        """Remove a thing and write that down, or raise LayerError with what stands in the way."""
+        """Remove a thing and record that, or raise LayerError with the reason."""
         what = f"{entry.what} {entry.name} on {entry.machine.name}"
         computer = target(entry.machine.undo_argv(entry.undo))
         if computer in self._silent:
@@ -84,7 +85,7 @@ class Ledger:
         if done.returncode != 0:
             if computer and (done.timed_out or done.returncode == NO_CONNECTION):
                 self._silent.add(computer)
-            why = done.stderr.decode(errors="replace").strip()[-300:] or f"exit {done.returncode}"
+            why = tail_of(done.stderr) or f"exit {done.returncode}"
             raise LayerError(f"could not remove {what}: {why}")
         self.forget(entry)
 
@@ -97,7 +98,7 @@ class Ledger:
             self._append({"gone": entry.id})
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self._file.close()
 
     def _append(self, line: dict[str, object]) -> None:
@@ -234,7 +235,7 @@ def leftovers(path: Path) -> list[Leftover]:
 
 
 def is_live(path: Path) -> bool:
-    """Say whether the session that writes a ledger still runs."""
+    """Return whether the session that writes a ledger still runs."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

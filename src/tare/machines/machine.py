@@ -1,4 +1,4 @@
-"""Where commands run: the host, and machines reached through other machines."""
+"""A machine: run a command on it; the host, or a machine reached through another one."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Host:
         self._attached.discard(other)
 
     def restore(self) -> None:
-        """Let commands run again, to clean up."""
+        """Allow commands again, for clean-up."""
         self._cancelled = False
 
     def host_argv(self, argv: Sequence[str]) -> list[str]:
@@ -154,7 +154,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Read what a killed command printed; a daemon it started may hold its pipes open for ever."""
+    """Read what a killed command printed; a daemon it started may hold its pipes open forever."""
     try:
         return process.communicate(timeout=PIPES_S)
     except subprocess.TimeoutExpired as late:
@@ -234,7 +234,7 @@ def await_true(
     every_s: float = 0.1,
     alive: Callable[[], bool] = lambda: True,
 ) -> bool:
-    """Ask again and again until it is true; False at the deadline or once nothing is alive.
+    """Poll a condition until it is true; return False at the deadline or once nothing is alive.
 
     For what gives no event to wait on: a guest that boots, a daemon that opens its socket.
     """

@@ -1,4 +1,4 @@
-"""How an OpenSSH client is called: one connection, kept open, no user's configuration."""
+"""Build OpenSSH commands: one connection, kept open, independent of the user's configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_CONNECTION = 255
 
 
 def target(argv: Sequence[str]) -> tuple[str, ...]:
-    """Give port, user and address that a command of ``wrap`` goes to; nothing of any other."""
+    """Return port, user and address in a command of ``wrap``; nothing for any other."""
     if argv[:1] != ["ssh"] or "--" not in argv:
         return ()
     end = argv.index("--")

@@ -1,4 +1,4 @@
-"""Stacks: layers entered from the outside in, and left from the inside out."""
+"""Start the layers of a stack one inside the other, and remove them in reverse."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Stack:
                 instance.machine.entered_anew = anew
 
     def pause(self) -> None:
-        """Take the CPU time of the whole stack away; the outermost layer holds all the others.
+        """Pause the whole stack by its outermost layer, which contains all the others.
 
-        Unless other stacks are in its machine too: then that goes on for as long as they need it.
+        Unless other stacks are in its machine too: then that continues for as long as they need it.
         """
         for instance in reversed(self._holding()):
             instance.pause()
@@ -102,7 +102,7 @@ class Stack:
         return around[-1].held(outer)
 
     def address(self) -> str | None:
-        """Give the address of the innermost machine on the host's network; None: it has that.
+        """Return the address of the innermost machine on the host's network; None: it has that.
 
         Raises Unavailable where it cannot be reached from there.
         """
@@ -122,7 +122,7 @@ class Stack:
         return None
 
     def gateway(self) -> str:
-        """Give the host's address as the innermost machine sees it; it has one of its own.
+        """Return the host's address as the innermost machine sees it; it has one of its own.
 
         Raises LayerError where no way leads there.
         """
@@ -130,7 +130,7 @@ class Stack:
         return next(own).gateway()
 
     def route_to(self, address: str) -> None:
-        """Let the innermost machine reach an address that is known on this host; works twice.
+        """Add a route from the innermost machine to an address that this host knows; works twice.
 
         Raises Unavailable where it cannot.
         """
@@ -138,11 +138,11 @@ class Stack:
             instance.route_to(address)
 
     def ports(self) -> tuple[int, int] | None:
-        """Give the only ports at which the innermost machine is reached; None: all there are."""
+        """Return the only ports at which the innermost machine is reached; None: all there are."""
         return next((one.ports for one in reversed(self.instances) if one.ports), None)
 
     def threads(self) -> Threads | None:
-        """Say which threads of the controlling host do the work."""
+        """Return which threads of the controlling host do the work."""
         return self.instances[0].threads() if self.instances else None
 
     def close(self) -> None:

@@ -1,1 +1,4 @@
-"""What is run in an instance: workloads, their roles, and the parsers of their output."""
+"""Workloads.
+
+The benchmark tools that are run, their helper programs, and parsers of their output.
+"""

@@ -1,4 +1,4 @@
-"""Numbers and JSON documents in what tools print; nothing but OutputNotUnderstood is raised.
+"""Parse numbers and JSON from the output of benchmark tools; errors are OutputNotUnderstood.
 
 A parser reads an output that may be cut, mixed with another or wrong in any other way. Here is the
 one place that makes numbers of text: what it returns can be added, compared, multiplied and divided
@@ -31,7 +31,7 @@ NUMERAL = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def numeral(found: str | None, wanted: str, text: str) -> float:
-    """Make a number of what a pattern found, or raise OutputNotUnderstood: it is 0 or more."""
+    """Return what a pattern found as a number of 0 or more, or raise OutputNotUnderstood."""
     if found is None or not NUMERAL.fullmatch(found):
         raise OutputNotUnderstood(f"{wanted} ({found and found[:50]!r} is no number)", text)
     value = float(found)
@@ -46,7 +46,7 @@ def _is_plausible(value: float) -> bool:
 
 
 def count(found: str | None, wanted: str, text: str) -> int:
-    """Make a whole number of what a pattern found, or raise OutputNotUnderstood."""
+    """Return what a pattern found as a whole number, or raise OutputNotUnderstood."""
     value = numeral(found, wanted, text)
     if not value.is_integer():
         raise OutputNotUnderstood(f"{wanted} ({found!r} is no whole number)", text)
@@ -80,7 +80,7 @@ def agree(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """What a tool printed of the latencies of the same requests.
+    """The latency statistics that a tool printed of one set of requests.
 
     ``quantiles_s`` are by their per cent. ``relative`` and ``absolute_s`` are for how the tool
     rounds: its classes of latencies, its decimals.
@@ -195,7 +195,7 @@ class JsonPart:
         return {key: self.at(*keys, key) for key in value}
 
     def unlike(self, kind: str, *keys: str) -> OutputNotUnderstood:
-        """Make the error that says what a part should be."""
+        """Return the error that says what was expected here."""
         path = ".".join(self.path + keys) or "its top"
         path = path.encode(errors="replace").decode()  # a key may be half of a character
         return OutputNotUnderstood(f"{self.wanted} ({kind} at {path})", self.text)

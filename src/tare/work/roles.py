@@ -1,7 +1,7 @@
-"""Roles: the programs of a workload besides its command, where they are, and what they wait for.
+"""Roles: programs that a workload needs in addition to its command, such as a server or a database.
 
 A word of any of them may name another by placeholders: ``{db.address}``, ``{db.port}`` and
-``{db.data_port}`` of the role ``db``. Who names a role is started after it.
+``{db.data_port}`` of the role ``db``. A role that names another is started after it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 OWN, PEER = "own", "peer"
 """Places: an instance of its own, of the platform that is measured; or the peer."""
 COMMAND = "command"
-"""What the workload's command is called among its roles."""
+"""The name of the workload's command among its roles."""
 PLACEHOLDER = re.compile(r"\{(\w+)\.(address|port|data_port)\}")
 STATES = {"tcp": "0A", "udp": "07"}
 """As proc_net(5) writes them: LISTEN of TCP, and an UDP socket that is bound."""
@@ -31,9 +31,9 @@ class Lifetime(StrEnum):
     TRIAL = "trial"
     """No state goes from one trial into the next."""
     INSTANCE = "instance"
-    """It is started once in each instance, and stands still while others are measured there."""
+    """It is started once in each instance, and is paused while others are measured there."""
     SESSION = "session"
-    """It is started once, at the peer, and stands still while others are measured."""
+    """It is started once, at the peer, and is paused while others are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,10 @@ class Prints:
 
 @dataclass(frozen=True, slots=True)
 class Succeeds:
-    """Ready once a command succeeds beside it, in its directory; its words are filled as others."""
+    """Ready once a command succeeds in its directory.
+
+    Placeholders are filled in the command too.
+    """
 
     command: Sequence[str]
 
@@ -74,7 +77,7 @@ class Succeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """One program that runs beside a workload's command, in a directory of its own.
+    """One program that runs in addition to a workload's command, in a directory of its own.
 
     ``place`` is OWN, PEER, or the name of a role (or COMMAND) that it shares a machine with. In
     its directory ``files`` (texts by names) are written and ``setup`` is run before it is started;
@@ -123,7 +126,7 @@ class Main:
 class Roles:
     """All roles of a workload, and its command; every method is pure.
 
-    All but ``objections`` take it that there are none.
+    All but ``objections`` assume that there are no objections.
     """
 
     main: Main
@@ -135,17 +138,17 @@ class Roles:
         return {**{role.name: role for role in self.others}, COMMAND: self.main}
 
     def home(self, name: str) -> str:
-        """Name the role whose place a role is at, or PEER."""
+        """Return the name of the role whose place a role is at, or PEER."""
         place = self.by_name[name].place
         return name if place == OWN else PEER if place == PEER else self.home(place)
 
     def homes(self) -> tuple[str, ...]:
-        """Name the roles with instances of their own, first the one that is under test."""
+        """Return the roles that have an instance of their own, the measured one first."""
         homes = dict.fromkeys(self.home(name) for name in (COMMAND, *self.by_name))
         return tuple(home for home in homes if home != PEER)
 
     def at_peer(self) -> bool:
-        """Say whether any of them is at the peer."""
+        """Return whether any of them is at the peer."""
         return any(self.home(name) == PEER for name in self.by_name)
 
     def outlasts_trials(self, *, at_peer: bool) -> bool:
@@ -160,18 +163,21 @@ class Roles:
         return tuple(role for name in order if isinstance(role := known[name], Role))
 
     def named(self) -> Iterator[tuple[str, str, str]]:
-        """List who names what of whom: two roles, and ``address``, ``port`` or ``data_port``."""
+        """Yield each placeholder.
+
+        The role that uses it, the role it names, and ``address`` or a port.
+        """
         for name, role in self.by_name.items():
             for of, what in dict.fromkeys(_placeholders(role.texts())):
                 yield name, of, what
 
     def objections(self) -> Iterator[str]:
-        """Say what is wrong with them; nothing, where they can be run."""
+        """Yield what is wrong with the roles; nothing if they can be run."""
         known = self.by_name
         roles = ", ".join(role.name for role in self.others)
         expected = f"expected one of the roles {roles}" if roles else "there are no roles"
         found = [*self._of_names()]
-        found += [told for name, role in known.items() for told in _of_place(name, role, known)]
+        found += [wrong for name, role in known.items() for wrong in _of_place(name, role, known)]
         found += [
             f"{name} names {{{of}.{what}}}; {expected}"
             for name, of, what in self.named()
@@ -218,7 +224,7 @@ class Roles:
                 )
 
     def _named_by(self, name: str) -> list[str]:
-        """List whom a role waits for."""
+        """List the roles that a role waits for."""
         texts = self.by_name[name].texts()
         return [of for of in dict.fromkeys(of for of, _ in _placeholders(texts)) if of != name]
 

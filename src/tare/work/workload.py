@@ -1,4 +1,4 @@
-"""What a workload has to say about itself."""
+"""The interface of a workload: command, metrics, parser, packages; and how workloads are found."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tare.work import workloads
 from tare.work.roles import OWN, Main, Role, Roles
 
 SERVER, PORT, DATA_PORT = "{server.address}", "{server.port}", "{server.data_port}"
-"""What stands in words for the address of the role ``server``, and for its two free ports."""
+"""Placeholders for the address of the role ``server`` and for its two free ports."""
 
 TOOL_DURATION = Metric("tool_duration", Unit.SECOND, Better.LOWER, MetricRole.TOOL_DURATION)
-"""How long the tool worked, by its own account; for the workloads whose tools say so."""
+"""How long the tool reports that it worked; for workloads whose tools report it."""
 
 MOST_POINTS = 100_000
 """How many points a course may have: a day of seconds, and more. A wrong clock makes any number."""
@@ -26,7 +26,7 @@ MOST_POINTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a workload left behind: its streams, and its wall time by the host's clock."""
+    """The output of a workload: its streams, and its wall time by the host's clock."""
 
     stdout: str
     stderr: str = ""
@@ -63,11 +63,11 @@ class Measured(ABC):
     """Programs that Debian lacks and the userland builds: see tare.machines.userland.programs."""
 
     def tools(self) -> Sequence[str]:
-        """Name the programs whose versions have to agree: none, by default."""
+        """Return the name of the programs whose versions have to agree: none, by default."""
         return ()
 
     def roles(self) -> Sequence[Role]:
-        """List the programs that run beside its command: none, one machine does it all."""
+        """Return the roles that run in addition to the command: none, by default."""
         return ()
 
     def all_packages(self) -> set[str]:
@@ -79,11 +79,11 @@ class Measured(ABC):
         return {*self.programs, *(name for role in self.roles() for name in role.programs)}
 
     def expected_s(self) -> float:
-        """Say how long one trial takes on a machine of today, for plans and deadlines."""
+        """Return how long one trial takes on a machine of today, for plans and deadlines."""
         return 1.0
 
     def makes(self) -> int:
-        """Say how many instances of a stack's innermost layer a trial makes itself: none."""
+        """Return how many instances of a stack's innermost layer a trial makes itself: none."""
         return 0
 
     def uses_peer(self) -> bool:
@@ -98,12 +98,12 @@ class Measured(ABC):
     def file_access(self) -> FileAccess:
         """Return how the file I/O that it measures reaches the disks: by default it measures none.
 
-        What bypasses the page cache is held against the bytes that the host's disks moved.
+        What bypasses the page cache is compared with the bytes that the host's disks moved.
         """
         return FileAccess.NONE
 
     def disk_bytes(self) -> int:
-        """Say how much disk the files take that are prepared, or written in the run."""
+        """Return how much disk the files take that are prepared, or written in the run."""
         return 0
 
 
@@ -129,11 +129,14 @@ class Workload(Measured):
         """Build the command whose time is the trial's; its words may name roles (``roles``)."""
 
     def place(self) -> str:
-        """Say where the command runs: OWN, PEER, or the name of a role that it is together with."""
+        """Return where the command runs.
+
+        OWN, PEER, or the name of a role whose machine it shares.
+        """
         return OWN
 
     def all_roles(self) -> Roles:
-        """Put its command among its roles."""
+        """Return the command together with its roles."""
         return Roles(Main(self.place(), self.command()), tuple(self.roles()))
 
     def uses_peer(self) -> bool:
@@ -166,7 +169,7 @@ class Workload(Measured):
         return None
 
     def tools(self) -> Sequence[str]:
-        """Name the program of its command."""
+        """Return the name of the program of its command."""
         return (self.command()[0],)
 
 
@@ -182,7 +185,7 @@ def kind(name: str) -> type[Workload]:
         raise ConfigError(f"no workload is called {name!r}; there are: {', '.join(names())}")
     try:
         return import_module(f"tare.work.workloads.{name}").Workload  # type: ignore[no-any-return]
-    except (ImportError, SyntaxError, AttributeError) as error:  # one from outside the tree
+    except (ImportError, SyntaxError, AttributeError) as error:  # a plug-in's
         raise ConfigError(f"workload {name} cannot be loaded: {error}") from error
 
 

@@ -244,7 +244,7 @@ def test_what_a_guest_does_not_have_is_said_and_no_zero(made, root):
     assert told(watch, "psi_io_full_s").reason == (
         f"not available here: {root}/proc/pressure/io: No such file or directory"
     )
-    assert told(watch, "disk_reads").reason.endswith("diskstats does not tell it")
+    assert told(watch, "disk_reads").reason.endswith("diskstats does not have it")
     seen = summary(watch.series())
     assert not [name for name in seen if "disk" in name]
     assert "machine_cpu_s" in seen
@@ -364,13 +364,13 @@ def test_an_interrupted_trial_waits_for_no_machine(made, tmp_path):
     [
         ("echo rubbish", "did not begin: rubbish"),
         ("echo 'env: perl: not found' >&2; exit 127", "did not begin: env: perl: not found"),
-        ("exit 1", "did not begin: it said nothing"),
-        ("echo ready; echo rubbish; exec sleep 600", "said what is not understood: b'rubbish'"),
-        ("echo ready; echo 99999999999999999999; exec sleep 600", "said what is not understood"),
-        ("echo ready; echo -5; exec sleep 600", "said what is not understood: b'-5'"),
-        ("echo ready; yes", "said what is not understood: b'y'"),
+        ("exit 1", "did not begin: it printed nothing"),
+        ("echo ready; echo rubbish; exec sleep 600", "printed what is not understood: b'rubbish'"),
+        ("echo ready; echo 99999999999999999999; exec sleep 600", "printed what is not understood"),
+        ("echo ready; echo -5; exec sleep 600", "printed what is not understood: b'-5'"),
+        ("echo ready; yes", "printed what is not understood: b'y'"),
         ("echo ready; echo 10; echo short", "ended"),
-        ("echo ready; yes '! no'", "said what is not understood: b'! no'"),
+        ("echo ready; yes '! no'", "printed what is not understood: b'! no'"),
     ],
 )
 def test_what_is_no_answer_is_a_reason(made, says, reason):

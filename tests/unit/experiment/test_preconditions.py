@@ -143,7 +143,7 @@ def test_an_emulated_guest_is_unlike_its_host_in_many_ways():
     found = said(understand(HOST), understand(GUEST))
 
     assert found["clock source"] == "clock source hpet (tsc there)"
-    assert "110 µs (0.18 µs there)" in found["cost of reading the clock"]
+    assert "110 µs (0.18 µs on the baseline)" in found["cost of reading the clock"]
     assert found["CPU model"] == "CPU model QEMU TCG CPU version 2.5+ (AMD EPYC there)"
     flags = [
         one.said for one in mismatches(understand(HOST), understand(GUEST)) if "flag" in one.about
@@ -185,7 +185,7 @@ def test_each_difference_is_said(change, about, clause):
 def test_another_file_is_a_mismatch():
     other = replace(reading(), files={**reading().files, "sysbench": "99"})
 
-    clause = "sysbench is another file than there"
+    clause = "sysbench differs from the baseline's file"
     assert said(reading(), other) == {"version of sysbench": clause}
 
 
@@ -236,7 +236,7 @@ def test_one_quick_answer_at_each_end_is_enough():
 
 def test_too_few_answers_or_a_clock_that_was_set_bound_nothing():
     early, late = pings(count=15), pings(count=30)[15:]
-    set_back = [Ping(one.sent_s, one.told_s + 100 * (n % 2), one.received_s)
+    set_back = [Ping(one.sent_s, one.machine_s + 100 * (n % 2), one.received_s)
                 for n, one in enumerate(late)]  # fmt: skip
 
     assert bound([]) is bound(pings(count=2)) is None

@@ -333,7 +333,7 @@ def test_only_what_needs_what_the_userland_lacks_is_unavailable(lab, scripted, m
     assert lacks.status is Status.UNAVAILABLE
     assert lacks.reason == (
         "the userland lacks mbw: Go is not installed; fix: apt-get install golang-go; "
-        "these results go on without it, and a new study tries again"
+        "these results continue without it; start a new study to try again"
     )
     assert [trial.status for trial in of_workload["sysbench_cpu"]] == [Status.OK] * 3
     assert {trial.status for trial in measured(results, "base")} == {Status.OK}, "it has its own"

@@ -118,7 +118,7 @@ def test_what_would_be_used_is_told():
         ({"/sys/fs/cgroup": b""}, "cgroups cannot be made on host", "root"),
         (
             {"--unshare-user": b"bwrap: No permissions"},
-            "an ordinary user makes no sandbox on host: bwrap: No permissions",
+            "an ordinary user cannot make a sandbox on host: bwrap: No permissions",
             "sysctl user.max_user_namespaces",
         ),
     ],

@@ -202,7 +202,7 @@ def test_a_machine_made_up_from_documentation(name, expected):
 
 def test_what_is_not_known_is_said_so():
     assert "does not show in its guest" in recorded("host")[0].evidence[0]
-    assert "nothing that could be read tells of a container" in evidence(detection.read(""))
+    assert "nothing that could be read shows a container" in evidence(detection.read(""))
     assert "might hide" in evidence(detection.read(MADE_UP["bare"]))
 
 

@@ -100,7 +100,7 @@ def test_a_route_that_leads_elsewhere_is_told(ledger):
     second.routes.add(f"{FAR} via 192.0.2.99")
     ways, _ = instance(services, ledger, host.machine(), second)
 
-    with pytest.raises(Unavailable, match=f"host/ssh has no way to {FAR}"):
+    with pytest.raises(Unavailable, match=f"host/ssh has no route to {FAR}"):
         ways.out(FAR, OWN, GATEWAY)
 
     assert leftovers(ledger.path) == []

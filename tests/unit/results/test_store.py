@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tare.core.complaints import sentence
 from tare.core.completed import Completed
 from tare.core.errors import ResultsError
 from tare.core.model import (
@@ -335,7 +334,6 @@ def test_the_words_of_a_suspect_trial_of_the_first_format_are_read_as_kinds(
 
     swapped = Complaint(ComplaintKind.SWAPPED, {"pages": 3})
     assert read == replace(old, warnings=("it took long", complaint, swapped))
-    assert sentence(complaint) == text
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.OK])

@@ -1,4 +1,4 @@
-"""What is stored and compared: plain frozen data, no I/O, no clock."""
+"""The data model: cells, plans, trials, metrics and facts as frozen dataclasses."""
 
 from tare.core.model.cell import (
     INJECTED,

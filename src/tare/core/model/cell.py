@@ -1,4 +1,4 @@
-"""Cells, and which of them are compared."""
+"""A cell (platform, workload, limits) and a contrast (two cells to compare)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Params = tuple[tuple[str, Scalar], ...]
 """Named values in the order in which they were declared."""
 
 NO_KEY = "no key"
-"""Metadata of a field that a study file does not give by the field's name."""
+"""Metadata key of a field that is written under another name in a study file."""
 
 INJECTED = "injected"
 """The parameter of a workload to which work was added: cells that differ in it share the rest."""
@@ -28,11 +28,11 @@ class CpuLimit(StrEnum):
     """How a platform is held to its CPUs."""
 
     CPUSET = "cpuset"
-    """It runs on as many CPUs of the host as it has, and on no others."""
+    """It runs on its own set of the host's CPUs, and on no others."""
     QUOTA = "quota"
-    """It runs on all CPUs of the host, and takes the time of as many as it has (CFS bandwidth)."""
+    """It runs on all CPUs of the host, with a quota of CPU time (CFS bandwidth)."""
     NONE = "none"
-    """A guest has as many virtual CPUs, which the host places; all else may use all CPUs."""
+    """Nothing is pinned: a guest has that number of virtual CPUs, all else may use all CPUs."""
 
 
 class FileAccess(StrEnum):
@@ -51,8 +51,8 @@ class Limits:
     """What every stack must give the workload, so that stacks stay comparable.
 
     The CPUs are a number in the cell; which CPUs of the host they are is a fact of the session, the
-    same for all cells of one kind of limit. ``swap_bytes`` may be used beside the memory. What was
-    planned before there were kinds and swap was pinned, and had no swap.
+    same for all cells of one kind of limit. ``swap_bytes`` may be used in addition to the memory.
+    What was planned before there were kinds and swap was pinned, and had no swap.
     """
 
     cpus: int
@@ -131,7 +131,7 @@ class ContrastKind(StrEnum):
     """What a contrast asks."""
 
     OVERHEAD = "overhead"
-    """What does a platform cost beside the baseline?"""
+    """How much more does a platform cost than the baseline?"""
     CONTROL = "control"
     """How far apart are equal things here? The reference, measured a second time (A/A)."""
     INJECTED = "injected"

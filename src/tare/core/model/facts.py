@@ -1,6 +1,6 @@
 """The facts stored with results: what the host and its platforms were when they were measured.
 
-They explain numbers and are shown beside them. None is needed to compare: whatever is missing, from
+They explain numbers and are shown with them. None is needed to compare: whatever is missing, from
 an older file or because a session was killed, is the empty value of its type and is not known.
 """
 
@@ -48,7 +48,7 @@ class FactSection:
 
 @dataclass(frozen=True, slots=True)
 class StoredMismatch:
-    """In what a platform was unlike the baseline, and the workloads whose numbers this touches."""
+    """How a platform differed from the baseline, and the workloads whose numbers that affects."""
 
     said: str
     workloads: tuple[str, ...]
@@ -67,7 +67,7 @@ class ClockSkew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preconditions:
-    """What a machine said of itself before anything was measured in it; false if it said nothing.
+    """What was read in a machine before anything was measured in it; false if nothing was read.
 
     ``values`` are readings by name, ``files`` SHA-256 digests by the file's name. ``mitigations``
     has, for the CPU's weaknesses that concern it, what the kernel says it does about each.
@@ -79,7 +79,7 @@ class Preconditions:
     cpu_flags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether anything was read."""
+        """Return whether anything was read."""
         return bool(self.values or self.files or self.mitigations or self.cpu_flags)
 
 
@@ -138,9 +138,9 @@ class Facts:
     sections: tuple[FactSection, ...] = ()
 
     def platform(self, name: str) -> PlatformFacts:
-        """Return what is known of a platform; nothing where nothing was stored of it."""
+        """Return the facts of a platform; empty ones where none were stored."""
         return self.platforms.get(name, PlatformFacts())
 
 
 NO_FACTS = Facts()
-"""What is known where nothing was stored."""
+"""The facts of results that stored none."""

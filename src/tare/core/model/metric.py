@@ -1,4 +1,4 @@
-"""What is measured: metrics with their units and roles, and one value of one."""
+"""Metrics with their unit, direction and role, and samples of them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Better(StrEnum):
 
 
 class MetricRole(StrEnum):
-    """What the numbers of a metric are used for, beside being compared."""
+    """What the numbers of a metric are used for, apart from being compared."""
 
     PLAIN = "plain"
     """Nothing else."""
     TOOL_DURATION = "tool_duration"
-    """How long the tool worked, by its own account and without its start and end; in seconds."""
+    """How long the tool reports that it worked, without its start and end; in seconds."""
     LOSS = "loss"
     """The share of what was sent that did not arrive."""
     FAILED = "failed"
     """The share of requests that failed."""
     SEARCHED = "searched"
-    """The highest rate that a trial found by working at others: no account of the work it did."""
+    """The highest rate that a trial found by trying others: not the amount of work it did."""
 
 
 UNITS_OF_ROLES = {
@@ -45,12 +45,12 @@ UNITS_OF_ROLES = {
     MetricRole.FAILED: (Unit.RATIO,),
     MetricRole.SEARCHED: (Unit.PER_SECOND, Unit.BYTE_PER_SECOND),
 }
-"""The units that a metric of a role may have; any, where a role is not named."""
+"""The units that a metric of a role may have; any for roles that are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a number means. Raises ValueError if its unit is none of its role."""
+    """What a number means. Raises ValueError if the unit does not fit the role."""
 
     name: str
     unit: Unit
@@ -74,7 +74,7 @@ def metric_of(metrics: Iterable[Metric], role: MetricRole) -> Metric | None:
 
 
 def tool_duration_s(samples: Mapping[str, float], metrics: Iterable[Metric]) -> float | None:
-    """Return how long a workload's tool took by its own account, or None if it did not say."""
+    """Return how long a workload's tool reports that it worked, or None if it does not."""
     metric = metric_of(metrics, MetricRole.TOOL_DURATION)
     return None if metric is None else samples.get(metric.name)
 

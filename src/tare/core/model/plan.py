@@ -1,4 +1,4 @@
-"""Plans: what is run in which order, how often, and what is compared."""
+"""The plan of a study: trials in order, rules of repetition, comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Evidence(StrEnum):
     """What a verdict rests on."""
 
     LIKELY = "likely"
-    """The rule of looks: of equal platforms, one comparison in twenty is told apart by luck."""
+    """The rule of looks: of equal platforms, one comparison in twenty is a false alarm."""
     ESTABLISHED = "established"
     """The e-process as well and, over all comparisons of a study together, Holm's p."""
 
@@ -31,14 +31,14 @@ class Design(StrEnum):
 
 
 class Variant(StrEnum):
-    """Which time of a trial a comparison rests on (METHOD.md 2.7)."""
+    """Which time of a trial is compared (METHOD.md 2.7)."""
 
     WALL = "wall"
-    """All of it: what the user felt."""
+    """Wall time: what a user waits."""
     CORRECTED = "corrected"
-    """Wall time less foreign delay: what the platform takes when it gets a CPU."""
+    """Wall time minus foreign delay: what the platform takes when it gets a CPU."""
     HOST_CPU = "host_cpu"
-    """The CPU time of everything the platform ran on the host: the bill."""
+    """The CPU time of everything that the platform ran on the host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +49,13 @@ class Repetition:
     ``tare.results.stats.schedule.all_looks`` up to ``max_blocks`` and decide nothing before
     ``min_blocks``; ``budget_s`` ends the measuring, None is no budget. ``shared_devices`` allows a
     duet of workloads that use one device, such as the disk. ``variant`` of the primary metric is
-    what verdicts, stopping and Holm's family rest on. A comparison goes on until its verdict has
+    what verdicts, stopping and Holm's family rest on. A comparison continues until its verdict has
     the ``evidence`` that is asked for.
 
-    Each platform has so many ``instances`` at once, or as many as ``instances_of_platforms`` has
-    with its name; one is replaced by a fresh one after ``blocks_per_instance``, or "auto": where
-    instances differ, when that is the better buy.
-    ``warmup`` trials of each cell begin an instance; "auto" is one, and more in later instances
-    where trials still became faster after it.
+    Each platform has ``instances`` instances at once, or the number that ``instances_of_platforms``
+    has with its name; one is replaced by a fresh one after ``blocks_per_instance``, or "auto":
+    where instances differ, when that is the better buy. ``warmup`` trials of each cell begin an
+    instance; "auto" is one, and more in later instances where trials still became faster after it.
     """
 
     min_blocks: int = 3
@@ -101,7 +100,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A place in the plan: which cell is run when, and where each of its parts.
+    """One trial of the plan: which cell is run when, and where each of its parts runs.
 
     Parts are started in the order of ``placements``. They may be of several cells, which are then
     measured at the same moment, as a duet does with a cell and its reference. Slots of a block are
@@ -150,7 +149,7 @@ class LadderSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """One platform taken apart: the platforms ``default`` (all switches on) and ``bare`` (all off).
+    """A platform from ``default`` (all switches on) to ``bare`` (all off), to attribute its cost.
 
     The two differ in all the switches; all names are those of platforms in the plan's cells.
     """
@@ -162,7 +161,7 @@ class Ladder:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What will be run, in order, written before the first trial.
+    """All trials in order, written before the first one runs.
 
     ``contrasts`` say which cells are compared. All but those of attribution are what the plan
     decides by; of these a cell has one at the most, and they stand in the order of the cells.
@@ -189,7 +188,7 @@ class Plan:
 
     @cached_property
     def most_parts(self) -> int:
-        """The most parts of a cell in any trial: so many instances of a platform are one set."""
+        """The largest number of parts of a cell in any trial: the size of a set of instances."""
         return max((len(slot.of(cell)) for slot in self.slots for cell in slot.cells), default=1)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a session is doing at a moment, for those who follow it from outside."""
+"""The current state of a running session, as stored in ``progress.json``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Phase(StrEnum):
 class SessionProgress:
     """What a session is doing.
 
-    ``text`` is what it last said of what it does outside trials. ``cells`` are the ids of those
+    ``text`` is its last message about work between trials. ``cells`` are the ids of those
     that are measured now, in ``block``, and ``following`` of those that come next in this block.
     ``decided`` of ``compared`` comparisons that this host can measure are decided.
     """

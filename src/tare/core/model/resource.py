@@ -1,4 +1,4 @@
-"""What a trial took of its host, by source and kind: the names of ``Trial.resources``, declared.
+"""Names of a trial's resource figures, such as ``layer_cpu_s``: whose they are, what they count.
 
 ``tare.experiment.probes`` writes these names, results keep them, and here alone they are taken
 apart.
@@ -15,14 +15,14 @@ _LEVELS = ("_mean", "_most", "peak_bytes", "pss_bytes")
 
 
 class Source(StrEnum):
-    """Whose account a resource is from."""
+    """Where a resource is measured: host, layer or machine inside."""
 
     HOST = "host"
     LAYER = "layer"
     MACHINE = "machine"
     """The innermost machine that has a kernel of its own, by that kernel's account."""
     MONITOR = "monitor"
-    """What the watching itself took."""
+    """What the monitoring itself used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Resource:
 
     @property
     def is_total(self) -> bool:
-        """Whether it grows with the work; the others are levels, or what watching took."""
+        """Whether it grows with the work; the others are levels, or the cost of monitoring."""
         return self.source is not Source.MONITOR and not self.kind.endswith(_LEVELS)
 
 

@@ -1,4 +1,4 @@
-"""When a study was measured, and why that ended."""
+"""The sessions that measured a study: when they ran and why each ended."""
 
 from __future__ import annotations
 

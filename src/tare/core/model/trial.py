@@ -1,4 +1,4 @@
-"""Trials: what one run of a cell came to, and each of its parts."""
+"""A trial: one measured run of a cell, with status, samples, cost and parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
     OK = "ok"
     SUSPECT = "suspect"
-    """There are numbers, but the host throttled, stole, swapped or was loaded."""
+    """There are numbers, but the host throttled, stole CPU time, swapped or was loaded."""
     FAILED = "failed"
     DNR = "dnr"
     """Did not respond: ended at its deadline."""
@@ -33,15 +33,18 @@ class Status(StrEnum):
 
 
 class Entry(StrEnum):
-    """How a trial's command got into its machine; the two are never mixed within a comparison.
+    """How a trial's command was started in its machine; never mixed within a comparison.
 
     What entering a container anew takes is charged to the container: 24 ms of CPU time in Docker.
     """
 
     ANEW = "anew"
-    """By the layers' own clients, for each command; so were all trials before there were agents."""
+    """By the layer's client (``docker exec``), for each command.
+
+    Always so before there were agents.
+    """
     AGENT = "agent"
-    """It was started by an agent that had been put into the machine before."""
+    """By an agent that had been put into the machine before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +58,10 @@ class HostCost:
 
     ``workers`` are those measured threads that used at least a tenth as much CPU time as the
     busiest; ``lasting`` says that they were there before the trial (virtual CPUs), and that their
-    delay is that of the whole command and not of the tool in it. ``throttled_s`` is for
-    how long quotas of the platform's own groups held it back. ``foreign_cpu_s`` is the CPU time
-    that other work took on the trial's CPUs, ``foreign_delay_s`` what of the trial's wall time may
-    be laid to it; None is not known.
+    delay is that of the whole command and not of the tool in it. ``throttled_s`` is for how long
+    quotas of the platform's own groups held it back. ``foreign_cpu_s`` is the CPU time that other
+    work took on the trial's CPUs, ``foreign_delay_s`` is the share of the wall time attributable to
+    it; None is not known.
     """
 
     cpu_s: float
@@ -74,7 +77,7 @@ class HostCost:
 
 
 class ComplaintKind(StrEnum):
-    """What makes the number of a trial suspect, and what the one value of a complaint is named."""
+    """Why a trial is suspect, and the name of the value that says how much."""
 
     STOLEN = "stolen"
     """``share`` of its CPUs' time that a hypervisor below took."""
@@ -89,14 +92,14 @@ class ComplaintKind(StrEnum):
     SLOW_CLOCK = "slow_clock"
     """``ratio`` of its CPUs' clock rate to the base rate."""
     PEER_BUSY = "outside_busy"
-    """``share`` of the time in which the machine outside, or one thread of it, was busy."""
+    """``share`` of the time in which the peer, or one thread of it, was busy."""
     PEER_SHARED = "outside_shared"
-    """The machine outside had the trial's CPUs; it has no value."""
+    """The peer had the trial's CPUs; it has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One thing that makes a trial's number suspect, with its numbers by name.
+    """A reason why a trial is suspect, with its numbers by name.
 
     ``tare.core.complaints`` words it; what is to be known of it is asked of its kind.
     """
@@ -107,7 +110,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What the work in one instance came to: of a trial, and of each part of one.
+    """The result of the work in one instance: of a trial, and of each of its parts.
 
     ``instance`` names what it was measured in. ``reason`` is a sentence for people. ``duration_s``
     is the wall time of the command by the host's monotonic clock. ``samples`` maps a metric's name
@@ -130,7 +133,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part(Result):
-    """What one of several parts of a trial came to.
+    """The result of one of several parts of a trial.
 
     ``late_s`` is how much later than the first part it started, as far as that was seen: at its
     release, by the host's clock; None where it was not started, or was up before, as roles are.
@@ -188,9 +191,9 @@ class Trial(Measurement):
     def by_cell(self) -> tuple[Trial, ...]:
         """Return a trial for each cell that was measured in it, in the order of starting.
 
-        One of one cell is returned as it is. Each has what its part came to, its number in the
-        block, and the part's own start and duration; what was done around the commands was done for
-        all cells together.
+        A trial of one cell is returned unchanged. Each has the result of its part, its number in
+        the block, and the part's own start and duration; what was done around the commands was done
+        for all cells together.
         """
         cells = tuple(dict.fromkeys(part.cell for part in self.parts if part.cell))
         if not cells:
@@ -217,12 +220,12 @@ class Trial(Measurement):
         )
 
     def lasted_s(self, tool_duration: Metric | None) -> float:
-        """Return how long the tool took by its own account, or else how long the command took.
+        """Return how long the tool reports that it worked, or else how long the command took.
 
         ``tool_duration`` is that metric of the trial's workload, if it has one.
         """
-        told_s = None if tool_duration is None else self.samples.get(tool_duration.name)
-        return self.duration_s if told_s is None else told_s
+        reported_s = None if tool_duration is None else self.samples.get(tool_duration.name)
+        return self.duration_s if reported_s is None else reported_s
 
 
 def partner_of(cell: str, cells: Sequence[str]) -> str:
@@ -231,7 +234,7 @@ def partner_of(cell: str, cells: Sequence[str]) -> str:
 
 
 def _later(started_at: str, by_s: float) -> str:
-    """Move a time in ISO 8601 on; one that is not understood stays as it is."""
+    """Return a time in ISO 8601 some seconds later; one that is not understood is unchanged."""
     try:
         start = datetime.fromisoformat(started_at)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The plan made of a study: order of trials, resources it needs, estimated time."""
+"""Plan a study: the order of its trials, the resources it needs, the estimated time."""
 
 from tare.experiment.design.estimator import Estimate, estimate
 from tare.experiment.design.planner import make_plan

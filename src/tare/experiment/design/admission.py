@@ -1,6 +1,6 @@
-"""Admission: whether what a plan has open at once fits the host's memory; sums, and no readings.
+"""Check whether all instances that a plan keeps open at once fit the host's memory.
 
-CPUs need no sum: instances stand still unless they are measured, and what one trial has at once is
+CPUs need no sum: instances are paused unless they are measured, and what one trial has at once is
 refused where its CPUs are chosen (``Session.cpus``, ``cores.numbers``).
 """
 
@@ -88,7 +88,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What is open at once, and what the trials that run at once take beside that."""
+    """The memory of all open instances, and what the trials that run at once take in addition."""
 
     needs: Sequence[Need]
     at_once: int = 1
@@ -112,7 +112,7 @@ class Sum:
         return self.kept_bytes + self.passing_bytes + RESERVE_BYTES
 
     def says(self) -> str:
-        """Write the sum in words: machines with memory of their own, containers, trials, host."""
+        """Return the sum in words: machines with memory of their own, containers, trials, host."""
         machines: Counter[tuple[str, int]] = Counter()
         for one in self.needs:
             if one.shared:
@@ -199,7 +199,7 @@ def _peers(study: Study) -> Iterator[Need]:
 
 
 def _of_peer(limits: Limits) -> tuple[int, int, bool]:
-    """Return what of limits a peer is made by: where nothing is pinned it has other CPUs."""
+    """Return the limits that a peer is made by: where nothing is pinned it has other CPUs."""
     return limits.cpus, limits.memory_bytes, limits.is_pinned
 
 
@@ -237,7 +237,7 @@ def refuse(sum_of: Sum, available_bytes: int, fix: str = FIX) -> None:
 
 
 def text(count: float) -> str:
-    """Write a size for people."""
+    """Return a size in readable units."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 

@@ -1,4 +1,4 @@
-"""What a plan will take: an estimate from nominal figures, made before anything is run."""
+"""Estimate how long a plan will take, from nominal durations."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Estimate:
     In a duet a pair takes as long as one of its two trials, and every platform has its instances
     twice, once on each set of CPUs.
 
-    ``min`` is every cell decided early, which goes on to five blocks for its size (METHOD.md 2.4b),
-    ``max`` none decided before the last block. Trials
-    count warm-ups; ``max`` trials do not regard the budget, seconds do. ``starts`` and
-    ``disk_bytes`` are by platform, the control's with the baseline's.
+    ``min`` is every cell decided early, which continues to five blocks for its size (METHOD.md
+    2.4b), ``max`` none decided before the last block. Trials count warm-ups; ``max`` trials do not
+    regard the budget, seconds do. ``starts`` and ``disk_bytes`` are by platform, the control's with
+    the baseline's.
     """
 
     cells: int
@@ -48,7 +48,7 @@ class Estimate:
 
 
 class _Instances:
-    """Counts what is open at once, and what is opened for so many blocks."""
+    """Counts the instances that are open at once, and those opened for a number of blocks."""
 
     def __init__(self, plan: Plan, *, by_blocks: bool) -> None:
         self._plan, self._rule, self._by_blocks = plan, plan.repetition, by_blocks
@@ -62,7 +62,7 @@ class _Instances:
         return (1 if self._by_blocks else self._places(platform)) * self._sides
 
     def served(self, platform: str, blocks: int) -> int:
-        """Count the instances of a platform that so many blocks work in, one after another."""
+        """Return how many instances of a platform a number of blocks work in, one after another."""
         if self._by_blocks:
             return blocks
         places = self._places(platform)
@@ -73,7 +73,7 @@ class _Instances:
         return min(blocks, count * self._sides)
 
     def started(self, blocks: int) -> Counter[str]:
-        """Count the instances of each platform that are started for so many blocks."""
+        """Return how many instances of each platform are started for a number of blocks."""
         starts: Counter[str] = Counter()
         for platform, _, _ in self._sets:
             count = (blocks + self._again) * self._sides
@@ -116,14 +116,14 @@ def estimate(plan: Plan, study: Study, *, by_blocks: bool = False) -> Estimate:
 
     pass_s = sum(workload.expected_s() + _AROUND_TRIAL_S for workload in workloads)
     budget_s = float("inf") if repetition.budget_s is None else repetition.budget_s
-    # In a duet the baseline is beside each of the others and takes no time of its own.
-    beside = [is_duet and cell.id in plan.references for cell in plan.cells]
+    # In a duet the baseline runs at the same moment as the others and takes no time of its own.
+    parallel = [is_duet and cell.id in plan.references for cell in plan.cells]
     block_s = pass_s - sum(
         workload.expected_s() + _AROUND_TRIAL_S
-        for workload, is_beside in zip(workloads, beside, strict=True)
-        if is_beside
+        for workload, is_parallel in zip(workloads, parallel, strict=True)
+        if is_parallel
     )
-    in_block = 2 * beside.count(False) if is_duet else len(plan.cells)
+    in_block = 2 * parallel.count(False) if is_duet else len(plan.cells)
 
     def trials(blocks: int) -> int:
         warmed = sum(instances.served(cell.platform, blocks) for cell in plan.cells)

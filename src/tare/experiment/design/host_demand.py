@@ -1,6 +1,6 @@
-"""What a plan asks of a host besides memory: CPUs, and disk for the files of its workloads.
+"""Check whether a host has the CPUs and the disk space that a plan needs.
 
-Sums only, made of the study and the plan; what the host has is given by whoever asks.
+Only sums over the study and the plan; the caller passes what the host has.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DiskNeed:
     largest_bytes: int = 0
 
     def too_large(self, free_bytes: int) -> str:
-        """Say which number is too large for what is free; empty if it fits."""
+        """Return which number exceeds the free space; empty if it fits."""
         if self.total_bytes <= free_bytes:
             return ""
         return (
@@ -75,7 +75,7 @@ def disk_need(study: Study, plan: Plan, *, by_blocks: bool = False) -> DiskNeed:
 
 
 def cpus_too_many(study: Study, cpus: int) -> str:
-    """Say which limits have more CPUs than a host; empty if none has."""
+    """Return which limits have more CPUs than a host; empty if none has."""
     wanted = sorted({limits.cpus for limits in study.limits if limits.cpus > cpus})
     if not wanted:
         return ""
@@ -84,7 +84,7 @@ def cpus_too_many(study: Study, cpus: int) -> str:
 
 
 def _label(workload: FixedWorkload) -> str:
-    """Name a workload with what makes its files large."""
+    """Return the name of a workload with what makes its files large."""
     sizes = [
         f"{word_of(name)} {text(value)}"
         for name, value in workload.params

@@ -1,4 +1,4 @@
-"""Trials whose parts leave the peer no CPU of its own: known before anything is run."""
+"""Find trials that leave no CPU to the peer (load generator), before anything is run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIX_UNPINNED = "`cpu_limit: cpuset`, or a `peer` on another computer"
 
 @dataclass(frozen=True, slots=True)
 class Crowded:
-    """Workloads of which each trial has so many parts, and all CPUs of a host with so many.
+    """Workloads whose trials use all CPUs of the host: ``parts`` instances of ``cpus`` CPUs each.
 
     ``is_pinned``: the limits hold each part to ``cpus`` of them; if not, any part may use all.
     """

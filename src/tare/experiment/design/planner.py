@@ -1,4 +1,4 @@
-"""The order of all trials: randomized complete blocks, made before the first trial is run."""
+"""Plan all trials of a study in randomized complete blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_plan(study: Study, seed: int) -> Plan:
 
     Every block has every cell once. Cells that are compared with each other (one workload, one set
     of limits) stand back to back, so that what disturbs the host falls on both halves of a pair. In
-    a duet the baseline stands beside each of the others instead; see
+    a duet the baseline runs together with each of the others instead; see
     ``tare.experiment.study.duet``. Blocks take the places of the platform with most instances in
     turn; one with fewer serves several places with the same instance, so that pairs that share one
     are always the same (decision 27). Raises ConfigError where workloads that measure different
@@ -105,15 +105,15 @@ def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
     for chosen in study.workloads:
         first = metrics.setdefault(chosen.name, chosen.made.metrics)
         if chosen.made.metrics != first:
-            told = " and ".join(
+            differences = " and ".join(
                 f"{one[0].name} ({one[0].unit}, {one[0].better})"
                 for one in (first, chosen.made.metrics)
             )
             has_name = "called" in dict(chosen.params)
             fix = "give one of them another name: called" if has_name else "make two studies"
             raise ConfigError(
-                f"workloads: two are called {chosen.name!r} and measure different things, {told}; "
-                f"expected the same of both; {fix}"
+                f"workloads: two are called {chosen.name!r} and measure different things, "
+                f"{differences}; expected the same of both; {fix}"
             )
     return metrics
 
@@ -142,7 +142,7 @@ def _groups(study: Study) -> list[list[Cell]]:
 
 
 def _named(cell: Cell) -> Cell:
-    """Give a cell an id that stands for all that is in it, so that equal plans are equal files."""
+    """Return a cell with an id made from its content, so that equal plans are equal files."""
     text = json.dumps(asdict(cell), sort_keys=True)
     return replace(cell, id=hashlib.sha256(text.encode()).hexdigest()[:10])
 
@@ -172,6 +172,6 @@ def _refuse_chains(name: str, contrasts: Sequence[Contrast]) -> None:
 def _shuffled(items: Sequence[T], random: Random) -> list[T]:
     """Shuffle by sorting on random keys.
 
-    Of all that ``random`` offers, Python promises the same sequence for ever only for ``random()``.
+    Of all that ``random`` offers, Python promises the same sequence forever only for ``random()``.
     """
     return sorted(items, key=lambda _: random.random())

@@ -1,1 +1,1 @@
-"""The controlling host: facts, conditions for fair measurements, settings to tune."""
+"""The host that runs Tare: its facts, conditions for fair measurements, settings to tune."""

@@ -1,4 +1,4 @@
-"""What a host is, what lies below it, and what makes measurements on it noisy."""
+"""Read facts of the host (CPU, kernel, memory, virtualization), and list sources of noise."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_coun
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Something that makes a host noisy or its numbers less trustworthy, and what fixes it."""
+    """A source of noise on the host: what it is, why it matters, how to fix it."""
 
     what: str
     why: str
@@ -54,7 +54,7 @@ class Advice:
 
 
 def host_facts(machine: Machine) -> dict[str, Scalar]:
-    """Read what a machine tells of itself; what it does not tell has no key.
+    """Read a machine's facts; what cannot be read has no key.
 
     ``load`` is that of the last minute, ``steal`` the stolen part of all CPU time since boot;
     ``mitigation.*`` are the CPU's weaknesses that concern it, in the kernel's words.
@@ -77,7 +77,7 @@ def read_facts(printed: str) -> dict[str, Scalar]:
     kinds = [kind for _, _, kind, *_ in mounts]
     roots = [kind for _, at, kind, *_ in mounts if at == "/"]
     governors = {line for path, line in first.items() if path.endswith("/scaling_governor")}
-    told: dict[str, Scalar | None] = {
+    facts: dict[str, Scalar | None] = {
         "kernel": first.get("/proc/sys/kernel/osrelease"),
         "architecture": first.get("/proc/sys/kernel/arch"),
         "os": system.get("PRETTY_NAME", "").strip("\"'"),
@@ -104,8 +104,8 @@ def read_facts(printed: str) -> dict[str, Scalar]:
         "psi": "/proc/pressure/cpu" in first,
         "root_filesystem": roots[-1] if roots else None,
     }
-    told |= {f"mitigation.{name}": line for name, line in mitigations(printed).items()}
-    return {name: value for name, value in told.items() if value is not None and value != ""}
+    facts |= {f"mitigation.{name}": line for name, line in mitigations(printed).items()}
+    return {name: value for name, value in facts.items() if value is not None and value != ""}
 
 
 def mitigations(printed: str) -> dict[str, str]:
@@ -127,7 +127,7 @@ def _lines(printed: str) -> dict[str, list[str]]:
 
 
 def noise(facts: Mapping[str, Scalar]) -> list[Advice]:
-    """Say what makes a host noisy or its numbers less trustworthy, the gravest first."""
+    """Return what makes a host noisy or its numbers less trustworthy, the worst first."""
     cpus = int(facts.get("cpus", 0))
     load, steal = float(facts.get("load", 0)), float(facts.get("steal", 0))
     used = int(facts.get("swap_used_bytes", 0))
@@ -137,7 +137,7 @@ def noise(facts: Mapping[str, Scalar]) -> list[Advice]:
         (below is not None, f"this host is itself a guest of {below}",
          "'host' is not bare metal here: a virtual machine on it is a nested one, and neighbours "
          "that cannot be seen share its hardware",
-         "use a physical machine, or say beside every number what 'host' is"),
+         "use a physical machine, or state with every number what 'host' is"),
         (around is not None, f"this host is itself a container ({around})",
          "'host' is not bare metal here: its limits are set outside, where they cannot be seen",
          "run Tare outside the container"),
@@ -199,7 +199,7 @@ def _turbo(first: Mapping[str, str]) -> bool | None:
 
 
 def _steal(stat: str) -> float | None:
-    """Give the stolen part of the time since boot; what guests took is in ``user`` already."""
+    """Return the stolen part of the time since boot; what guests took is in ``user`` already."""
     ticks = [int(word) for word in stat.split()[1:9]]
     return round(ticks[7] / sum(ticks), 6) if len(ticks) == 8 and sum(ticks) > 0 else None
 
@@ -209,4 +209,4 @@ def available_bytes(proc: Path = PROC) -> int:
     for line in (proc / "meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
-    raise LayerError(f"{proc}/meminfo does not tell MemAvailable")
+    raise LayerError(f"{proc}/meminfo has no MemAvailable")

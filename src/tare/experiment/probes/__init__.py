@@ -1,1 +1,1 @@
-"""Low-cost reading of the host and of a platform's threads, around and during trials."""
+"""Monitors that read CPU, memory, disk and network of the host and of a platform during trials."""

@@ -1,4 +1,4 @@
-"""What one file told at each reading of a trial, figure by figure, until it told nothing more."""
+"""Collect the readings of one file of /proc or /sys over a trial, as a series for each figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tare.experiment.probes.series import Series
 
 
 class FileSeries:
-    """The figures of one file; ``side`` is whose they are."""
+    """The series of one file; ``side`` says whose they are: host, layer or machine."""
 
     def __init__(self, side: str, source: readings.Source) -> None:
         self._side, self._source = side, source
@@ -19,17 +19,17 @@ class FileSeries:
         self._reason = ""
 
     def hold(self, now_s: float, content: bytes) -> None:
-        """Keep a reading, to be taken in when there is time for it: see ``settle``."""
+        """Store a raw reading, to be parsed when there is time: see ``settle``."""
         self._held.append((now_s, content))
 
     def settle(self) -> None:
-        """Take in what is held, in order."""
+        """Parse what is stored, in order."""
         held, self._held = self._held, []
         for now_s, content in held:
             self.take(now_s, content)
 
     def take(self, now_s: float, content: bytes) -> None:
-        """Take a reading in; one that is not understood ends these series, and nothing else."""
+        """Add a reading; one that is not understood ends these series, and nothing else."""
         if self._reason:
             return
         try:
@@ -53,27 +53,27 @@ class FileSeries:
         return bool(self._reason)
 
     def series(self) -> Iterator[Series]:
-        """Give what was read, and by name what was not."""
+        """Return what was read, and by name what was not."""
         self.settle()
         ended = f"ended early: {self._reason}" if self._reason else ""
         for (name, device), track in self._tracks.items():
-            # What Tare made for other stacks lies idle, and says nothing of this trial.
+            # Devices that Tare made for other stacks are idle.
             ours = device.encode().startswith(readings.OURS) or device in self._source.made
             if ours and track.is_still:
                 continue
             counts = name not in readings.LEVELS
             yield Series(self._side, name, track.times_s, track.values, device, counts, ended)
-        told = {name for name, _ in self._tracks}
-        lack = self._reason or f"{self._source.path} does not tell it"
+        read = {name for name, _ in self._tracks}
+        lack = self._reason or f"{self._source.path} does not have it"
         for name in self._source.names:
-            if name not in told:
+            if name not in read:
                 counts = name not in readings.LEVELS
                 reason = f"not available here: {lack}"
                 yield Series(self._side, name, is_counter=counts, reason=reason)
 
 
 class _FigureSeries:
-    """The readings of one figure; a counter that begins at 0 again goes on where it was."""
+    """The readings of one figure; a counter that wraps to 0 is continued."""
 
     __slots__ = ("_last", "_past", "_wraps", "times_s", "values")
 

@@ -1,4 +1,4 @@
-"""What one reading of a file says: counters since boot, and levels of the moment.
+"""Parse files of /proc and of control groups into counters since boot and momentary levels.
 
 A *figure* is a name, the device it is of (empty: of all), and a value in the base unit that the
 name ends in. A file that says less than it should raises ValueError: nothing becomes a zero.
@@ -38,11 +38,11 @@ _KIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that is read again and again, and the names of the figures that it tells.
+    """A file that is read repeatedly, and the names of the figures in it.
 
     ``wraps`` has, by name, after which value a counter begins at 0 again. ``resets`` says that a
-    write sets what it tells back to what it is now. ``made`` are devices that were made for some
-    stack, besides those whose names begin with ``OURS``. ``looks_further`` says that parsing it
+    write resets its value to the current one. ``made`` are devices that were made for some stack,
+    in addition to those whose names begin with ``OURS``. ``looks_further`` says that parsing it
     reads other files too, and so has to be done at once.
     """
 
@@ -77,7 +77,7 @@ def host_cpu(content: bytes) -> Iterator[Figure]:
 
 
 def host_memory(content: bytes) -> Iterator[Figure]:
-    """Read /proc/meminfo: used is what cannot be had without swapping, cached is of files."""
+    """Read /proc/meminfo: used is what is not available without swapping, cached is of files."""
     total, available = _after(content, b"MemTotal:"), _after(content, b"\nMemAvailable:")
     yield "memory_used_bytes", "", _KIB * (total - available)
     cached = _after(content, b"\nBuffers:") + _after(content, b"\nCached:")
@@ -192,7 +192,7 @@ def pss_bytes(content: bytes) -> int:
 
 
 def _after(content: bytes, key: bytes) -> int:
-    """Give the number behind a key."""
+    """Return the number behind a key."""
     at = content.find(key)
     if at < 0:
         raise ValueError(f"it has no {key.decode().strip()!r}")

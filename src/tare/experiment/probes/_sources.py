@@ -1,4 +1,4 @@
-"""Which files tell what a host, a machine or a layer's control group does, and how each is read."""
+"""List the files to read for a host, a machine or a layer's control group, with their parsers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEMORY = ("memory_cached_bytes", *readings.FAULTS)
 
 
 def of_host(cpus: Collection[int], proc: Path, sys: Path) -> Sequence[Source]:
-    """List what a host may tell; ``cpus`` are those whose clock rate is wanted."""
+    """List the sources of a host; ``cpus`` are those whose clock rate is wanted."""
     names = tuple(_listed(f"{sys}/class/net"))
     ends = bridged(sys, names)
     links = _hardware_links(sys, names)
@@ -62,7 +62,10 @@ def of_machine(
     cpu: Parse = readings.host_cpu,
     made: Collection[str] = (),
 ) -> list[Source]:
-    """List what any kernel tells in /proc, of some disks and network devices; see ``Source``."""
+    """List the sources in /proc of any kernel, of some disks and network devices.
+
+    See ``Source``.
+    """
     return [
         Source(
             proc / "stat", (*readings.CPU, "run_queue", "blocked_tasks", "context_switches"), cpu
@@ -95,7 +98,7 @@ def of_machine(
 
 
 def of_group(path: str, root: Path, sys: Path) -> Sequence[Source]:
-    """List what a layer's control group may tell, v1 or v2, of all that is in it and below."""
+    """List the sources of a layer's control group, v1 or v2, for all processes in it and below."""
     is_v2 = (root / "cgroup.controllers").exists()
     return _of_group(path, root, _encoded(hardware_disks(sys).values()), is_v2)
 

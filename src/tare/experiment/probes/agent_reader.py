@@ -1,4 +1,4 @@
-"""Reads files in a machine through its agent, as ``reader`` does by a process of its own."""
+"""Read files in a machine through Tare's agent there; ``reader`` uses a process instead."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AgentReader:
         self.listener: Awaiting | None = None
 
     def start(self) -> None:
-        """Learn once which devices have hardware behind them, real or virtual."""
+        """Find out once which devices have hardware behind them, real or virtual."""
         if self._has_started or self.reason:
             return
         self._has_started = True
@@ -61,16 +61,16 @@ class AgentReader:
 
     @property
     def owes(self) -> bool:
-        """Whether it was asked, and its answer was not taken yet."""
+        """Whether an answer is outstanding."""
         return self._request is not None
 
     @property
     def is_late(self) -> bool:
-        """Whether it owes an answer for longer than one may take."""
+        """Whether the outstanding answer is overdue."""
         return self._request is not None and self._request.age_s > ANSWER_S
 
     def answer(self, within_s: float | None = None) -> Answer | None:
-        """Wait for the answer that it owes; None if it ends, or has none in time."""
+        """Wait for the outstanding answer; None if it ends, or has none in time."""
         request = self._request
         if request is None:
             return None

@@ -1,8 +1,8 @@
-"""What of a trial's wall time is other work's: pure rules on what was read of its threads.
+"""Estimate how much of a trial's wall time was spent waiting for other work on the host.
 
 For a thread, wall = cpu + delay + blocked (METHOD.md 2.7). Its *residual* at a reading is wall less
-the cpu and the delay told until then: what it was blocked, and the run or the wait that is under
-way, which the kernel tells when it has ended. Blocked time only grows and the rest is never
+the cpu and the delay reported until then: what it was blocked, and the run or the wait that is
+under way, which the kernel reports when it has ended. Blocked time only grows and the rest is never
 negative, so the least of later residuals bounds what the thread was blocked until then.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 WORKER_SHARE = 0.1
 RECENT = 20
-"""So many last residuals bound what a thread was blocked; among them is one at which it ran."""
+"""How many last residuals bound the blocked time of a thread; it ran at one of them at least."""
 BLOCKED_SHARE = 0.05
 """A worker that was blocked for more of its time is not one that always wanted a CPU."""
 SLACK_S = 3 / os.sysconf("SC_CLK_TCK")
@@ -39,7 +39,7 @@ class Track:
     """Readings (now, cpu, residual), of a lasting thread alone, and only those at which it ran."""
 
     def read(self, now: int, cpu: int, delay: int) -> None:
-        """Take a reading in; ``now`` is by any clock that only goes forward."""
+        """Add a reading; ``now`` is by any monotonic clock."""
         residual = now - cpu - delay
         if self.lasting and (not self.history or cpu != self.last_cpu):
             self.history.append((now, cpu, residual))
@@ -63,7 +63,7 @@ class Track:
         return (min(self.recent) - self.least) / NS if self.least is not None else 0.0
 
     def within(self, span_s: float) -> tuple[float, float]:
-        """Give the CPU and the blocked time of a lasting thread in the last so many seconds."""
+        """Return CPU and blocked time of a lasting thread in the last ``span_s`` seconds."""
         begin = self.last_now - round(span_s * NS)
         before = [entry for entry in self.history if entry[0] <= begin]
         after = [entry for entry in self.history if entry[0] > begin]
@@ -85,12 +85,12 @@ def workers(tracks: Sequence[Track]) -> list[Track]:
 
 
 def closed_delay_s(working: Sequence[Track], unseen_s: float, tool_s: float | None) -> float | None:
-    """Find a worker's delay by the sum: what of its tool's time was neither on a CPU nor blocked.
+    """Return a worker's delay as the part of its tool's time that was neither on a CPU nor blocked.
 
-    That misses nothing, whereas a wait is told when it has ended, and of a thread that has ended
-    never. It holds for one worker that wanted a CPU (almost) always. One that began with its tool
-    has also used ``unseen_s``, the CPU time that only the group's counter saw. A virtual CPU's time
-    is that of the last ``tool_s`` before its last reading. None where the sum tells nothing.
+    That misses nothing, whereas a wait is reported when it has ended, and never of a thread that
+    has ended. It holds for one worker that wanted a CPU (almost) always. One that began with its
+    tool has also used ``unseen_s``, the CPU time that only the group's counter saw. A virtual CPU's
+    time is that of the last ``tool_s`` before its last reading. None where the sum tells nothing.
     """
     if tool_s is None or len(working) != 1:
         return None
@@ -107,13 +107,13 @@ def closed_delay_s(working: Sequence[Track], unseen_s: float, tool_s: float | No
 def foreign_delay_s(
     delay_s: float, throttled_s: float, foreign_cpu_s: float, at_once: int
 ) -> float:
-    """Say how much of a trial's wall time is other work's, at the most (METHOD.md 2.7).
+    """Return the most that other work can have added to a trial's wall time (METHOD.md 2.7).
 
     ``delay_s`` is the workers' mean. With one worker, what it waited is what the trial lost; with
     several the mean stands for that, as if they worked independently. What they waited for each
     other, for the platform's helpers or for a quota is the platform's own: so never more than the
     foreign CPU time, spread over the workers that can run ``at_once``.
     """
-    # Where all foreign CPU time may be error of counting, none is granted besides.
+    # Where all foreign CPU time may be a counting error, no further delay is assumed.
     slack_s = SLACK_S if foreign_cpu_s > SLACK_S else 0.0
     return min(max(0.0, delay_s - throttled_s), (foreign_cpu_s + slack_s) / max(1, at_once))

@@ -1,4 +1,4 @@
-"""What the host's disks really did: the bytes that a tool claims are held against those moved."""
+"""Read the bytes that the host's disks really moved, to check the claims of disk benchmarks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tare.experiment.probes.files import content
 SECTOR_BYTES = 512
 """The unit of /proc/diskstats, whatever the disk's own is."""
 BUSY_WRAPS_MS = 2**32
-"""The kernel prints a disk's busy time in as many bits."""
+"""The number of bits in which the kernel prints a disk's busy time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Bytes read and written since boot by all disks together, for whomever.
+    """Bytes read and written since boot by all disks together, for any process.
 
     ``busy_ms`` is for how long each disk had requests in hand, at ``at_s`` of the monotonic clock.
     """
@@ -58,7 +58,7 @@ def read(
 
 
 def is_counted(path: Path, devices: Path = Path("/sys/dev/block")) -> bool:
-    """Say whether files at a path lie on disks that ``read`` counts.
+    """Return whether files at a path lie on disks that ``read`` counts.
 
     Not those in memory, on the network, or on a filesystem of many disks (btrfs, ZFS), which may
     compress as well and has no device of its own.
@@ -81,11 +81,11 @@ def _has_hardware(device: Path) -> bool:
 
 
 def between(before: Moved | None, after: Moved | None) -> dict[str, float]:
-    """Give what was moved between two readings, and how busy disks were; nothing if not known.
+    """Return the bytes moved between two readings, and how busy disks were; empty if unknown.
 
     ``disk_busy_share`` is the part of the time in which the busiest disk had a request in hand, for
-    whomever (``%util`` of iostat). The kernel looks once a tick, so that many short requests count
-    for more than they took; and a disk that serves many at once can do more when it is at 1.
+    any process (``%util`` of iostat). The kernel looks once a tick, so that many short requests
+    count for more than they took; and a disk that serves many at once can do more when it is at 1.
     """
     if before is None or after is None:
         return {}

@@ -1,4 +1,4 @@
-"""Files of the kernel that are read again and again: kept open, or opened with the least there is.
+"""Read files of /proc and /sys quickly: kept open, or opened without Python's file objects.
 
 ``pathlib`` and text files take ten times as long as the reading itself does.
 """

@@ -1,4 +1,4 @@
-"""What the machine inside did over the time of a trial, where it has a kernel of its own.
+"""Monitor the machine inside a stack (a guest), which has its own kernel, during a trial.
 
 Its readings are those of a host, taken by a reader that stays in it. Times are by the host's clock,
 halfway from the asking to the answer: the clock inside may be wrong, and would be a second one.
@@ -30,7 +30,7 @@ long the first reading of a trial lasts, while nothing else runs there; some of 
 
 
 class Listener:
-    """Listens to a reader over one trial, between ``first`` and ``last``.
+    """Collects a reader's answers over one trial, between ``first`` and ``last``.
 
     The last answer is awaited when its results are asked for, so that other work can be done while
     the machine inside, which may be emulated, makes it. ``cost_s`` is the CPU time that listening
@@ -47,7 +47,7 @@ class Listener:
         self._ended = False
 
     def open(self) -> None:
-        """Have the reader started, when whoever listened before has its last answer."""
+        """Start the reader, once the previous trial has its last answer."""
         before = self._reader.listener
         if before is not None:
             before.complete()
@@ -67,7 +67,7 @@ class Listener:
         self._cost_s = reader.cost_s  # of an agent's, what all others have cost until now
 
     def tick(self) -> None:
-        """Take in what was answered and ask again, if it is time to; it waits for nothing."""
+        """Collect answers and ask again when it is time; does not wait."""
         if self._ended:
             return
         if self._reader.owes and (answer := self._reader.answer(0)) is not None:
@@ -86,7 +86,7 @@ class Listener:
                 self._end()
 
     def series(self) -> Iterator[Series]:
-        """Give what was read, and by name what was not."""
+        """Return what was read, and by name what was not."""
         self.complete()
         for tracks in self._tracks:
             yield from tracks.series()
@@ -99,14 +99,14 @@ class Listener:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Give what reading cost inside, if that is known of the whole trial."""
+        """Return what reading cost inside, if that is known of the whole trial."""
         self.complete()
         if self._ended or not self._cpu_s:
             return {}
         return {"monitor_machine_cpu_s": self._cpu_s[-1] - self._cpu_s[0]}
 
     def complete(self) -> None:
-        """Await the last answer; what the reader owes to a later listener is not waited for."""
+        """Wait for the last answer, but not for one that the reader owes to a later listener."""
         if self._reader.listener is self and self._reader.owes and not self._ended:
             self._await()
 
@@ -158,7 +158,7 @@ def reader_in(machine: Machine, root: Path = ROOT) -> AnyReader:
 def sources(
     root: Path, disks: Collection[bytes], links: Collection[bytes]
 ) -> list[readings.Source]:
-    """List what a machine may tell of itself, as a host does."""
+    """List the sources of a machine, as of a host."""
     return of_machine(root / "proc", disks, links, cpu=cpu)
 
 

@@ -1,4 +1,4 @@
-"""What monitors keep from one trial to the next: files of the host that are open, and a thread."""
+"""Resources that all monitors of this process share: open files of the host, and one thread."""
 
 from __future__ import annotations
 

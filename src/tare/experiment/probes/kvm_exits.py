@@ -1,7 +1,7 @@
-"""How often the guests of a layer left their CPU to the hypervisor: KVM counts it anyway.
+"""Count VM exits of a layer's guests, which KVM provides in debugfs.
 
-debugfs tells it where that is mounted, in a folder for every virtual machine, named by the process
-that has it. Reading it costs the guests nothing.
+Where debugfs is mounted it has a folder for every virtual machine, named by its process. Reading it
+costs the guests nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from tare.experiment.probes._parsers import Figure, Source
 from tare.experiment.probes.files import subtree
 
 TOTAL = "kernel/debug/kvm/exits"
-"""Below /sys: the exits of all guests of the host; where it can be read, theirs can be too."""
+"""Below /sys: the exits of all guests of the host.
+
+Where it can be read, those of each guest can too.
+"""
 
 
 def is_readable(sys: Path) -> bool:
-    """Whether KVM tells the exits of guests here: a kernel that is locked down lets nobody read."""
+    """Return whether KVM's counters can be read here.
+
+    A kernel that is locked down forbids it.
+    """
     try:
         os.close(os.open(f"{sys}/{TOTAL}", os.O_RDONLY))
     except OSError:
@@ -28,7 +34,10 @@ def is_readable(sys: Path) -> bool:
 
 
 def of_guests(path: str, root: Path, sys: Path) -> list[Source]:
-    """List what KVM tells of the guests in a layer's control group; nothing where it is silent."""
+    """List the sources for the guests in a layer's control group.
+
+    None where KVM has no counters.
+    """
     if not is_readable(sys):
         return []
     total = sys / TOTAL

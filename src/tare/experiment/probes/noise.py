@@ -1,7 +1,7 @@
-"""What else the host did during a trial: stolen time, foreign load, pressure, swapping, heat.
+"""Measure disturbances during a trial: stolen CPU time, other load, pressure, swapping, heat.
 
 Everything is a counter or a reading of the moment, taken right before and right after the trial, so
-that nothing of this runs while it is measured. What this kernel does not tell is left out.
+that nothing of this runs while it is measured. What this kernel does not report is left out.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MEMORY_LIMIT = 0.10
 
 A reclaim that is felt comes in stalls of this size; below it is the kernel's ordinary work. CPU and
 I/O pressure are stored and have no limit: both are of the whole host, where a trial makes its own,
-and what others took of its CPUs is known better from the CPU time.
+and what other work took of its CPUs is known better from the CPU time.
 """
 FREQUENCY_LIMIT = 0.90
 """Mean clock rate over the base rate below which a CPU was held back, by heat or a power cap.
 
-Idle states do not lower it: both of its counters stand still in them. Swapping and heat events need
+Idle states do not lower it: both of its counters pause in them. Swapping and heat events need
 no limit: one event means that a trial waited for a disk, or ran on a slower clock than the others.
-Throttling by a cgroup's quota (``HostCost``) is none of the host's noise: the platform has it.
+Throttling by a cgroup's quota (``HostCost``) belongs to the platform, not to the host's noise.
 """
 
 PRESSURES = ("cpu", "memory", "io")
@@ -132,7 +132,7 @@ def between(  # noqa: PLR0913 - two readings, and what is known of the trial bet
     cost: HostCost | None,
     others_s: float = 0.0,
 ) -> dict[str, float]:
-    """Give what happened between two readings around a trial; see docs/reference/results.md.
+    """Return what happened between two readings around a trial; see docs/reference/results.md.
 
     ``steal`` and ``foreign`` are shares of the time of the trial's CPUs, ``psi_*`` of its duration.
     ``others_s`` is the CPU time on them of the trial's other parts, which is not foreign.

@@ -76,13 +76,13 @@ Open = Callable[[int, int, int, int], int]
 
 
 def events(sys: Path) -> list[Event]:
-    """Give what is to be counted; guest exits only where ``guests`` does not read them anyway."""
-    told = is_readable(sys)
-    return [one for one in EVENTS if one.name != "guest_exits" or not told]
+    """Return what is to be counted; guest exits only where ``guests`` does not read them anyway."""
+    is_counted = is_readable(sys)
+    return [one for one in EVENTS if one.name != "guest_exits" or not is_counted]
 
 
 def uncounted(reason: str, sys: Path = SYS) -> list[Series]:
-    """Give the series of a trial in which nothing is counted."""
+    """Return the series of a trial in which nothing is counted."""
     return [Series(LAYER, one.name, reason=reason) for one in events(sys)]
 
 
@@ -123,7 +123,7 @@ class Counters:
         self.cost_s += time.thread_time() - begin_s
 
     def series(self, used_s: float | None) -> Iterator[Series]:
-        """Give what was counted, if it is of the whole layer, which used so much CPU time."""
+        """Return what was counted, if it is of the whole layer, which used so much CPU time."""
         doubt = self._doubt(used_s)
         for event in self._events:
             if reason := self._lacks.get(event.name) or doubt:
@@ -162,7 +162,7 @@ class Counters:
         return files
 
     def _doubt(self, used_s: float | None) -> str:
-        """Say why the counters may have missed a part of the layer; mostly nothing."""
+        """Return why the counters may have missed a part of the layer; mostly nothing."""
         if reason := self._lacks.get(CPU_CLOCK.name):
             return reason
         if used_s is None:
@@ -180,7 +180,8 @@ class Counters:
 def place(group: str, groups: Path) -> Path:
     """Find the folder of a group in the hierarchy that counters belong to.
 
-    That is v2 where it stands alone, perf_event of v1 where that is mounted, and else v2 beside v1.
+    That is v2 where it stands alone, perf_event of v1 where that is mounted, and else v2 next to
+    v1.
     """
     if (groups / "cgroup.controllers").exists():
         return groups / group
@@ -216,7 +217,7 @@ def counted(reading: bytes) -> float:
 
 
 def why(error: OSError, event: Event, proc: Path) -> str:
-    """Say in words why the kernel would not count."""
+    """Return in words why the kernel refused to count."""
     code = errno.errorcode.get(error.errno or 0, "an error")
     if error.errno in (errno.EACCES, errno.EPERM):
         paranoid = proc / "sys/kernel/perf_event_paranoid"

@@ -1,4 +1,4 @@
-"""A process that stays in a machine and reads files there, whenever it is asked over a pipe.
+"""Read files in a machine through a perl process that stays there and answers over a pipe.
 
 It is a perl, which every userland has. Asked, it reads without a process or a shell, and answers;
 it ends with the pipe, and so with Tare, however that ends.
@@ -53,10 +53,10 @@ microseconds of CPU time that it has had itself. Before, it names what has hardw
 
 
 class Awaiting(Protocol):
-    """Whoever a reader's next answer is for."""
+    """The receiver of a reader's next answer."""
 
     def complete(self) -> None:
-        """Await the answer that it is owed, if any."""
+        """Wait for the outstanding answer, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +124,26 @@ class Reader:
             self.close(f"no reader was up inside within {self._start_s:.0f} s")
 
     def ask(self) -> None:
-        """Ask for a reading, unless it owes one."""
+        """Request a reading, unless one is outstanding."""
         if self._asked_s is not None or self.reason or self._process is None:
             return
         self._asked_s = time.monotonic()
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        with contextlib.suppress(OSError):  # it has ended: who listens learns why
+        with contextlib.suppress(OSError):  # it has ended: the next answer says why
             os.write(self._process.stdin.fileno(), b"?")
 
     @property
     def owes(self) -> bool:
-        """Whether it was asked, and its answer was not taken yet."""
+        """Whether an answer is outstanding."""
         return self._asked_s is not None
 
     @property
     def is_late(self) -> bool:
-        """Whether it owes an answer for longer than one may take."""
+        """Whether the outstanding answer is overdue."""
         return self._asked_s is not None and time.monotonic() - self._asked_s > self._answer_s
 
     def answer(self, within_s: float | None = None) -> Answer | None:
-        """Wait for the answer that it owes; None if it ends, or has none in time."""
+        """Wait for the outstanding answer; None if it ends, or has none in time."""
         within_s = self._answer_s if within_s is None else within_s
         try:
             # What was said before it ended is still there; after that nothing comes.
@@ -156,7 +156,7 @@ class Reader:
     def close(self, reason: str = "its instance was removed") -> None:
         """End it, whether it answers or not; safe to call twice.
 
-        Without its pipe it ends by itself, and if it stands still with its machine, then with that.
+        Without its pipe it ends by itself, and if its machine is paused, then with that.
         """
         self.reason = self.reason or reason
         process, self._process = self._process, None
@@ -182,12 +182,12 @@ class Reader:
         self._answers.put(None)
 
     def _greet(self, out: IO[bytes]) -> None:
-        """Take what comes before the first answer; other programs may say something too."""
+        """Read what comes before the first answer; other programs may print something too."""
         said = b""
         while (line := out.readline(MOST_SAID)) != b"ready\n":
             if not line:
-                told = said.decode(errors="replace").strip()
-                raise ValueError(f"did not begin: {told or 'it said nothing'}")
+                printed = said.decode(errors="replace").strip()
+                raise ValueError(f"did not begin: {printed or 'it printed nothing'}")
             kind, _, name = line.rstrip(b"\n").partition(b" ")
             if kind in (b"block", b"net"):
                 (self.disks if kind == b"block" else self.links).add(name)
@@ -199,7 +199,7 @@ class Reader:
         cpu_s = _number(_line(out).removeprefix(b"cpu "), MOST_CPU_US) / 1e6
         now_s, asked_s = time.monotonic(), self._asked_s
         if asked_s is None:
-            raise ValueError("spoke unasked")
+            raise ValueError("answered without being asked")
         return Answer((asked_s + now_s) / 2, now_s - asked_s, cpu_s, contents)
 
 
@@ -223,5 +223,5 @@ def _line(out: IO[bytes]) -> bytes:
 
 def _number(said: bytes, most: int) -> int:
     if not said.isdigit() or int(said) > most:
-        raise ValueError(f"said what is not understood: {said!r}")
+        raise ValueError(f"printed what is not understood: {said!r}")
     return int(said)

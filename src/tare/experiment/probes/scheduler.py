@@ -1,4 +1,4 @@
-"""One thread that calls whatever is due, for all monitors: none is started for a trial."""
+"""One thread that calls all monitors when they are due, so that no trial starts a thread."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 
 Call = Callable[[], float]
-"""Does something that is due, and returns after how many seconds it is due again."""
+"""A function to call when it is due; returns after how many seconds it is due again."""
 
 
 @dataclass(eq=False, slots=True)
 class ScheduledCall:
-    """Something that is called again and again; ``waiting_s`` is the CPU time of the last wait."""
+    """A function that is called repeatedly; ``waiting_s`` is the CPU time of the last wait."""
 
     call: Call
     due_s: float
@@ -26,7 +26,8 @@ class ScheduledCall:
 
 
 class Scheduler:
-    """Calls beats when they are due, one after the other, on a thread that the first one starts.
+    """Calls functions when they are due, one after the other, on a thread that the first one
+    starts.
 
     It runs on the CPUs of the thread that began the last one: a session steps aside from those
     that it measures.
@@ -78,13 +79,13 @@ class Scheduler:
             wait_s = math.inf
             try:
                 wait_s = scheduled.call()
-            except Exception as error:  # noqa: BLE001 - it belongs to the thread that began the beat
+            except Exception as error:  # noqa: BLE001 - it is raised in ``end``
                 scheduled.error = error
             scheduled.due_s = time.monotonic() + wait_s
             scheduled.is_called.release()
 
     def _next(self) -> ScheduledCall:
-        """Wait for the next beat that is due, and return it as one that is called."""
+        """Wait for the next call that is due, and return it locked."""
         while True:
             with self._lock:
                 scheduled = min(self._scheduled_calls, key=lambda one: one.due_s, default=None)

@@ -1,4 +1,4 @@
-"""What was read over the time of a trial, and the sums that become the trial's metrics."""
+"""Time series of a trial's resources, and their totals and means as figures of the trial."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MACHINE_CPU = {
     "cpu_user_s": ("cpu_user_s", "cpu_guest_s"),
     "cpu_system_s": ("cpu_system_s",),
 }
-"""What of its time a machine inside was busy by its own account, and what others took from it."""
+"""The share of time that the machine inside reports as busy, and the share stolen from it."""
 
 PER_WORK = frozenset(
     {
@@ -72,7 +72,7 @@ class Series:
 
 
 def summary(series: Iterable[Series]) -> dict[str, float]:
-    """Give a trial's metrics, from the readings at its begin, at its end and in between.
+    """Return a trial's metrics, from the readings at its begin, at its end and in between.
 
     Growth of counters (``layer_cpu_s``, ``host_disk_read_bytes``, ``host_energy_j``), and mean and
     most of levels and shares. ``host_cpu_*`` are parts of the time of all CPUs, ``host_disk_busy``
@@ -98,7 +98,7 @@ def summary(series: Iterable[Series]) -> dict[str, float]:
 
 
 def per_work(metrics: Mapping[str, float], work: float | None) -> dict[str, float]:
-    """Divide what grows with the work by a trial's amount of it, in whatever unit that is.
+    """Return the figures that grow with the work, per unit of a trial's work.
 
     Nothing where the amount is not known: no work has no cost per unit.
     """
@@ -165,7 +165,7 @@ def _added(series: Iterable[Series]) -> list[float]:
 
 
 def _level(name: str, known: Sequence[Series]) -> dict[str, float]:
-    """Give mean and most of a level; of several devices that is the mean over them."""
+    """Return mean and most of a level; of several devices that is the mean over them."""
     means = [_mean(one.times_s, one.values) for one in known]
     if not means:
         return {}
@@ -176,14 +176,14 @@ def _level(name: str, known: Sequence[Series]) -> dict[str, float]:
 def _share(
     name: str, times_s: Sequence[float], values: Sequence[float], of: Sequence[float]
 ) -> dict[str, float]:
-    """Give mean and most of a share; two clocks differ a little, and a share ends at 1."""
+    """Return mean and most of a share; two clocks differ a little, and a share ends at 1."""
     return {key: min(1.0, share) for key, share in _rate(name, times_s, values, of).items()}
 
 
 def _rate(
     name: str, times_s: Sequence[float], values: Sequence[float], of: Sequence[float]
 ) -> dict[str, float]:
-    """Give how much a counter grew for each unit that another did: on the whole, and at most."""
+    """Return how much a counter grew for each unit that another did: on the whole, and at most."""
     if of[-1] <= of[0]:
         return {}
     marks = spans(times_s)

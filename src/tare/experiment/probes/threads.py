@@ -1,4 +1,4 @@
-"""CPU time and run-queue delay of the threads that do a trial's work, read on the host.
+"""Read CPU time and run-queue delay of the threads that do a trial's work.
 
 Threads that live longer than a trial (a hypervisor's virtual CPUs) are read before and after it.
 Threads that begin and end within one (a benchmark in a container) are read while they live: what
@@ -35,14 +35,14 @@ READING_SHARE = 0.004
 LEAST_COVERAGE = 0.9
 """Where less of the CPU time was seen thread by thread, the delay is that of some threads only."""
 SLICES_COVERAGE = 0.95
-"""Where less of the CPU time was seen, too many of the threads' turns on a CPU were missed."""
+"""Where less of the CPU time was seen, too many timeslices of the threads were missed."""
 NS = 1e9
 
 
 class Sampler:
     """Reads the threads of a group while the ``with`` block runs; ``cost`` is there afterwards.
 
-    It is yet without what other work did to the trial: see ``beside``. ``busiest_s`` is the CPU
+    The influence of other work is added by ``with_foreign_work``. ``busiest_s`` is the CPU
     time of the thread that had the most of it. ``timeslices`` is how often the measured threads got
     a CPU, or why that is not known.
     """
@@ -105,10 +105,13 @@ class Sampler:
             throttled_s=max(0.0, throttled_s(self._quotas) - self._throttled_s),
         )
 
-    def beside(self, busy_s: float, cpus: int, tool_s: float | None = None) -> HostCost | None:
-        """Add to the cost what other work took, from the time that the trial's CPUs were busy.
+    def with_foreign_work(
+        self, busy_s: float, cpus: int, tool_s: float | None = None
+    ) -> HostCost | None:
+        """Return the cost with the CPU time of other work, from the time that the trial's CPUs were
+        busy.
 
-        ``tool_s`` is how long the tool worked by its own account, if it tells.
+        ``tool_s`` is how long the tool reports that it worked, if it does.
         """
         cost = self.cost
         if cost is None:
@@ -162,7 +165,7 @@ class Sampler:
     def _counted(self, coverage: float) -> Series:
         """Add up how often the threads got a CPU: what the kernel calls their timeslices.
 
-        The little CPU time that was not seen is taken to have had as many. Of named threads that
+        The little CPU time that was not seen is assumed to have had as many. Of named threads that
         one ended is enough to doubt: the bill, which is of all threads, does not say what it did.
         """
         reason = ""
@@ -178,7 +181,7 @@ class Sampler:
         return Series(LAYER, "timeslices", (0.0, lasted_s), (0.0, float(whole)))
 
     def _close(self, ended: Collection[str]) -> None:
-        """Close what can say no more; a build of thousands of processes would fill the table."""
+        """Close files of ended threads; a build of thousands of processes would fill the table."""
         for tid in ended:
             os.close(self._files.pop(tid))
 

@@ -1,4 +1,4 @@
-"""What host, layer and machine did over the time of a trial, read a few times a second.
+"""Record the resources of host, layer and machine a few times a second during a trial.
 
 One thread (``scheduler``) reads everything, and asks the machine inside (see ``inside``). Counters
 are kept as they are, with the monotonic time of each reading, so that nothing is lost between two
@@ -32,7 +32,7 @@ SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the kernel tells what is read."""
+    """The folders of the kernel that are read."""
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
@@ -111,13 +111,13 @@ class Timeline:
                 self._inside.last()
 
     def add(self, series: Iterable[Series], cost_s: float = 0.0) -> None:
-        """Take in what another monitor counted in this trial, and the CPU time that this took."""
+        """Add what another monitor counted in this trial, and the CPU time that this took."""
         self._others += series
         self.cost_s += cost_s
 
     @cached_property
     def series(self) -> tuple[Series, ...]:
-        """What was read; to be asked for first when nothing is measured any more.
+        """The series that were read; first used when nothing is measured any more.
 
         It walks the page tables of the layer's processes then, which takes its time.
         """
@@ -130,7 +130,7 @@ class Timeline:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Sum the series up, and what it cost to read them.
+        """Return the totals of the series, and the cost of reading them.
 
         ``monitor_cpu_s`` is that on the host, ``monitor_machine_cpu_s`` that in the machine inside.
         """
@@ -189,7 +189,7 @@ class Timeline:
 
 
 class _File(FileSeries):
-    """A file that is read again and again, until it fails.
+    """A file that is read repeatedly, until it fails.
 
     A reading is only held, so that nothing else waits for it to be understood.
     """
@@ -216,5 +216,5 @@ class _File(FileSeries):
 
 
 def next_tick(tick: int, elapsed_s: float, period_s: float) -> int:
-    """Number the next reading: those that were missed are left out, and none is taken twice."""
+    """Return the number of the next reading: missed ones are skipped, and none is taken twice."""
     return max(tick, math.floor(elapsed_s / period_s)) + 1

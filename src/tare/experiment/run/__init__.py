@@ -1,4 +1,4 @@
-"""Runs a plan: opens platforms, runs trials block by block, stores them, and resumes.
+"""Run a plan: start platforms, run trials block by block, store them, resume.
 
 This is the only place that reads the clock and the only one that catches whatever happens.
 """

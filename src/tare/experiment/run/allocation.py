@@ -1,4 +1,4 @@
-"""Which workloads have the next block, and which of their cells are in it (METHOD.md 2.4b).
+"""Choose which workloads and cells the next block measures (METHOD.md 2.4b).
 
 First all workloads have their blocks together, so that each comparison has enough pairs for its
 first look by ranks. Then one workload at a time has a block: the one whose next decision takes
@@ -18,12 +18,12 @@ from tare.results.questions.allocation import Standing
 from tare.results.stats.schedule import EARLY_LOOKS, FIRST_LOOK, all_looks
 
 SUPPORT = 2
-"""Trials that a block of a workload has besides those of the subjects: baseline and control."""
+"""Trials of a block in addition to those of the subjects: baseline and control."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What is run next: one block, of the workloads (and limits) in ``groups`` these cells."""
+    """The next block: the cells to run, from the workloads (and limits) in ``groups``."""
 
     block: int
     groups: tuple[Group, ...]
@@ -90,7 +90,7 @@ class Allocation:
             self._ran.update(done.cells)
 
     def is_look_due(self, known: Mapping[str, Standing]) -> bool:
-        """Whether any comparison has come to a look since it was looked at last."""
+        """Return whether any comparison has reached a look since the last one."""
         return any(
             one.pairs + self._since[cell] in self._schedule
             for cell, one in known.items()
@@ -102,7 +102,7 @@ class Allocation:
         self._since.clear()
 
     def has_reached_the_end(self, known: Mapping[str, Standing], given_up: Collection[str]) -> bool:
-        """Whether all planned blocks were run: of everything, or of what is undecided."""
+        """Return whether all planned blocks were run: of everything, or of what is undecided."""
         able = [cell for cell in known if cell not in given_up]
         wanted = [cell for cell in able if not known[cell].decided] or able
         had_all = (self.next_block[self._group_of[cell]] >= self.end for cell in wanted)
@@ -136,7 +136,10 @@ class Allocation:
         return Round(self.next_block[groups[0]], groups, frozenset(cells - set(given_up)))
 
     def _rests(self, cell: str, one: Standing) -> bool:
-        """Whether no more trials are wanted; what an earlier session had no pair of is tried."""
+        """Return whether no more trials are wanted.
+
+        What an earlier session had no pair of is tried.
+        """
         least = max(self.plan.repetition.min_blocks, EARLY_LOOKS[0])
         return one.rests and (one.pairs > 0 or self._ran[cell] >= least)
 

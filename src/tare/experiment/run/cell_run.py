@@ -1,4 +1,4 @@
-"""One of the cells that a slot measures: its instances, and how far it has come."""
+"""The state of one cell while its slot is run: its instances, errors, whether it is awake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIVE_S = 20.0
 
 @dataclass
 class CellRun:
-    """One of the cells that a slot measures, and how far it has come.
+    """One of the cells that a slot measures, and its state.
 
     ``error`` is what kept it from being measured; ``is_lost`` says that its trial stands and its
     instances could not be paused after it.
@@ -32,7 +32,7 @@ class CellRun:
     is_lost: bool = False
 
     def wake(self) -> None:
-        """Let its instances have CPU time, and note how long each took to wake."""
+        """Resume its instances, and note how long each took."""
         for member in self.members:
             begin = time.perf_counter()
             self.awake.enter_context(running(member))

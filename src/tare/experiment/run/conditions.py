@@ -1,4 +1,4 @@
-"""What must be alike for platforms to be compared: read in their instances, stored as facts."""
+"""Read the comparison conditions in an instance of each platform, and make facts of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tare.results.store import stored_preconditions
 
 @dataclass
 class Conditions:
-    """What one instance of a platform said of itself, ``label`` being that instance's.
+    """What was read in one instance of a platform, with that instance's ``label``.
 
     ``problem`` says why it could not be asked. ``skew``, and by how many seconds its time of day
     was set (``set_s``), are there once its clock was watched at the end.
@@ -32,24 +32,24 @@ class Conditions:
 
 
 def read(stack: Stack, label: str, inside: Inside, tools: Sequence[str]) -> Conditions:
-    """Read an instance's preconditions, beside what was read back of its limits."""
+    """Read an instance's preconditions, and add the limits that were read back."""
     try:
-        told = preconditions.read(stack.machine, stack.workdir, tools)
-        day_s = preconditions.day_offset(stack.machine) if told else None
+        reading = preconditions.read(stack.machine, stack.workdir, tools)
+        day_s = preconditions.day_offset(stack.machine) if reading else None
     except CommandFailed as error:
         return Conditions(problem=f"its preconditions could not be read inside: {error}")
-    if told:
+    if reading:
         cache = inside.disk_cache
         given: dict[str, Scalar] = {"disk_cache": cache.value} if cache is not None else {}
         if inside.quota_cpus is not None:  # of a guest it is on its process, and unseen inside
             given["cpu_quota"] = inside.quota_cpus
-        values = {**told.values, "memory_given_bytes": inside.memory_bytes, **given}
-        told = replace(told, values=values)
-    return Conditions(label, told, day_s)
+        values = {**reading.values, "memory_given_bytes": inside.memory_bytes, **given}
+        reading = replace(reading, values=values)
+    return Conditions(label, reading, day_s)
 
 
 def watch_clock(known: Conditions, stack: Stack) -> None:
-    """Hold an instance's clock against the host's for some seconds, if it told anything before."""
+    """Compare an instance's clock with the host's for some seconds, if it could be read before."""
     if not known.reading:
         return
     with suppress(CommandFailed):
@@ -60,7 +60,7 @@ def watch_clock(known: Conditions, stack: Stack) -> None:
 
 
 def facts(study: Study, mine: Conditions, base: Conditions) -> dict[str, object]:
-    """State what was read, and in what it is unlike the baseline's, as it is stored.
+    """Return what was read, and how it differs from the baseline's, as facts to store.
 
     A mismatch names the workloads that it touches. Of the baseline itself only its clock can be
     wrong.

@@ -1,4 +1,4 @@
-"""Two equal sets of CPUs for the two halves of a duet, or why this host has none."""
+"""Choose CPU sets: two equal ones for the two halves of a duet, or one for each part."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def measured(session: Session, plan: Plan, limits: Limits) -> list[list[int]]:
 
 
 def named(session: Session, plan: Plan, limits: Collection[Limits]) -> str:
-    """Name the CPUs of the trials with the most of them that this host can give."""
+    """Return the name of the CPUs of the trials with the most of them that this host can give."""
     found = list(_available(session, plan, limits))
     sets = max(found, key=lambda sets: len(sets[0]), default=[session.everything])
     return " and ".join(map(_name, sets))
@@ -67,7 +67,7 @@ def kept_free(session: Session, plan: Plan, limits: Collection[Limits]) -> int:
 
 
 def caveats(session: Session, plan: Plan, limits: Collection[Limits]) -> list[str]:
-    """Say what disturbs a duet, or trials that are not pinned, although they can be run."""
+    """Return warnings about a duet, or about trials that are not pinned."""
     if any(not one.is_pinned for one in limits):
         return [
             "limits that pin nothing leave no CPU to the host and Tare: what they do themselves "
@@ -86,7 +86,7 @@ def caveats(session: Session, plan: Plan, limits: Collection[Limits]) -> list[st
 
 
 def difference(first: Sequence[int], second: Sequence[int], sys: Path = SYS) -> str:
-    """Say what makes two sets of CPUs unequal; empty if nothing is known that does."""
+    """Return what makes two sets of CPUs unequal; empty if nothing is known that does."""
     ones, others = ([_read(cpu, sys) for cpu in cpus] for cpus in (first, second))
     names = _name(first), _name(second)
     shared = {cpu.siblings for cpu in ones} & {cpu.siblings for cpu in others}
@@ -99,8 +99,8 @@ def difference(first: Sequence[int], second: Sequence[int], sys: Path = SYS) -> 
         ("capacities", *(sorted(cpu.capacity for cpu in c) for c in (ones, others))),
     ):
         if mine != theirs:
-            told = [f"{_told(c)} of CPUs {n}" for c, n in zip((mine, theirs), names, strict=True)]
-            return f"their {what} differ: {' and '.join(told)}"
+            each = [f"{_text(c)} of CPUs {n}" for c, n in zip((mine, theirs), names, strict=True)]
+            return f"their {what} differ: {' and '.join(each)}"
     return ""
 
 
@@ -136,5 +136,5 @@ def _name(cpus: Sequence[int]) -> str:
     return ",".join(map(str, cpus))
 
 
-def _told(found: Sequence[str]) -> str:
+def _text(found: Sequence[str]) -> str:
     return ", ".join(one or "unknown" for one in found)

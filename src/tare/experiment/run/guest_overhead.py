@@ -1,4 +1,4 @@
-"""What a guest takes besides its memory, measured before a trial makes several of them."""
+"""Measure the memory that a guest's process takes in addition to the guest's own memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def measure_guest_overhead(
     around: Stack,
     fresh: Callable[[int], Sequence[tuple[Layer, Site]]],
 ) -> None:
-    """Make one guest as a cell's trials do, measure it and remove it, where that is not known.
+    """Start one guest as a cell's trials do, measure and remove it, unless the value is known.
 
     A trial of many measures nothing before all have booted, and by then the host may be out of
     memory. ``around`` are the layers that are open, ``fresh`` gives the one that is made in them.

@@ -1,4 +1,4 @@
-"""The host's memory while instances are opened: what is available, and what a guest takes more."""
+"""Watch the host's available memory while instances are opened, and refuse what does not fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROC = Path("/proc")
 
 
 class Headroom:
-    """Decides what of a plan is open at once, and refuses what no longer fits when it is opened.
+    """Decides how many instances are open at once, and refuses those that no longer fit.
 
     ``is_by_blocks``: all at once does not fit, the cells of one block and one set of limits do. It
     becomes true while instances are opened where guests take more than their memory. Raises
@@ -72,7 +72,7 @@ class Headroom:
             self.is_by_blocks = self.is_by_blocks or not fits
 
     def before_trial(self, platform: str, limits: Limits, count: int) -> None:
-        """Refuse a trial that makes so many instances when their memory is not available now."""
+        """Refuse a trial that makes ``count`` instances when their memory is not available now."""
         need = self._of(platform, limits)
         left, size = self._read(), count * need.each_made_bytes
         if need.makes and left < size + RESERVE_BYTES:
@@ -90,7 +90,8 @@ class Headroom:
         return makes_guests and (platform, limits) not in self._measured
 
     def note_guest_overhead(self, platform: str, limits: Limits, threads: Threads | None) -> None:
-        """Measure what a guest takes besides its memory, in one made as trials make theirs.
+        """Note what a guest takes in addition to its memory, measured in one made as trials make
+        theirs.
 
         Nothing is refused: each trial is, by what is available when it begins.
         """
@@ -110,7 +111,7 @@ class Headroom:
 
 
 def overhead_bytes(cgroup: str, guest_bytes: int, groups: Path = GROUPS, proc: Path = PROC) -> int:
-    """Add up what the processes of a guest take beside its memory; 0 where nothing can be read.
+    """Return what the processes of a guest take in addition to its memory; 0 if it cannot be read.
 
     The guest's memory is the one private mapping of its size (QEMU's), or mappings that processes
     share (huge pages, the file of user-mode Linux). What is shared with others, such as libraries,
@@ -119,10 +120,10 @@ def overhead_bytes(cgroup: str, guest_bytes: int, groups: Path = GROUPS, proc: P
     is_v2 = (groups / "cgroup.controllers").exists()
     tree = (groups if is_v2 else groups / "cpuacct") / cgroup
     pids = {pid for file in tree.rglob("cgroup.procs") for pid in _read(file).split()}
-    return sum(_beside(_read(proc / pid / "smaps"), guest_bytes) for pid in pids)
+    return sum(_overhead(_read(proc / pid / "smaps"), guest_bytes) for pid in pids)
 
 
-def _beside(smaps: str, guest_bytes: int) -> int:
+def _overhead(smaps: str, guest_bytes: int) -> int:
     """Add up a process's own mappings, as proc_pid_smaps(5) lists them."""
     total, counts, size = 0, True, 0
     for line in smaps.splitlines():

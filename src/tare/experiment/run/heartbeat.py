@@ -1,4 +1,4 @@
-"""Progress that is also stored in the results directory while a session lives, with a heartbeat."""
+"""Write ``progress.json`` while a session runs, renewed regularly as a heartbeat."""
 
 from __future__ import annotations
 

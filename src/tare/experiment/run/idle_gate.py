@@ -1,4 +1,4 @@
-"""What lies between two trials: the host comes to rest, and nothing keeps step with the trials."""
+"""Wait between trials until the host is idle: disk writes done, memory freed, a random pause."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NEVER_SETTLES = f"{STILL_WRITING}; other work writes all the time, so later tria
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How much memory is available, and how much is yet to be written to disk."""
+    """Available memory, and bytes that have yet to be written to disk."""
 
     available_bytes: int
     unwritten_bytes: int
 
 
 class IdleGate:
-    """Holds a trial back until what came before it is off the host's disk and out of its memory.
+    """Delays a trial until earlier work has been written to disk and its memory freed.
 
     Rest is what the first call finds. What is unwritten is asked to be written at once, as the
     kernel would let it lie for half a minute and a later trial pay for it. Memory is waited for
@@ -52,7 +52,7 @@ class IdleGate:
         self._missed = 0
 
     def wait(self, deadline_s: float = DEADLINE_S) -> tuple[str, ...]:
-        """Wait for rest until a deadline; gives warnings. One reading where there is rest."""
+        """Wait until the host is idle or a deadline is reached; return warnings."""
         now = self._read()
         rest = self._rest = self._rest or now
         if self._missed >= GIVE_UP_AFTER or _is_rest(now, rest):
@@ -87,7 +87,7 @@ class IdleGate:
 
 
 def jitter_s(seed: int, block: int, slot: int) -> float:
-    """Draw how long to pause before a trial; the same plan gives the same pauses."""
+    """Return a random pause before a trial; the same plan gives the same pauses."""
     return Random(f"{seed} {block} {slot}").uniform(0, JITTER_S)  # noqa: S311
 
 

@@ -1,4 +1,4 @@
-"""Which instances are open when: all of them, or by blocks those of the cells that are next."""
+"""Decide which instances are open when: all at once, or those of one block after another."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tare.experiment.run.pool import Pool
 
 
 class InstanceSchedule:
-    """Opens one instance of each platform for the cells of a block and closes it after them.
+    """Opens instances for the cells of a block and closes them after it, where memory is short.
 
     Only where not all instances fit the host's memory at once. Cells under different limits are
-    never compared, so those under one set of limits have their turn after those under another, in
+    never compared, so those under one set of limits run after those under another, in
     the order in which a block first has them. An instance serves one block.
     """
 
@@ -29,7 +29,7 @@ class InstanceSchedule:
         return self.pool.headroom is not None and self.pool.headroom.is_by_blocks
 
     def noted(self, session: EndedSession) -> EndedSession:
-        """Add what was opened anew to what is stored of a session, unless all was open at once."""
+        """Return a session's record, with the number of instances opened anew if that happened."""
         if not self.are_needed:
             return session
         return replace(session, blocks_per_instance=1, replaced_instances=self.opened)
@@ -41,7 +41,7 @@ class InstanceSchedule:
         return [slot for own in self._by_limits(slots) for slot in own]
 
     def over(self, slots: Sequence[Slot], turn: int) -> Iterator[Slot]:
-        """Go over a block's slots, with what each needs open by then."""
+        """Yield a block's slots, each with the instances that it needs open."""
         if not self.are_needed:
             yield from slots
             return
@@ -67,7 +67,10 @@ class InstanceSchedule:
         return [instances for instances in instance_sets.values() if instances.status is Status.OK]
 
     def _open(self, instance_sets: Sequence[InstanceSet], turn: int) -> None:
-        """Open what is needed; the first block finds open what was asked for its facts last."""
+        """Open what is needed.
+
+        The first block uses the instances that were opened to read facts.
+        """
         is_open = turn == 0 and all(instances.members for instances in instance_sets)
         if not (self._is_first and is_open):
             self.pool.progress.says(f"opening {len(instance_sets)} fresh instances for a block")

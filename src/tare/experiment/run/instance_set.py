@@ -1,4 +1,4 @@
-"""The warm instances of one platform, or why there are none; a pool opens and keeps them."""
+"""The running instances of one platform under one set of limits, or why there are none."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ Key = tuple[str, int, Limits, int | None]
 
 
 def key(cell: Cell, cores: int | None = None) -> Key:
-    """Say which set of instances a cell is run on: a replica has some of its own.
+    """Return the key of the instances that a cell runs on; a replica has its own.
 
-    A duet has one more on each of the two sets of CPUs, ``cores``.
+    A duet has one for each of the two sets of CPUs, ``cores``.
     """
     return cell.platform, cell.replica, cell.limits, cores
 
 
 def takes_userland(platform: Platform) -> bool:
-    """Say whether any layer of a platform takes the shared userland."""
+    """Return whether any layer of a platform takes the shared userland."""
     return any(one.runs_userland for one in platform.made)
 
 
 def runs_userland(platform: Platform) -> bool:
-    """Say whether what is measured on a platform is the shared userland's."""
+    """Return whether the programs that a platform measures are those of the shared userland."""
     return takes_userland(platform) and not platform.made[-1].own_system()
 
 
 def label_of(index: int, reopened: int) -> str:
-    """Name an instance among its platform's: by its place, and how many had that before it."""
+    """Return the name of an instance among those of its platform.
+
+    By its place, and how many had that before it.
+    """
     return f"{index}r{reopened}" if reopened else str(index)
 
 
 @dataclass
 class Member:
-    """One warm instance; ``warmed`` are the cells that had their first trial in it.
+    """One running instance; ``warmed`` are the cells that had their first trial in it.
 
     ``index`` says which of its platform's instances it is, or takes the place of, ``reopened`` how
     many had this place before it. ``number`` is that of its CPUs in Session.cpus; ``resumed_s`` is
@@ -63,7 +66,7 @@ class Member:
     resumed_s: float = 0.0
     reader: AnyReader | None = None
     kept: Kept = field(default_factory=dict)
-    """The programs of roles that last as long as it does."""
+    """Programs of roles that last as long as the instance."""
 
     @property
     def label(self) -> str:
@@ -72,9 +75,9 @@ class Member:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is asked for what holds for all of a platform, and takes no other's place.
+        """Whether it is the first instance, in which facts of the whole platform are read.
 
-        Whichever opens first would make two runs of one plan differ.
+        If the one that opens first were taken, two runs of one plan would differ.
         """
         return self.index == 0 and not self.reopened
 
@@ -105,7 +108,7 @@ class InstanceSet:
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, member: Member) -> None:
-        """Take an instance in, or remove it if the platform was given up while it was started."""
+        """Add an instance, or remove it if the platform was given up while it was started."""
         with self._lock:
             if self.status is Status.OK:
                 self.members.append(member)
@@ -119,7 +122,7 @@ class InstanceSet:
         return [self.members[one * self.parts + n] for one in chosen for n in range(self.parts)]
 
     def close(self, status: Status, reason: str) -> None:
-        """Give the platform up, for the first reason there is; whatever still runs is removed."""
+        """Close the platform with a reason (the first one stays), and remove its instances."""
         with self._lock:
             if self.status is Status.OK:
                 self.status, self.reason = status, reason
@@ -140,7 +143,7 @@ class InstanceSet:
 
 @contextmanager
 def running(member: Member) -> Iterator[Stack]:
-    """Let an instance have CPU time for as long as it is measured."""
+    """Resume an instance while the ``with`` block runs."""
     member.stack.resume()
     try:
         yield member.stack

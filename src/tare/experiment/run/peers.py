@@ -1,4 +1,4 @@
-"""The peer of a session's trials: what loads a stack, or serves one; any stack with a network.
+"""Start the peer: the machine with the load generator or server for network workloads.
 
 Unless a study declares another it is the same userland as everywhere, in a network namespace at the
 other end of a cable to the host, on the CPUs that no trial is measured on. So the baseline too is
@@ -24,11 +24,11 @@ from tare.machines.stack import Stack, open_stack
 from tare.work.workload import Measured
 
 ALL_CPUS = 4096
-"""More than any computer has: one that is the peer gives all of its own."""
+"""More than any computer has: a computer that is the peer uses all of its CPUs."""
 
 
 class Peers:
-    """Gives each trial its peer, one for equal CPUs; ``kept`` are programs that last at it."""
+    """Provides the peer of each trial, one for equal CPUs; ``kept`` are its lasting programs."""
 
     def __init__(self, study: Study, session: Session) -> None:
         self._platform, self._called = study.peer, peer_name(study)
@@ -43,10 +43,10 @@ class Peers:
     def of(
         self, limits: Limits, made: Measured, parts: int, headroom: Headroom | None = None
     ) -> Peer | None:
-        """Give the peer of trials with so many parts, None where the workload has nothing there.
+        """Return the peer of trials with ``parts`` parts; None if the workload uses none.
 
         ``headroom`` decides whether its memory fits the host's, where that is watched.
-        Raises Unavailable where the declared one cannot be had or reached, LayerError where it
+        Raises Unavailable where the declared one cannot be started or reached, LayerError where it
         fails.
         """
         if not made.uses_peer():
@@ -75,7 +75,7 @@ class Peers:
         raise LayerError(f"the peer {self._platform.name} no longer answers: {self._lost[name]}")
 
     def drop_dead(self) -> bool:
-        """Forget the peers that no longer answer; the next trial tries once to have them again.
+        """Forget the peers that no longer answer; the next trial tries once to start them again.
 
         What they made stays in the ledger.
         """

@@ -1,4 +1,4 @@
-"""The warm instances of every platform: opened before the first trial, paused unless measured."""
+"""Start and keep the instances of all platforms, paused unless they are measured."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AT_ONCE = 2
 
 
 class Pool:
-    """All fleets of a session.
+    """All instance sets of a session.
 
     Unless ``whole`` an instance is only what is around a platform's innermost layer: its lifecycle
     is what will be measured. ``tools`` are the programs whose versions have to agree.
@@ -66,7 +66,7 @@ class Pool:
         self._last: dict[tuple[str, int], int] = {}
 
     def of(self, cell: Cell) -> list[InstanceSet]:
-        """List the fleets a cell is run on: one, or a duet's two.
+        """Return the instance sets that a cell runs on: one, or a duet's two.
 
         To a cell whose workload needs what the userland lacks they are as closed ones.
         """
@@ -84,7 +84,7 @@ class Pool:
         )
         if not lacks:
             return instance_sets
-        reason = f"{lacks}; these results go on without it, and a new study tries again"
+        reason = f"{lacks}; these results continue without it; start a new study to try again"
         return [
             InstanceSet(
                 instances.platform, instances.limits, instances.name, [], Status.UNAVAILABLE, reason
@@ -100,7 +100,7 @@ class Pool:
         repetition: Repetition,
         parts: int = 1,
     ) -> None:
-        """Open every instance of every platform, some at a time; failures close their fleet.
+        """Open every instance of every platform, some at a time; a failure closes its instance set.
 
         ``parts`` is how many instances a trial has at once, at the most.
         """
@@ -181,7 +181,7 @@ class Pool:
                 raise
 
     def open_only(self, instance_sets: Iterable[InstanceSet], number: int) -> None:
-        """Close all instances and open fresh ones, those of one place, of each of some fleets."""
+        """Close all instances and open fresh ones, those of one place, of some instance sets."""
         self._close_instances()
         instance_sets = tuple(instance_sets)
         self._open_some(
@@ -215,7 +215,7 @@ class Pool:
         return Entry.ANEW if self.session.agents is None else Entry.AGENT
 
     def _enter_alike(self) -> None:
-        """Use no agent where any machine cannot have one.
+        """Use no agents at all if any machine cannot have one.
 
         Everything is compared with the baseline, and the two ways are never mixed in a comparison:
         what an engine's client costs would be part of one side of it only.
@@ -239,7 +239,7 @@ class Pool:
             one.reader = reader_of(instances.platform.made, one.stack.instances)
 
     def reopen(self, instances: InstanceSet, member: Member) -> None:
-        """Replace an instance that no longer answers; on failure the fleet is closed."""
+        """Replace an instance that no longer answers; on failure the instance set is closed."""
         place = instances.members.index(member)
         instances.remove(instances.members.pop(place))
         failed = "an instance was lost and not replaced"
@@ -250,7 +250,7 @@ class Pool:
     ) -> None:
         """Open the next instance of a number; it enters its machine as all others do.
 
-        ``failed`` begins the reason for which the fleet is closed where that fails.
+        ``failed`` begins the reason for which the instance set is closed where that fails.
         """
         try:
             fresh = self._open(instances, number, reopened)
@@ -265,7 +265,7 @@ class Pool:
         instances.members.insert(place, fresh)
 
     def _probe(self, instances: InstanceSet) -> None:
-        """Ask the outermost layer; what lies further in can only be asked once that is open."""
+        """Probe the outermost layer; the layers inside can be probed only once that is open."""
         try:
             layers = instances.platform.made
             if instances.cores is not None:
@@ -274,7 +274,7 @@ class Pool:
                 ]
             if instead := layers[-1].own_system():
                 instances.warnings.append(f"it runs {instead}, not the shared userland")
-            instances.warnings += [told for one in layers if (told := one.caveat())]
+            instances.warnings += [caveat for one in layers if (caveat := one.caveat())]
             for one in layers:
                 if why := one.lacks(one.held_to(instances.limits)):
                     raise Unavailable(why, "give these limits another `cpu_limit:`")
@@ -287,10 +287,10 @@ class Pool:
             instances.status, instances.reason = status_of(error), str(error)
 
     def _build(self) -> None:
-        """Build what is missing here, because an interrupt ends only what the main thread runs.
+        """Build missing images in the main thread, which is the only one that an interrupt ends.
 
         Without a userland nothing can be measured, so that is raised; without a guest the platforms
-        that need one are closed. What the userland had to be built without is told.
+        that need one are closed. What the userland had to be built without is reported.
         """
         instance_sets = [
             instances for instances in self.instance_sets.values() if instances.status is Status.OK
@@ -299,7 +299,7 @@ class Pool:
             self.progress.says("preparing the userland")
             _ = self.session.userland.folder
             for name, why in self.session.userland.missing.items():
-                self.progress.says(f"going on without {name}: {why}")
+                self.progress.says(f"continuing without {name}: {why}")
         for instances in instance_sets:
             self.progress.says(f"preparing {instances.platform.name}")
             try:
@@ -349,7 +349,7 @@ class Pool:
         return member
 
     def _check(self, instances: InstanceSet, member: Member) -> None:
-        """Read back what is really given inside; the first instance's reading is stored."""
+        """Read back the limits inside; the first instance's reading is stored."""
         try:
             inside = member.stack.inside()
         except CommandFailed as error:
@@ -367,7 +367,7 @@ class Pool:
         self._detect(instances, member)
 
     def _read_conditions(self, instances: InstanceSet, member: Member) -> None:
-        """Read in a platform's first instance what must be alike for it to be compared fairly."""
+        """Read the comparison conditions in a platform's first instance."""
         if instances.conditions is not None or instances.inside is None or not member.is_first:
             return
         found = conditions.read(member.stack, member.label, instances.inside, self.tools)
@@ -375,7 +375,7 @@ class Pool:
         instances.warnings += [found.problem] if found.problem else []
 
     def watch_clocks(self) -> None:
-        """Hold the clocks of the instances that were asked at the opening against the host's.
+        """Compare the clocks of the instances that were read at the opening with the host's.
 
         Not that of one that was replaced meanwhile, nor that of the control.
         """
@@ -395,7 +395,7 @@ class Pool:
             list(workers.map(watch, asked))  # each mostly waits for seconds to pass
 
     def _detect(self, instances: InstanceSet, member: Member) -> None:
-        """See in a platform's first instance whether its stack is the one that was declared."""
+        """Check in a platform's first instance that its stack is the declared one."""
         layers = instances.platform.made
         declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
         asked = all(one.seen_as for one in declared)
@@ -407,11 +407,13 @@ class Pool:
         except CommandFailed as error:
             instances.warnings.append(f"what it runs in could not be read inside: {error}")
             return
-        instances.warnings += detection.disagreements(declared, self.outside, instances.detected)
+        instances.warnings += detection.disagreements(
+            declared, self.detected_here, instances.detected
+        )
 
     @cached_property
-    def outside(self) -> Sequence[detection.Detected]:
-        """What the host itself runs in."""
+    def detected_here(self) -> Sequence[detection.Detected]:
+        """The stack that the host itself runs in."""
         return detection.detect(self.session.host)
 
 

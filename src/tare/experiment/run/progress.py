@@ -1,4 +1,4 @@
-"""What a runner reports while it runs."""
+"""The interface for reporting progress of a run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class Progress(Protocol):
     """Receives every event as it happens; must not fail and must be quick."""
 
     def begins(self, plan: Plan, trials_done: int) -> None:
-        """The plan that is run, and how many of its trials were stored by earlier sessions."""
+        """The session begins with a plan, of which ``stored`` trials are there already."""
 
     def says(self, text: str) -> None:
-        """A sentence about what is done outside blocks: building, starting, stopping."""
+        """A message about work between blocks: building, starting, stopping."""
 
     def removes(self) -> None:
-        """Nothing more is measured: what was started is removed, which no interrupt may end."""
+        """Measuring has ended; instances are removed, which no interrupt may stop."""
 
     def block(self, number: int, decided: int, of: int) -> None:
-        """A block begins (counted from 0); so many comparisons of so many are decided.
+        """A block begins (counted from 0); ``decided`` of ``of`` comparisons are decided.
 
         What cannot be measured on this host is in neither number.
         """
@@ -63,7 +63,7 @@ class Silent:
 
 
 def differs(before: Standing | None, now: Standing) -> bool:
-    """Whether a look has shown what the one before had not."""
+    """Return whether a look has shown what the one before had not."""
 
     def shown(one: Standing | None) -> tuple[object, ...]:
         if one is None or one.half_width is None:

@@ -1,4 +1,4 @@
-"""What is written beside the trials: the facts of host and platforms, how sessions ended."""
+"""Make the facts that are stored with the trials: host, platforms, versions, entry."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SAME_HOST = ("kernel", "cpu_model", "cpus")
 """The facts that must not have changed for results to be continued."""
 
 
-def missing(folder: Path) -> Mapping[str, str]:
-    """Say what the userland that these results were begun with was built without, and why."""
+def missing_programs(folder: Path) -> Mapping[str, str]:
+    """Return the programs that the userland of earlier sessions was built without, and why."""
     userland = read_facts(folder).get("userland")
     return dict(userland.get("lacking", {})) if isinstance(userland, dict) else {}
 
@@ -36,7 +36,7 @@ def missing(folder: Path) -> Mapping[str, str]:
 def session_facts(
     study: Study, plan: Plan, pool: Pool, folder: Path, *, goes_on: bool
 ) -> dict[str, object]:
-    """State what the host is, or raise ResultsError if results go on that another one began."""
+    """Return the facts of the host; raise ResultsError if another host began these results."""
     session = pool.session
     host = host_facts(session.host)
     known = read_facts(folder).get("host")
@@ -48,7 +48,7 @@ def session_facts(
                 f"{', '.join(changed)} differ; start a new study instead"
             )
     return {
-        "host": {**host, "detected": detection.table(pool.outside)},
+        "host": {**host, "detected": detection.table(pool.detected_here)},
         "noise": [
             *(advice.what for advice in noise(host)),
             *cores.caveats(session, plan, study.limits),
@@ -65,12 +65,12 @@ def session_facts(
 
 
 def _stack(peer: Platform) -> dict[str, object]:
-    """State what the peer is, in words that no platform has to be read for."""
+    """Return the stack and settings of the peer."""
     return {"stack": peer.stack, **dict(peer.settings)}
 
 
 def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
-    """State what the platforms are, and what of them was read back inside."""
+    """Return the facts of the platforms, with what was read back inside."""
     platforms: dict[str, object] = {}
     for which, instances in pool.instance_sets.items():
         name, replica, *_ = which
@@ -108,7 +108,7 @@ def platform_facts(study: Study, pool: Pool) -> dict[str, object]:
 
 
 def _versions(study: Study, pool: Pool, instances: InstanceSet) -> list[str]:
-    """Say which tools are of another version than their parsers know, where they are shared."""
+    """Return which tools are of another version than their parsers know, where they are shared."""
     if not takes_userland(instances.platform):
         return []
     made = [one.made for one in study.workloads if isinstance(one.made, Workload)]
@@ -124,12 +124,15 @@ def _conditions(
 
 
 def was_entered_anew(trials: Iterable[Trial]) -> bool:
-    """Whether stored trials entered their machines without an agent; false where there are none."""
+    """Return whether stored trials entered their machines without an agent.
+
+    False where there are none.
+    """
     return any(trial.samples and trial.entry is Entry.ANEW for trial in trials)
 
 
 def refuse_other_entry(folder: Path, trials: Iterable[Trial], pool: Pool) -> None:
-    """Refuse to go on without an agent where there was one: such trials make no pairs."""
+    """Refuse to continue without an agent where there was one: such trials make no pairs."""
     by_agent = any(trial.samples and trial.entry is Entry.AGENT for trial in trials)
     if not by_agent or pool.entry is Entry.AGENT:
         return
@@ -142,7 +145,7 @@ def refuse_other_entry(folder: Path, trials: Iterable[Trial], pool: Pool) -> Non
 
 
 def refuse_other_userland(folder: Path, known: object, now: object) -> None:
-    """Refuse to go on with other packages; a guest that was not built yet had no kernel."""
+    """Refuse to continue with other packages; a guest that was not built yet had no kernel."""
     if not (isinstance(known, dict) and isinstance(now, dict)):
         return
     if any(known.get(name) and known.get(name) != now.get(name) for name in ("id", "kernel")):

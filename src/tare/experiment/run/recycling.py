@@ -1,4 +1,4 @@
-"""How long instances live and how they are warmed up, as far as what was measured says."""
+"""Decide when instances are replaced by fresh ones, and how often a fresh one is warmed up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recycling:
         self.extra_warmups: dict[Group, int] = {}
 
     def warmups(self, cell: Cell) -> int:
-        """Say how many warm-up trials a cell has in an instance that is fresh now."""
+        """Return how many warm-up trials a cell has in an instance that is fresh now."""
         return self.plan.repetition.warmups + self.extra_warmups.get(group(cell), 0)
 
     def look(self, trials: Sequence[Trial], closed: Iterable[str]) -> None:
@@ -54,9 +54,9 @@ class Recycling:
             self.every = blocks_per_instance(found_apart, *costs)
 
     def before(self, place: int, closed: Iterable[str], groups: Iterable[Group]) -> None:
-        """Open fresh instances for a block of some workloads if those in this place have served.
+        """Open fresh instances for a block of some workloads if those in this place are due.
 
-        They have when any workload had so many blocks in them.
+        They have when any workload had ``every`` blocks in them.
         """
         linked, groups = self.links.of(place), tuple(groups)
         first = linked[0]
@@ -79,7 +79,7 @@ class Recycling:
         )
 
     def _costs(self, trials: Sequence[Trial], wanted: set[str]) -> tuple[float, float]:
-        """Give the seconds of one fresh instance of all platforms, and those of a block."""
+        """Return the seconds that fresh instances of all platforms take, and those of a block."""
         took: dict[tuple[str, Kind], list[float]] = {}
         for trial in trials:
             if trial.cell in wanted:
@@ -98,7 +98,7 @@ class Recycling:
         return warmup_s + math.fsum(at_once), block_s
 
     def _instance_sets(self, wanted: set[str]) -> list[InstanceSet]:
-        """List the fleets that wanted cells are run on, each once."""
+        """List the instance sets that wanted cells run on, each once."""
         cells = [cell for cell in self.plan.cells if cell.id in wanted]
         instance_sets = {
             id(instances): instances for cell in cells for instances in self.pool.of(cell)
@@ -115,9 +115,7 @@ class Recycling:
         self.pool.progress.says(f"opening {count} fresh instances in place of {listed}")
 
         def reopen(job: tuple[InstanceSet, list[Member]]) -> None:
-            instances, members = (
-                job  # one after another: they change places in the list of the fleet
-            )
+            instances, members = job  # one after another: they change places in the list
             for member in members:
                 if instances.status is Status.OK:
                     self.pool.reopen(instances, member)

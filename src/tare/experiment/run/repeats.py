@@ -1,4 +1,4 @@
-"""Which suspect trials are run again: at once, once, and few of all."""
+"""Decide whether a suspect trial is run again."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def repeats(trials: Sequence[Trial]) -> Repeats:
 
 
 def may_repeat(trials: Sequence[Trial]) -> bool:
-    """Whether one more may be run again after all these."""
+    """Return whether one more may be run again after all these."""
     measured = sum(trial.kind is Kind.MEASURED for trial in trials)
     return repeats(trials).run_again + 1 <= REPEATED_SHARE * measured

@@ -1,4 +1,4 @@
-"""A study resolved, once, into what running it needs."""
+"""Collect what a study needs to run: packages, programs, tools, workload objects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tare.work.workload import Measured
 
 @dataclass(frozen=True, slots=True)
 class ResolvedStudy:
-    """What follows from a study: what to install, what to ask for, and what is run by its name.
+    """What a study needs: what to install, whose versions to check, and what is run by its name.
 
-    ``packages`` and ``programs`` are what the userland must hold, ``nested`` the packages that its
-    guests must hold besides. ``tools`` are the programs whose versions have to agree. ``measured``
-    is by a cell's workload and parameters; ``is_reached`` says whether other machines have to reach
-    those that are measured.
+    ``packages`` and ``programs`` are what the userland must hold, ``nested`` the packages of its
+    guests in addition. ``tools`` are the programs whose versions have to agree. ``measured`` is by
+    a cell's workload and parameters; ``is_reached`` says whether other machines have to reach those
+    that are measured.
     """
 
     study: Study
@@ -31,7 +31,7 @@ class ResolvedStudy:
 
 
 def resolve(study: Study) -> ResolvedStudy:
-    """Ask each workload and each layer of a study for what it needs."""
+    """Collect what each workload and each layer of a study needs."""
     every = [chosen.made for chosen in study.workloads]
     packages, nested = _packages(study)
     return ResolvedStudy(
@@ -46,7 +46,7 @@ def resolve(study: Study) -> ResolvedStudy:
 
 
 def _packages(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List what the userland must hold, and what its guests must hold besides.
+    """Return the packages of the userland, and those that its guests need in addition.
 
     A layer finds its tools in the machine it is opened in: those opened in a container of the
     userland need them in the userland itself.

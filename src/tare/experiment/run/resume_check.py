@@ -1,4 +1,4 @@
-"""Whether a plan that was stored is still what its study gives: another Tare may read it otherwise.
+"""Refuse to resume results if this version of Tare would make other cells of their study.
 
 A workload that has gained a parameter, or a layer a setting, makes other cells of the same words.
 """
@@ -13,7 +13,7 @@ from tare.core.model import Params, Plan
 from tare.experiment.study import Study
 
 MOST = 3
-"""As many differences of a kind are told; others are counted."""
+"""The number of differences of a kind that are listed; others are counted."""
 
 
 def refuse_changed_cells(study: Study, plan: Plan, folder: Path) -> None:
@@ -42,7 +42,7 @@ def _differences(study: Study, plan: Plan) -> Iterator[str]:
 
 
 def _changes(then: set[Params], now: set[Params]) -> str:
-    """Name what is new, gone or of other values."""
+    """Return the names of what is new, gone or different."""
     if not now:
         return "there is none of that name"
     before, after = _values(then), _values(now)
@@ -54,7 +54,7 @@ def _changes(then: set[Params], now: set[Params]) -> str:
 
 
 def _first(said: Sequence[str], between: str) -> str:
-    """Join the first ones, which are enough to see what has happened."""
+    """Return the first few joined, which are enough to see what has happened."""
     more = [f"and {len(said) - MOST} more"] if len(said) > MOST else []
     return between.join([*said[:MOST], *more])
 

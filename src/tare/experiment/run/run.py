@@ -1,4 +1,4 @@
-"""Runs a plan, block by block, until nothing is open or the repetition rule ends it."""
+"""Run a plan block by block until all comparisons are decided or the budget is spent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(
     progress: Progress,
     memory: Callable[[], int] = available_bytes,
 ) -> str:
-    """Run what of the plan has no trial yet; returns the reason for stopping.
+    """Run the trials that are missing; return the reason for stopping.
 
     Raises ResultsError where results cannot be written, or the host or Tare is not the one that
     began; Unavailable where this host cannot run anything, or has too little ``memory`` available,
@@ -62,7 +62,7 @@ def run(
             Heartbeat(progress, folder, session.id) as watched,
         ):
             session.reached = resolved.is_reached
-            session.userland.missing |= record.missing(folder)
+            session.userland.missing |= record.missing_programs(folder)
             runner = _Runner(resolved, plan, writer, session, watched)
             runner.pool.headroom = headroom
             try:
@@ -228,7 +228,7 @@ class _Runner:
         ]
 
     def _look(self, before: Mapping[str, Standing]) -> Mapping[str, Standing]:
-        """Look at all trials so far, and report each comparison of which more is known."""
+        """Analyse all trials so far, and report each comparison with news."""
         found = standings(self.plan, self.slots.trials)
         for cell, standing in found.items():
             if differs(before.get(cell), standing):

@@ -1,4 +1,4 @@
-"""One session on one host: its name, its lock, its ledger, its CPUs; and what dead ones left."""
+"""A session: lock, ledger and CPUs of one run on this host; and clean-up after killed ones."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Session:
         return rest
 
     def site(self, name: str, limits: Limits, deadline_s: float, number: int = 0) -> Site:
-        """Give a layer what it needs besides its outer machine; see cpus for ``number``."""
+        """Return what a layer needs in addition to its outer machine; see cpus for ``number``."""
         return Site(
             name=f"tare-{self.id}-{name}",
             session=self.id,
@@ -144,7 +144,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of one thing that a dead session left: ``problem`` is empty if it is gone."""
+    """The result for one thing that a killed session left: ``problem`` is empty if it is gone."""
 
     session: str
     left: Leftover
@@ -152,7 +152,7 @@ class Cleaned:
 
 
 def clean_all(*, forget: bool = False) -> Iterator[Cleaned | str]:
-    """Remove what dead sessions left, by their ledgers alone; text is what was passed over.
+    """Remove what killed sessions left, by their ledgers alone; yields texts for what was skipped.
 
     With ``forget`` what cannot be removed is given up.
     """
@@ -173,7 +173,7 @@ def clean_all(*, forget: bool = False) -> Iterator[Cleaned | str]:
 
 
 def _refuse_leftovers(ledgers: Iterable[Path]) -> None:
-    """Refuse to measure beside what a killed session left: its guests still take CPU time."""
+    """Refuse to measure while leftovers of a killed session exist: its guests take CPU time."""
     for path in ledgers:
         left = leftovers(path) if path.exists() and not is_live(path) else []
         if left:

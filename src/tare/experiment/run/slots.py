@@ -1,4 +1,4 @@
-"""One slot of a plan after another: the trial, what prepares it, and what becomes of failures.
+"""Run the slots of a plan: prepare, warm up, measure and store each trial; handle failures.
 
 A slot has one cell, or several that are measured at the same moment: each is woken, warmed up and
 prepared by itself, so that one that fails there leaves the others their trial.
@@ -48,7 +48,7 @@ from tare.results.store import Writer
 from tare.work.workload import Measured
 
 GIVE_UP_AFTER = 3
-"""Failures of a cell in a row after which it is left out: the next would fail too."""
+"""Failures of a cell in a row after which it is skipped: the next would fail too."""
 GAP_S = 0.002
 """How much later the second cell of a trial is started: the order is the plan's, not the kernel's.
 """
@@ -56,7 +56,10 @@ ALONE = "measured alone: the other half of its pair was lost"
 
 
 class Slots:
-    """Runs slots on the instances of a pool; ``given_up`` are cells that are run no more."""
+    """Runs slots on the instances of a pool.
+
+    ``given_up`` are cells that are skipped from now on.
+    """
 
     def __init__(self, resolved: ResolvedStudy, plan: Plan, writer: Writer, pool: Pool) -> None:
         study = resolved.study
@@ -78,7 +81,7 @@ class Slots:
         self.stored.close()
 
     def is_open(self, slot: Slot) -> bool:
-        """Whether a slot has yet to be run; where it has several cells all have to stand."""
+        """Return whether a slot has yet to be run; where it has several cells all have to stand."""
         return not self.stored.has(slot)
 
     @property
@@ -87,7 +90,7 @@ class Slots:
         return self.stored.trials
 
     def give_up_closed(self) -> None:
-        """Leave out the cells of every platform that could not be opened."""
+        """Skip the cells of every platform that could not be opened."""
         for cell in self.plan.cells:
             for instances in self.pool.of(cell):
                 if instances.status is not Status.OK:
@@ -164,7 +167,7 @@ class Slots:
         return last
 
     def _see_to(self, one: CellRun, trial: Trial) -> None:
-        """Replace the instances of a cell that failed, if they are dead, or leave the cell out."""
+        """Replace the instances of a failed cell if they are dead, or skip the cell from now on."""
         cell = one.cell.id
         is_good = trial.status in GOOD
         self.failures[cell] = 0 if is_good else self.failures[cell] + 1
@@ -190,14 +193,14 @@ class Slots:
             member.warmed.add(one.cell.id)
 
     def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
-        """Do what comes before each trial of a cell."""
+        """Prepare each trial of a cell."""
         context = self._context(one, kind)
         self.stored.settle()
         self.scenario.before(context)
         return context
 
     def _context(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
-        """Put together what a scenario needs to run a cell in its instances."""
+        """Return the context in which a scenario runs a cell."""
         cell = one.cell
         made = self.measured[cell.workload, cell.params]
         placed_parts = [
@@ -238,7 +241,7 @@ class Slots:
     def _settle(
         self, slot: Slot, members: Sequence[Member]
     ) -> tuple[tuple[str, ...], dict[str, float]]:
-        """Let the host come to rest, then pause at random; gives warnings and how long it took.
+        """Wait until the host is idle, then pause at random; return warnings and how long it took.
 
         A command that no thread of this host runs does not share its disk, memory and neighbours.
         What takes long keeps step with nothing.
@@ -313,7 +316,7 @@ class Slots:
         return [self.scenario.measure(context) for context in contexts]
 
     def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
-        """Give the innermost layer and a site for each of some made that a trial makes."""
+        """Return the innermost layer and a site for each of some made that a trial makes."""
         if self.pool.headroom is not None:
             self.pool.headroom.before_trial(cell.platform, cell.limits, count)
         instances = self.pool.instance_sets[key(cell)]
@@ -342,7 +345,7 @@ class Slots:
         return self.pool.entry if self.scenario.by_agent else Entry.ANEW
 
     def _give_up(self, cell: Cell, slot: Slot, instances: InstanceSet) -> None:
-        """Leave out a cell whose platform is not there, with one trial that says why."""
+        """Skip a cell whose platform is missing, with one trial that says why."""
         self.given_up.add(cell.id)
         known = any(t.cell == cell.id and t.reason == instances.reason for t in self.trials)
         if not known:
@@ -375,7 +378,7 @@ class Slots:
         return True
 
     def _has_lost_peer(self) -> bool:
-        """Say whether a peer no longer answers, and tell it."""
+        """Return whether a peer no longer answers, and report that."""
         lost = self.peers.drop_dead()
         if lost:
             self.progress.says(f"the peer {self.study.peer.name} no longer answers")

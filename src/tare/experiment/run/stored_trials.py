@@ -1,4 +1,4 @@
-"""The trials of a results directory in which a session works: those that stand, and new ones."""
+"""Store trials in the results directory, and know those of earlier sessions."""
 
 from __future__ import annotations
 

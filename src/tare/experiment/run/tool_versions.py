@@ -1,4 +1,4 @@
-"""Tools of other versions than those whose real output the parsers were tested on."""
+"""Warn of tool versions that the parsers were not tested with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tare.work.workload import Workload
 
 
 def other_versions(workloads: Iterable[Workload], versions: Mapping[str, str]) -> list[str]:
-    """Say which packages have another upstream version than the one recorded, each once.
+    """Return which packages have another upstream version than the one recorded, each once.
 
     ``versions`` are Debian's, by package, as the userland tells them. A package that is not among
     them says nothing here: a workload whose tool is missing has other ways to fail.
@@ -24,6 +24,9 @@ def other_versions(workloads: Iterable[Workload], versions: Mapping[str, str]) -
 
 
 def upstream(version: str) -> str:
-    """Take epoch, revision and repacking off a Debian version: 1:2.14+dfsg1-3~deb12u1 is 2.14."""
+    """Return a Debian version without epoch, revision and repacking.
+
+    1:2.14+dfsg1-3~deb12u1 is 2.14.
+    """
     without_revision = version.rpartition("-")[0] or version
     return re.sub(r"^\d+:|[+~].*$", "", without_revision)

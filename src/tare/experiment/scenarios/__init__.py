@@ -1,1 +1,1 @@
-"""One module a scenario: how cells are measured. Plugins are found here too."""
+"""The scenarios: one module each. Plug-ins are added to this package."""

@@ -1,4 +1,4 @@
-"""One lifecycle trial: instances made, booted, rebooted, stopped, started and removed, timed."""
+"""Time one lifecycle trial: create, boot, reboot, stop, start and delete instances."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Trial:
         self.cpu_s = 0.0
 
     def run(self) -> None:
-        """Go through all phases but the removal; an error names the phase it came in."""
+        """Run all phases but the removal; an error names its phase."""
         free = available_bytes()
         self._phase("create", _Life.create)
         self._phase("boot", _Life.boot)
@@ -149,7 +149,7 @@ class _Trial:
             asked = [threads.submit(one, life) for life in self.lives]
             try:
                 failures = [error for future in asked if (error := future.exception())]
-            except BaseException:  # an interrupt of the waiting thread: nobody may go on
+            except BaseException:  # an interrupt of the waiting thread: all others must stop
                 self.host.cancel()
                 raise
         if failures:
@@ -183,7 +183,7 @@ class _Trial:
 def measure(
     host: Host, placed: PlacedPart, instances: Sequence[tuple[Layer, Site]], what: Lifecycle
 ) -> Outcome:
-    """Run one trial on a seat's machine, with a layer and a site for each instance.
+    """Run one trial on a machine, with a layer and a site for each instance.
 
     What goes wrong is an outcome, not an error, and whatever was made is removed.
     """

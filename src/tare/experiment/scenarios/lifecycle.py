@@ -1,4 +1,4 @@
-"""How long the verbs of a stack's innermost layer take, one instance at a time or as a storm."""
+"""The scenario ``lifecycle``: how long create, boot, reboot, stop and delete take."""
 
 from __future__ import annotations
 

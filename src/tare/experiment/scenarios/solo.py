@@ -1,4 +1,4 @@
-"""Each platform works alone: a workload's command, and its roles, in instances of one platform."""
+"""The scenario ``solo``: run a workload's command and its roles in instances of one platform."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from tare.core.completed import tail_of
 from tare.core.errors import LayerError, LayerTimedOut, TareError, Unavailable
 from tare.experiment import scenario
 from tare.experiment.scenario import TrialContext
@@ -122,7 +123,7 @@ def place_roles(
 def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:
     """Run what prepares trials; raises Unavailable or LayerError that says what it was."""
     done = where.run(argv, timeout_s=deadline_s)
-    why = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:]
+    why = tail_of(done.stderr or done.stdout)
     if done.timed_out:
         raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
     if done.returncode in NOT_IN_USERLAND:

@@ -1,4 +1,4 @@
-"""The self-test: an overhead of known size is injected into the work, and must be found again.
+"""The self-test: inject an overhead of known size, and check that the analysis finds it.
 
 On each stack there are five arms that do the same work on the same instances: the baseline, the
 same once more (A/A), and three that do 1 %, 3 % and 10 % more of it (METHOD.md 3.7). They take the

@@ -15,17 +15,17 @@ ARMS = (0.0, 0.01, 0.03, 0.10)
 """The injected parts that are compared with the baseline; the first is the A/A."""
 
 STAGES = 5
-"""So often is a stack looked at, after twice as many blocks each time, until it is resolved."""
+"""How many stages a stack has at most, each with twice the blocks of the one before."""
 
 
 ROUNDS = 1800
 """About 0.3 s on a CPU of today, and little more where every instruction is translated.
 
-A host's speed drifts over seconds, so many short trials resolve more than few long ones, whose
-pairs lie further apart: in an emulated guest three times the work scattered as much.
+A host's speed drifts over seconds, so a large number of short trials resolves more than few long
+ones, whose pairs lie further apart: in an emulated guest three times the work scattered as much.
 """
 BLOCKS = 36
-"""So many are in the first stage."""
+"""The number of blocks in the first stage."""
 
 STUDY = """\
 # Made by tare selftest. Its arms (the baseline, the same again, 1, 3 and 10 % more work) are made
@@ -55,7 +55,7 @@ def declare(stack: str, instances: int = 2) -> Study:
 
 
 def order(study: Study, seed: int) -> Plan:
-    """Plan it: every arm once in each block, in random order, all on the same instance.
+    """Return the plan: every arm once in each block, in random order, all on the same instance.
 
     Instances differ, and the truth is about the work alone. So the A/A is an arm like the others,
     not a control with instances of its own.

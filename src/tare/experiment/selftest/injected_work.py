@@ -1,4 +1,4 @@
-"""Work whose amount is known: a fixed number of rounds of a program, and a part more of them."""
+"""The workload of the self-test: a fixed amount of work, and a known share more of it."""
 
 from __future__ import annotations
 

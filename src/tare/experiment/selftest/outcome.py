@@ -1,4 +1,4 @@
-"""What a self-test found: each arm's estimate beside its truth, and what the host can resolve."""
+"""Evaluate a self-test: each arm's estimate against its truth, and what the host can detect."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def evaluate(plan: Plan, trials: Iterable[Trial], stacks: int = 1) -> tuple[Test
 
 
 def is_resolved(tested: Sequence[Tested]) -> bool:
-    """Whether the recommended variant's interval of every arm is narrow, or there is nothing."""
+    """Return whether every arm's interval is narrow, by the recommended variant."""
     arms = [arm for one in tested if one.recommended for arm in one.arms]
     return all(
         arm.low is not None and arm.high is not None and arm.high - arm.low <= WIDE for arm in arms
@@ -153,7 +153,7 @@ def _arm(truth: float, values: Array, family: int) -> Arm:
 
 
 def _trial_s(trials: Sequence[Trial]) -> float:
-    """Give what a trial takes as a whole: what Tare does around it too."""
+    """Return the seconds that a whole trial takes, with all that Tare does around it."""
     return median([sum(one.phases_s.values()) for one in trials if one.phases_s] or [0.0])
 
 

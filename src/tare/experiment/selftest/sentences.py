@@ -1,4 +1,4 @@
-"""A self-test in words: the two sentences that every report prints."""
+"""The sentences about a self-test that every report prints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADLINE = 0.03
 
 
 def said(tested: Sequence[Tested], date: str) -> list[str]:
-    """Say how the overhead came out by the recommended variants, and what can be resolved."""
+    """Return how the overhead came out by the recommended variants, and what can be resolved."""
     chosen = [one for one in tested if one.recommended]
     if not chosen:
         return [f"The self-test of this host on {date} gave no numbers.", ""]
@@ -42,7 +42,7 @@ def said(tested: Sequence[Tested], date: str) -> list[str]:
 
 
 def found_so_far(tested: Sequence[Tested]) -> str:
-    """Say how each injected overhead has come out by now, by the recommended variant."""
+    """Return how each injected overhead has come out by now, by the recommended variant."""
     arms = [arm for one in tested if one.recommended for arm in one.arms]
     if not arms:
         return "no numbers yet"

@@ -1,4 +1,4 @@
-"""What a study declares, with every factor expanded and every default filled in."""
+"""A study as data: platforms, workloads, limits, with lists expanded and defaults filled in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Platform:
     ``layers`` are what is opened on the host, from the outside in, each with all its settings. The
     stack ``host`` opens the one layer ``host`` (the shared userland); in a longer stack the first
     word is only the place to start from, and each further word is a layer. ``instances`` is how
-    many it has, None as many as the repetition says; as it is no setting, no cell differs by it.
+    many it has, None the number that the repetition says; it is no setting, so cells do not differ
+    by it.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Deadlines:
     trial_s: float | None = None
 
     def for_trial(self, expected_s: float) -> float:
-        """Give a trial's deadline; undeclared, it leaves room for a stack twenty times slower."""
+        """Return a trial's deadline; undeclared, it leaves room for a stack twenty times slower."""
         return max(60.0, 20 * expected_s) if self.trial_s is None else self.trial_s
 
 

@@ -1,4 +1,4 @@
-"""The duet design: a platform and its baseline at the same moment, on CPUs of their own.
+"""The duet design: measure a platform and its baseline at the same moment, on separate CPUs.
 
 What disturbs both sets of CPUs alike (stolen time, frequency, the hypervisor below) then falls on
 both halves of a pair (Bulej et al., ICPE 2020). What differs between the sets, or between the one
@@ -114,5 +114,5 @@ class Pairing:
         return self._left[cell].pop()
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
-        """Shuffle as the planner does: only ``random()`` is the same for ever."""
+        """Shuffle as the planner does: only ``random()`` is the same forever."""
         return sorted(items, key=lambda _: self._random.random())

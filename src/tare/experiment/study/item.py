@@ -1,4 +1,4 @@
-"""A YAML document whose parts know where they stand, and the list of what is wrong with it."""
+"""A YAML document whose parts know their line, and the list of problems found in it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Item:
         return None
 
     def found(self) -> str:
-        """Say what was found here."""
+        """Return what was found here."""
         if self.is_empty:
             return "no value"
         if self.is_list:
@@ -139,12 +139,12 @@ class Item:
         return entries
 
     def without(self, name: str) -> Item:
-        """Stand in for a key that was left out: an item with no value, found where this one is."""
+        """Return an item for a missing key: it has no value, and the place of this one."""
         path = f"{self.path}.{name}" if self.path else name
         return replace(self, node=yaml.ScalarNode(_NULL, ""), path=path)
 
     def at_scale(self) -> Item:
-        """Give the part that counts if this one has the keys of both scales, or else itself."""
+        """Return the part that counts if this one has the keys of both scales, or else itself."""
         if not isinstance(self.node, yaml.MappingNode):
             return self
         keys = [str(key.value) for key, _ in self.node.value]

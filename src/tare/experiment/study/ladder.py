@@ -1,4 +1,4 @@
-"""Ladders of a study file: one platform becomes many, each with one switch turned."""
+"""Expand a ladder of a study file: one platform becomes many, each with one switch changed."""
 
 from __future__ import annotations
 

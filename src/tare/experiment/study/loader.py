@@ -1,4 +1,4 @@
-"""Studies read from their files; whatever is wrong in one is told with its line and key."""
+"""Read a study from its YAML file; every problem is reported with its line and key."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class _Head:
 
 _HEAD = [field.name for field in fields(_Head)]
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
-"""As ``tare.experiment.probes.timeline`` has them, which a test holds."""
+"""Equal to those of ``tare.experiment.probes.timeline``, which a test checks."""
 ENOUGH_INSTANCES = 5
-"""As many as `tare.results.stats.hierarchy.ENOUGH_GROUPS`, which a test holds."""
+"""Equal to `tare.results.stats.hierarchy.ENOUGH_GROUPS`, which a test checks."""
 _SECTIONS = ["platforms", "peer", ladder.KEY, "limits", "repetition", "deadlines"]
 
 
@@ -208,7 +208,7 @@ def _platforms(
 def _refuse_duet(item: Item, taken_apart: Sequence[ladder.Expanded]) -> None:
     if taken_apart:
         item.wrong(
-            "the platforms of a ladder are compared with each other, and a duet has each beside "
+            "the platforms of a ladder are compared with each other, and a duet compares each with "
             f"the baseline only; expected the design {Design.INTERLEAVED}"
         )
 

@@ -1,4 +1,4 @@
-"""The platforms of a study file: stacks of layers, with a variant for each value that is listed."""
+"""Read the platforms of a study file: stacks of layers, one platform for each listed value."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _expand(item: Item, layers: Catalogue) -> Iterator[Platform]:
 
 @dataclass(frozen=True)
 class _Own:
-    """What a platform has of its own besides its stack's settings."""
+    """Settings of a platform that are not settings of its layers."""
 
     instances: int | None = None
 
@@ -111,7 +111,7 @@ def _instances(entries: Mapping[str, Item]) -> int | None:
 
 
 def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
-    """Name the layers of a stack, or note what is wrong with it and name none."""
+    """Return the name of the layers of a stack, or note what is wrong with it and name none."""
     first, *rest = path_of(stack)
     if first == "lab":  # on the host
         first, rest = "host", [first, *rest]
@@ -126,7 +126,7 @@ def layer_names(item: Item, stack: str, layers: Catalogue) -> list[str]:
 
 
 def name_of(stack: str) -> str:
-    """Name a stack by its layers, without the host that it stands on."""
+    """Return the name of a stack by its layers, without the host that it stands on."""
     first, *rest = path_of(stack)
     return "/".join(rest if first == "host" and rest else (first, *rest))
 

@@ -1,4 +1,4 @@
-"""Numbers with units, as people write them: ``64MiB``, ``2 GB``, ``30 s``, ``5 ms``, ``2%``."""
+"""Parse numbers with units: ``64MiB``, ``2 GB``, ``30 s``, ``5 ms``, ``2%``."""
 
 from __future__ import annotations
 

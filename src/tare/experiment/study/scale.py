@@ -1,8 +1,8 @@
-"""A study at two scales: of a value with the keys ``quick`` and ``full`` only one of them counts.
+"""Choose the scale of a study: of a value with the keys ``quick`` and ``full`` one is used.
 
 ``quick`` is a look of minutes, ``full`` the study as it is meant. Anything below a key may be such
 a value: a number, a list, a section. An element of a list may be one too; if what counts is a list,
-that stands for as many elements, or for none.
+its elements are inserted.
 """
 
 from __future__ import annotations

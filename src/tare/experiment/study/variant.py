@@ -1,4 +1,4 @@
-"""Dataclasses made from the study file: keys are fields, a list of values is a factor.
+"""Make dataclasses from a study file: keys are fields, and a list of values is a factor.
 
 The names and types of the fields are the schema, so a new layer or workload needs none of its own.
 """
@@ -93,7 +93,7 @@ def params_of(made: object) -> Params:
 
 
 def key_of(name: str) -> str:
-    """Give the key by which a field is known: its name without the unit that values have."""
+    """Return the key by which a field is known: its name without the unit that values have."""
     return parameter.word_of(name)
 
 
@@ -101,7 +101,7 @@ _DIMENSIONS: Mapping[Unit | None, Dimension] = {Unit.BYTE: SIZE, Unit.SECOND: TI
 
 
 def dimension_of(name: str) -> Dimension:
-    """Say by a field's name what its numbers are: sizes, times or bare numbers."""
+    """Return what a field's numbers are, by its name: sizes, times or bare numbers."""
     return _DIMENSIONS.get(parameter.unit_of(name), PURE)
 
 

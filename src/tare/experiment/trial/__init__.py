@@ -1,1 +1,1 @@
-"""One trial: what a command's ends are, how it is run once and watched, and what it came to."""
+"""Run one trial: place its roles, start the command, monitor the host, judge the result."""

@@ -1,4 +1,4 @@
-"""One command whose roles have several instances: it is run once, and every instance is watched."""
+"""Run a command whose roles are in several instances, and monitor each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tare.work.workload import Workload
 def measure_distributed(
     placed_parts: Sequence[PlacedPart], workload: Workload, command: Command, deadline_s: float
 ) -> Outcome:
-    """Run a command once; the first instance is the one under test, the others have its roles.
+    """Run a command once; the first instance is measured, the others run its roles.
 
     CPU time that one takes on CPUs which it shares with others is the trial's own. What the trial
     cost is what all of them cost; what was read over its time is kept with each part.
@@ -77,7 +77,7 @@ def measure_distributed(
 def _sum(costs: Sequence[HostCost | None]) -> HostCost | None:
     """Add up what all parts cost; None where it is not known of one.
 
-    What of the wall time may be laid to other work is that of the one it may be most.
+    The wall time attributable to other work is that of the part where it is largest.
     """
     known = [one for one in costs if one is not None]
     if len(known) < len(costs):

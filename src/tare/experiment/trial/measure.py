@@ -1,4 +1,4 @@
-"""One run of a command: watch the host meanwhile, understand what came out."""
+"""Run a workload's command once, monitor the host meanwhile, and judge its output."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ GOOD = (Status.OK, Status.SUSPECT)
 CLOCK_RATIO, CLOCK_SLACK_S = 1.01, 0.02
 """What a tool may claim to have run longer than the host's clock saw: rounding, and slewing.
 
-Whoever reads a clock late needs no slack here: the host reads its own before and after all others.
+Late readings need no slack: the host reads its clock before and after all others.
 """
 MOVED_SHARE = 0.1
 """Part of the O_DIRECT bytes claimed below which the rate says nothing of any disk.
 
-Between this and ``compare.conditions.DIRECT_SHARE`` the number stands, and the doubt beside it.
+Between this and ``compare.conditions.DIRECT_SHARE`` the number is kept, with a warning.
 """
 WORK = "work"
 """The source of series that the workload's own output holds; their time is the tool's."""
@@ -63,7 +63,7 @@ SeriesOfParts = dict[tuple[str, str], Sequence[Series]]
 
 
 def status_of(error: TareError) -> Status:
-    """Say what a trial, or a whole platform, has come to by an error."""
+    """Return the status of a trial, or of a whole platform, after an error."""
     if isinstance(error, Unavailable):
         return Status.UNAVAILABLE
     return Status.DNR if isinstance(error, LayerTimedOut) else Status.FAILED
@@ -71,7 +71,7 @@ def status_of(error: TareError) -> Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Measurement):
-    """What a run came to: what is stored of it, and what its raw output and samples are made of.
+    """The result of a run: what is stored of it, with its raw output and time series.
 
     One that is a part of a trial has a ``name``, and starts ``late_s`` after the first of them:
     None where it was not started with the others. ``cell`` is the id of its cell where the trial
@@ -110,7 +110,7 @@ class Outcome(Measurement):
 
 
 def lost(placed: PlacedPart, error: TareError) -> Outcome:
-    """Return what becomes of a part that an error kept from being measured."""
+    """Return the outcome of a part that an error kept from being measured."""
     return Outcome(
         instance=placed.instance,
         status=status_of(error),
@@ -128,7 +128,7 @@ def suspected(outcome: Outcome) -> Outcome:
 
 
 class CommandRun:
-    """One run of a workload's command at a seat: watched first, and judged afterwards.
+    """One run of a workload's command in an instance: monitored first, judged afterwards.
 
     ``command`` is what is run, and where: in the stack, or at the peer where the stack serves.
     """
@@ -147,7 +147,7 @@ class CommandRun:
         return self._watch.cpu_s
 
     def go(self, execute: Callable[[], Completed]) -> None:
-        """Watch while the command is executed, from right before to right after it."""
+        """Execute the command with all monitors running, from right before to right after it."""
         self._begin = time.perf_counter()
         self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._watch:
@@ -155,7 +155,7 @@ class CommandRun:
             self._end = time.perf_counter()
 
     def outcome(self, others_s: float | None = None) -> Outcome:
-        """Say what it came to; what went wrong in the stack is an outcome, not an error.
+        """Return the outcome; a failure in the stack is an outcome, not an error.
 
         ``others_s`` is the CPU time of the trial's other parts on the same CPUs, if it has any.
         """
@@ -258,7 +258,7 @@ def _output(done: Completed) -> Output:
 
 @contextmanager
 def _faults_of(workload: Workload, method: str) -> Iterator[None]:
-    """Make one kind of error of all that a workload's parser may not raise.
+    """Raise WorkloadFault for any exception that a workload's parser must not raise.
 
     A plug-in's parser is somebody else's code, and any parser may meet an output that nobody
     thought of. It fails the trial with a reason that names it, and not the session with all others.
@@ -274,7 +274,7 @@ def _faults_of(workload: Workload, method: str) -> Iterator[None]:
 
 
 def _courses(done: Completed, workload: Workload) -> tuple[Series, ...]:
-    """Make series of what the tool said over its time; why there is none is a series too.
+    """Return the tool's own values over time as series; an empty one says why there is none.
 
     Raises WorkloadFault.
     """
@@ -296,7 +296,7 @@ def _courses(done: Completed, workload: Workload) -> tuple[Series, ...]:
 
 
 def _impossible(courses: Sequence[Course]) -> str:
-    """Say why courses cannot be stored; mostly nothing."""
+    """Return why courses cannot be stored; mostly nothing."""
     if any(len(one.times_s) > MOST_POINTS for one in courses):
         return f"more than {MOST_POINTS} points over the tool's time"
     if any(len(one.times_s) != len(one.values) for one in courses):
@@ -313,7 +313,10 @@ def _too_fast(
     seen: Mapping[str, float],
     done: Completed,
 ) -> str:
-    """Say why O_DIRECT I/O cannot have happened at the rate that a tool claims; mostly nothing."""
+    """Return why O_DIRECT I/O cannot have happened at the rate that a tool claims.
+
+    Mostly nothing.
+    """
     known = claim(samples, seen, done.duration_s, workload.metrics)
     if workload.file_access() is not FileAccess.DIRECT or known is None:
         return ""

@@ -1,4 +1,4 @@
-"""The peer: the machine that loads what is in a stack, or serves it."""
+"""The peer: a machine outside the measured stack, with the load generator or a server."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ALIVE_S = 20.0
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """Its stack, its address, the host's address as it sees it, and the CPUs it is held to.
+    """The stack of the peer, its address, the host's address as it sees it, and its CPUs.
 
     ``address`` is as the host sees it. ``cpus`` are numbered as on the machine whose they are.
-    ``is_apart`` says whether no trial has any of them. Once it did not answer it ``is_gone``.
+    ``is_apart`` says whether no trial has any of them. ``is_gone`` once it did not answer.
     """
 
     stack: Stack
@@ -42,11 +42,11 @@ class Peer:
         return self.stack.machine
 
     def threads(self) -> Threads | None:
-        """Say which threads of the host are its own; None: it is another computer."""
+        """Return which threads of the host are its own; None: it is another computer."""
         return self.stack.threads()
 
     def answers(self) -> bool:
-        """Ask whether a command can be run there; one that is gone is not asked again."""
+        """Return whether a command can be run there; one that is gone is not asked again."""
         if not self.is_gone:
             self.is_gone = True
             with suppress(TareError):
@@ -59,7 +59,7 @@ class Peer:
         return self.machine.machine if isinstance(self.machine, AgentMachine) else self.machine
 
     def use(self, cost: HostCost, busiest_s: float, duration_s: float) -> Mapping[str, float]:
-        """Give what it did during a trial, as ``Trial.noise`` has it: shares of CPU time.
+        """Return what it did during a trial, as ``Trial.noise`` has it: shares of CPU time.
 
         ``outside_cpu`` is of all its CPUs, ``outside_thread`` of one, by its busiest thread;
         ``duration_s`` is how long there was work.
@@ -84,7 +84,7 @@ class Peer:
     def use_between(
         self, before: Mapping[int, float], after: Mapping[int, float], duration_s: float
     ) -> Mapping[str, float]:
-        """Give the same as ``use``, from two readings of ``busy``; nothing where one failed."""
+        """Return the same as ``use``, from two readings of ``busy``; nothing where one failed."""
         spent = [after[cpu] - before[cpu] for cpu in before if cpu in after]
         if not spent:
             return {}

@@ -1,4 +1,4 @@
-"""One part's place in a trial."""
+"""A part of a trial and the running instance that it is placed in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kept = dict[tuple[str, str], Server]
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedPart:
-    """An instance that is open and awake, and how it is watched.
+    """A part placed in an instance that is running, and how it is monitored.
 
     ``part`` is its name, ``instance`` that of the instance in this session. ``first`` are the ids
     of all cells that are run in the instance if nothing has been run in it yet, else empty;

@@ -1,4 +1,4 @@
-"""A port that is free on the machine where a role listens, found by asking that machine."""
+"""Find a free port on the machine where a server will listen."""
 
 from __future__ import annotations
 

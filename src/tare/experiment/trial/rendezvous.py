@@ -1,4 +1,4 @@
-"""A rendezvous: commands of any number of machines are prepared, armed, and released together.
+"""Start commands in several machines at the same moment: arm each, then release all.
 
 Where an agent is in a machine its command is started and held right before its program; the release
 is then one short message to each. Elsewhere a command is started anew at the same moment, and its
@@ -48,7 +48,7 @@ class _Start:
     offset_s: float = 0.0
 
     def arm(self, run: CommandRun) -> None:
-        """Have the command held in its machine, where an agent is there."""
+        """Arm the command in its machine, if an agent is there."""
         command = run.command
         machine = command.machine
         if not isinstance(machine, AgentMachine) or machine.entered_anew:
@@ -89,7 +89,7 @@ class _Start:
         self.has_met = True
 
     def fail(self, error: TareError) -> None:
-        """Note what it raised; the others go on without it."""
+        """Note what it raised; the others continue without it."""
         self._end_held()
         self.armed, self.at_s, self.error = None, None, error
         self.begun.set()
@@ -110,7 +110,7 @@ class _Start:
 def run_together(
     runs: Sequence[CommandRun], cancel: Callable[[], None], gap_s: float = 0.0
 ) -> tuple[Outcome, ...]:
-    """Run all parts from one moment on, each to its own end, and say what each came to.
+    """Start all parts at the same moment, run each to its end, and return their outcomes.
 
     With ``gap_s`` each is started so much later than the one before: the order is then the
     caller's, and not the scheduler's. One that fails, or cannot be started, fails alone; what
@@ -138,7 +138,7 @@ def run_together(
                 if not start.has_met:
                     start.meet(meeting)
         except BaseException:
-            meeting.abort()  # or the others would wait for it for ever
+            meeting.abort()  # or the others would wait for it forever
             start.drop()
             raise
 
@@ -146,12 +146,14 @@ def run_together(
         try:
             asked = [threads.submit(one, *both) for both in zip(runs, starts, strict=True)]
             failures = [error for future in asked if (error := future.exception()) is not None]
-        except BaseException:  # an interrupt of the waiting thread: nobody may go on
+        except BaseException:  # an interrupt of the waiting thread: all others must stop
             meeting.abort()
             cancel()
             raise
     for error in failures:
-        if not isinstance(error, BrokenBarrierError):  # those who waited for the one that failed
+        if not isinstance(
+            error, BrokenBarrierError
+        ):  # raised in parts that waited for the failed one
             raise error
     known = [start.at_s for start in starts if start.at_s is not None]
     first_s = min(known, default=0.0)
@@ -167,7 +169,7 @@ def run_together(
 
 
 def each_once(warnings: Sequence[str | Complaint]) -> tuple[str | Complaint, ...]:
-    """List texts once each, and of each kind of complaint the gravest one."""
+    """Return texts once each, and of each kind of complaint the worst one."""
     texts = dict.fromkeys(one for one in warnings if isinstance(one, str))
     kinds: dict[ComplaintKind, Complaint] = {}
     for one in warnings:
@@ -190,7 +192,7 @@ def _others_s(run: CommandRun, runs: Sequence[CommandRun]) -> float:
 
 
 def combined(parts: Sequence[Outcome], samples: Mapping[str, float]) -> Outcome:
-    """Make one outcome of all parts, as bad as its worst one, with ``samples`` where none is bad.
+    """Return one outcome of all parts, with the worst status, and ``samples`` if none failed.
 
     It lasted from the first start to the last end; what each printed is kept by the part's name.
     """

@@ -1,4 +1,4 @@
-"""Where each role of a workload runs in a trial, under which addresses, and from when to when."""
+"""Start a workload's roles in their machines for a trial, and fill in addresses and ports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOPBACK, ANY = "127.0.0.1", "0.0.0.0"  # noqa: S104 - a role is to be reached b
 class Command:
     """What a trial runs and where; ``peer`` is None where nothing is there.
 
-    ``conclude`` ends its roles, or lets them stand still, and says how each came to that; of those
+    ``conclude`` ends or pauses its roles, and returns how each ended; of those
     at a peer that is lost nothing is known, and they stay in the ledger.
     """
 
@@ -44,7 +44,7 @@ class RolePlacement:
     end.
     """
 
-    def __init__(  # noqa: PLR0913 - what is cast, where, and what is left of the trial before
+    def __init__(  # noqa: PLR0913 - roles, machines, and programs that earlier trials left running
         self,
         roles: Roles,
         name: str,
@@ -61,7 +61,7 @@ class RolePlacement:
         self._ports: dict[str, dict[str, int]] = {}
 
     def at(self, role: str) -> tuple[Machine, str]:
-        """Give the machine of a role and its directory there."""
+        """Return the machine of a role and its directory there."""
         directory = self._name if role == COMMAND else f"{self._name}-{role}"
         placed = self._placed_of(role)
         if placed is not None:
@@ -76,7 +76,7 @@ class RolePlacement:
 
     @contextmanager
     def up(self) -> Iterator[Command]:
-        """Have all roles up, and give the command that they serve.
+        """Start all roles, and return the command that they serve.
 
         Raises Unavailable where one cannot be reached or its machine lacks its program, LayerError
         if one cannot be started.
@@ -118,7 +118,7 @@ class RolePlacement:
             conclude(False)
 
     def _start(self, role: Role, addresses: Mapping[tuple[str, str], str]) -> Server:
-        """Have a role up: start it, or let the one that was kept go on."""
+        """Start a role, or resume the one that was kept."""
         machine, directory = self.at(role.name)
         placed = self._placed_of(role.name)
         # A stack's group takes what is in it with it; what is on another computer nothing takes.
@@ -148,7 +148,7 @@ class RolePlacement:
         return server
 
     def _rest(self, server: Server) -> Ended:
-        """End a role, or let one that lasts stand still."""
+        """End a role, or pause one that lasts."""
         kept = self._kept(server.role.name)
         if kept is None:
             return server.end()
@@ -158,7 +158,7 @@ class RolePlacement:
         return server.end()
 
     def _placed_of(self, role: str) -> PlacedPart | None:
-        """Give the place of a role; None is the peer."""
+        """Return the place of a role; None is the peer."""
         home = self._roles.home(role)
         return None if home == PEER else self._placed[home]
 
@@ -167,7 +167,7 @@ class RolePlacement:
         return known.lifetime if isinstance(known, Role) else Lifetime.TRIAL
 
     def _kept(self, role: str) -> Kept | None:
-        """Say where a role's program is kept; None: it is not."""
+        """Return the programs among which a role's is kept; None if it ends with the trial."""
         lifetime = self._lifetime(role)
         if lifetime is Lifetime.TRIAL:
             return None
@@ -185,7 +185,7 @@ class RolePlacement:
         )
 
     def _address(self, viewer: str, of: str) -> str:
-        """Give the address at which one role finds another, and make ways where there is none."""
+        """Return the address at which one role reaches another, and add routes where needed."""
         if viewer == of:
             return ANY
         here, there = self._placed_of(viewer), self._placed_of(of)
@@ -254,7 +254,7 @@ class RolePlacement:
 def end_kept(kept: Kept, *, apart: bool = False) -> Iterator[str]:
     """End programs that were kept; with ``apart`` only those that outlive their instance.
 
-    Gives what could not be ended: it stays in the ledger.
+    Returns what could not be ended: it stays in the ledger.
     """
     for key, server in [*kept.items()]:
         if not apart or server.is_apart:

@@ -1,10 +1,11 @@
-"""A role's program: written, started and awaited, ended or kept standing still afterwards."""
+"""Start a helper program such as a server, wait until it is ready, pause or end it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tare.core.completed import tail_of
 from tare.core.errors import LayerError, LayerTimedOut, Unavailable
 from tare.machines.ledger import Entry, Ledger
 from tare.machines.machine import NOT_FOUND, Machine
@@ -32,7 +33,7 @@ LARGE = 2**15
 Linux takes 128 KiB in a word, and over ssh a whole command is one.
 """
 SAID = 'cd "$0" && { tail -qc 200 service.log ready.log 2> /dev/null; true; }'
-# Who has a pid now may be another than who had it: the moment of its birth tells them apart.
+# A pid may be reused by another process: its start time distinguishes them.
 LIVES = r"""
 born() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 lives() { [ -n "$2" ] && [ "$(born "$1")" = "$2" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
@@ -47,8 +48,8 @@ free=$(df -Pk . 2> /dev/null | { read -r _; read -r _ _ _ free _ && echo "$free"
 [ "${free:-0}" -gt 0 ] 2> /dev/null && ulimit -f "$free" 2> /dev/null
 """
 # setsid and no open streams: it must outlive the command that starts it. What the words begin with
-# is the command that says whether it is ready, so many words long; nothing tells of such an event.
-# What that printed last is kept while it runs again.
+# is the command that says whether it is ready, after its number of words; there is no event to wait
+# for. What that printed last is kept while it runs again.
 START = f"""{LIVES}
 cd "$0" || exit 1
 {BOUND}
@@ -109,7 +110,7 @@ exit $status
 """
 # As a ledger wants it: what is gone is removed.
 STOP_AND_ANSWER = f"( {STOP} )\n[ $? -le 1 ]"
-# It stands still while others are measured. Told to a group of which it may be only the leader.
+# It is paused while others are measured. The signal goes to its whole process group.
 TELL = f"""{LIVES}
 cd "$0" 2> /dev/null && read -r pid birth 2> /dev/null < service.pid || exit 1
 lives "$pid" "$birth" && kill "-$1" "-$pid"
@@ -118,7 +119,7 @@ lives "$pid" "$birth" && kill "-$1" "-$pid"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended: whether it ran until it was ended, and the last that it printed."""
+    """How a program ended: whether it ran until it was ended, and its last output."""
 
     lived: bool
     said: str
@@ -131,7 +132,7 @@ class Server:
     Where ``ledger`` is given nothing else would end it, and it is written there before it is made.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is, where, and who writes it down
+    def __init__(  # noqa: PLR0913 - the program, its machine, and its ledger
         self,
         role: Role,
         machine: Machine,
@@ -150,7 +151,7 @@ class Server:
         self._ended: Ended | None = None
 
     def is_same(self, other: Server) -> bool:
-        """Say whether another is the same program with the same words."""
+        """Return whether another is the same program with the same words."""
         mine, theirs = ((one.files, one.setup, one.command) for one in (self, other))
         return mine == theirs
 
@@ -184,15 +185,15 @@ class Server:
             raise
 
     def lives(self) -> bool:
-        """Say whether it still runs."""
+        """Return whether it still runs."""
         return self._tell("0")
 
     def pause(self) -> bool:
-        """Let it stand still; says whether it still ran."""
+        """Pause it; returns whether it still ran."""
         return self._tell("STOP")
 
     def resume(self) -> bool:
-        """Undo pause; says whether it still runs."""
+        """Undo pause; returns whether it still runs."""
         return self._tell("CONT")
 
     def end(self) -> Ended:
@@ -229,7 +230,7 @@ class Server:
     def _do(self, argv: Sequence[str], what: str, stdin: bytes = b"") -> None:
         role = self.role
         done = self._machine.run(argv, stdin=stdin, timeout_s=role.ready_s)
-        why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
+        why = tail_of(done.stderr + done.stdout)
         if done.timed_out:
             said = self._said()
             raise LayerTimedOut(

@@ -1,4 +1,4 @@
-"""What a host is watched with while a trial runs, and what that says afterwards."""
+"""Run all monitors around a trial, and add what they measured to its result."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class WatchSettings:
 class Watch:
     """Watches while the ``with`` block runs; ``timeline`` is what was read over its time.
 
-    Of work that no thread of this host does it has nothing to say: then only the peer, if there
-    is one, is watched.
+    Of work that no thread of this host does nothing can be read: then only the peer, if there is
+    one, is monitored.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Watch:
             add_counts(self.timeline, self._sampler, self._counters)
             lasted_s = result.duration_s if others_s is None else self._watched_s
             busy_s = self._after.busy_s - self._before.busy_s - (others_s or 0.0)
-            cost = self._sampler.beside(busy_s, count, tool_s)
+            cost = self._sampler.with_foreign_work(busy_s, count, tool_s)
             said = noise.between(self._before, self._after, lasted_s, count, cost, others_s or 0.0)
             counts = self._how.foreign_counts
             complaints = noise.disturbances(said, lasted_s, count, foreign_counts=counts)
@@ -156,7 +156,7 @@ def _is_counted(path: Path) -> bool:
 
 
 def add_counts(timeline: Timeline, sampler: Sampler, counters: Counters | None) -> None:
-    """Put beside the readings what was counted in other ways, or why it was not."""
+    """Add figures that are counted in other ways, or why they are not available."""
     timeline.add([sampler.timeslices])
     if counters is None:
         timeline.add(uncounted(WARM_UPS_ONLY))

@@ -1,4 +1,4 @@
-"""A resident agent in a machine: entered once, it starts every later command there.
+"""The agent: a small program that stays in a machine and starts all commands there.
 
 Entering a stack anew for each command is the greatest weight of a harness: ``docker exec true``
 takes 85 ms, and in an emulated guest 4 s. The agent is a small static program (``agent.c``) that is

@@ -1,4 +1,4 @@
-"""The agent's program: compiled on the controlling host, once for every version of its source."""
+"""Compile the agent's program, once for every version of its source."""
 
 from __future__ import annotations
 

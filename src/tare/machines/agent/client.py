@@ -1,4 +1,4 @@
-"""The client of one agent: it has commands started there and takes what comes of them."""
+"""The client of one agent: start commands through it, and receive their output and status."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ class Command:
         return Completed(self.argv, code, out, err, took_s, timed_out, self.ended.usage)
 
     def abandon(self) -> str:
-        """Take nothing more of it; returns its stderr."""
+        """Stop receiving its output; returns its stderr."""
         self.client.forget(self)
         return b"".join(self._err).decode(errors="replace").strip()
 
     def receive(self, kind: str, payload: bytes) -> None:
-        """Take a frame that is for this command."""
+        """Handle a frame for this command."""
         if kind == "O":
             (self.sink or self._out.append)(payload)
         elif kind == "E":
@@ -139,7 +139,7 @@ class Command:
             self.sink(b"")
 
     def grant(self, size: int) -> None:
-        """Allow so many bytes of input before any is acknowledged."""
+        """Allow a number of bytes of input before any is acknowledged."""
         self._credit = size
 
     def _take_credit(self, most: int) -> int:
@@ -199,7 +199,7 @@ class Client:
         within_s: float,
         refuse_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
-        """Greet the agent of the machine ``name``; raises LostAgent, with what was received.
+        """Connect to the agent of the machine ``name``; raises LostAgent, with what was received.
 
         ``within_s`` is how long its machine may take to start it; ``refuse_cancelled`` raises
         Cancelled when nothing is to be waited for any more.
@@ -291,7 +291,7 @@ class Client:
             self.lose(str(error))
 
     def forget(self, command: Command) -> None:
-        """Take no more frames for a command."""
+        """Stop handling frames for a command."""
         with self._lock:
             self._commands.pop(command.number, None)
 
@@ -306,7 +306,7 @@ class Client:
         self.lose("it was closed")
 
     def lose(self, reason: str) -> None:
-        """Count the agent as gone: whatever waits for it ends."""
+        """Count the agent as gone, and end everything that waits for it."""
         with self._lock:
             is_first, self.reason = not self.reason, self.reason or reason
         if is_first:
@@ -355,7 +355,7 @@ class Client:
             self._lose_later(str(error))
 
     def _lose_later(self, reason: str) -> None:
-        """Lose the agent in a thread of its own: who receives does so for all agents."""
+        """Count the agent as gone, in another thread: the receiving one serves all agents."""
         threading.Thread(target=self.lose, args=(reason,), name="lost agent", daemon=True).start()
 
     def _dispatch(self, kind: str, number: int, payload: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A machine that is reached through its agent."""
+"""A machine whose commands are started by its agent."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ AGAIN_S = 20.0
 class AgentMachine:
     """Runs commands through an agent, in a machine that can also be entered anew.
 
-    ``enter`` makes the client of a fresh agent within so many seconds, or raises LostAgent; a lost
-    agent is entered again by the next command. ``entered_anew`` makes every command enter the
+    ``enter`` makes the client of a fresh agent within a number of seconds, or raises LostAgent; a
+    lost agent is entered again by the next command. ``entered_anew`` makes every command enter the
     machine anew, as if there was no agent: the two ways are never mixed within a comparison. After
     ``close`` commands do so too, for what is left to be done then is to clean up.
     ``may_hold_orphans`` says that a lost agent may have left processes: its kernel, as gVisor's,

@@ -1,4 +1,4 @@
-"""How agents get into the machines of a session."""
+"""Copy the agent into machines, and connect to it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Agents:
         within_s: float,
         alive: Callable[[], bool],
     ) -> AgentMachine:
-        """Reach the agent of a machine at its socket, a path on the machine outside it.
+        """Connect to the agent of a machine at its socket, a path on the outer machine.
 
         ``alive`` says whether it may still come up; it is asked once a second, for it may start a
         client of an engine. Raises LayerError where the agent does not come up.
@@ -152,7 +152,8 @@ class Agents:
 
 
 def can_connect(outer: Machine, path: str) -> bool:
-    """Whether a socket on a machine can be reached: it is the host, or has an agent that relays.
+    """Return whether a socket on a machine can be reached: it is the host, or has an agent that
+    relays.
 
     That agent takes no path that is longer than an address of a socket can be.
     """

@@ -1,4 +1,4 @@
-"""The ways to an agent: the streams of one entry, a unix socket, a relay by another agent."""
+"""Connections to an agent: the streams of a process, a unix socket, a relay by another agent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Loop:
         self._receivers: dict[int, Receiver] = {}
 
     def add(self, fd: int, receive: Receiver) -> None:
-        """Hand over what is received from a file descriptor, until its end."""
+        """Pass on what is received from a file descriptor, until its end."""
         with self._lock:
             self._receivers[fd] = receive
             if self._epoll is None:
@@ -111,7 +111,7 @@ class _Gate:
             close()
 
     def send(self, fileno: Callable[[], int], data: bytes) -> None:
-        """Send all, without waiting for ever for a machine that stands still; raises OSError."""
+        """Send all, without waiting forever for a machine that is paused; raises OSError."""
         view = memoryview(data)
         while view:
             with self._lock:

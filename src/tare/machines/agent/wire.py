@@ -88,7 +88,7 @@ def frame(kind: str, number: int, payload: bytes | memoryview = b"") -> bytes:
 
 
 def frames(data: bytearray) -> Iterator[tuple[str, int, bytes]]:
-    """Take the whole frames off the front of what was received; yields kind, id and payload."""
+    """Yield kind, id and payload of the complete frames that were received, and remove them."""
     at = 0
     try:
         while len(data) - at >= _HEAD.size:

@@ -1,1 +1,1 @@
-"""Daemons that layers need: the one that answers, or one of Tare's own for the session."""
+"""Engines and tools that layers use: Docker, Podman, libvirt, QEMU, OCI runtimes, vSphere."""

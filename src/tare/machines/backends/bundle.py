@@ -1,4 +1,4 @@
-"""What an OCI runtime is told of a container, for runtimes that Tare calls itself."""
+"""Write the OCI ``config.json`` of a container, for runtimes that Tare calls itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Docker daemon of a machine: any that answers, else one of Tare's own for the session."""
+"""The Docker daemon of a machine: the one that answers, else one that Tare starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOUNTS = {
     "volume": ("--mount", "type=volume,dst=/data"),
     "tmpfs": ("--mount", "type=tmpfs,dst=/data"),
 }
-"""What each storage for /data needs besides the container's own layer."""
+"""The options of ``docker create`` for each storage of /data."""
 # setsid and no open streams: the daemon must outlive the command that starts it.
 SERVE = 'setsid "$@" > "$0" 2>&1 < /dev/null &'
 # Gone already is as good as removed; with a daemon of Tare's own that is dead, the container's
@@ -56,7 +56,7 @@ ASK = r"""
     [ -f ~/.docker/config.json ] || exit 1
 exec "$0" "$@"
 """
-# Waits for a socket without a process for each look, which would take the CPU from who makes it.
+# Waits for a socket without a process for each look, which would take CPU time from the daemon.
 AWAIT_SOCKET = r"""
 mkfifo "$0.wait" && exec 9<> "$0.wait" || exit 1
 while ! [ -S "$0" ]; do
@@ -76,9 +76,9 @@ ADDRESS = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
 
 @dataclass(frozen=True)
 class Daemon:
-    """A daemon that answers; ``client`` is how its client is called, ``own`` whether it is ours.
+    """A daemon that answers; ``client`` is how its client is called, ``own`` whether it is Tare's.
 
-    ``pid_file`` and ``root`` are those of one of ours. ``images`` are those that it is known to
+    ``pid_file`` and ``root`` are those of one of Tare's. ``images`` are those that it is known to
     have.
     """
 
@@ -91,18 +91,18 @@ class Daemon:
     importing: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     def answers(self) -> bool:
-        """Ask whether it still lives."""
+        """Return whether it still lives."""
         return self.machine.run([*self.client, "version"], timeout_s=20).returncode == 0
 
     def lives(self) -> bool:
-        """Return whether the process of a daemon of ours is there.
+        """Return whether the process of a daemon of Tare's is there.
 
         It is asked for every container, when a client would take longer than everything else.
         """
         return self.machine.run(["sh", "-c", LIVES, self.pid_file]).returncode == 0
 
     def image(self, userland: Userland) -> str:
-        """Give the name of the userland's image, importing it if need be, or raise LayerError."""
+        """Return the name of the userland's image, importing it if need be, or raise LayerError."""
         name = f"tare-userland:{userland.id}"
         with self.importing:  # instances are opened at once, and each import takes seconds
             if name not in self.images:
@@ -122,7 +122,7 @@ class Daemon:
             raise LayerError(f"docker did not import the userland: {error}") from error
 
     def do(self, verb: str, container: str, timeout_s: float) -> None:
-        """Do something with a container, or raise LayerError."""
+        """Run a docker command on a container, or raise LayerError."""
         try:
             check(self.machine, [*self.client, verb, container], timeout_s=timeout_s)
         except CommandFailed as error:
@@ -160,7 +160,7 @@ class Daemon:
         return ["sh", "-c", REMOVE_CONTAINER, container, whose, *self.client]
 
     def runtime(self, name: str, network: str, *, privileged: bool) -> str:
-        """Give the name by which the daemon knows a runtime for a network and its confinement."""
+        """Return the name by which the daemon knows a runtime for a network and its confinement."""
         if not self.own:
             return name
         if name == "runsc":
@@ -169,7 +169,7 @@ class Daemon:
 
 
 def answering(machine: Machine) -> str | None:
-    """Give the version of the daemon that answers by itself, or None."""
+    """Return the version of the daemon that answers by itself, or None."""
     done = machine.run(
         ["sh", "-c", ASK, "docker", "version", "--format", "{{.Server.Version}}"], timeout_s=20
     )
@@ -177,7 +177,7 @@ def answering(machine: Machine) -> str | None:
 
 
 def installed(machine: Machine) -> str | None:
-    """Give the version of the daemon that could be started, or None."""
+    """Return the version of the daemon that could be started, or None."""
     if machine.run(["docker", "--version"]).returncode != 0:
         return None
     done = machine.run(["dockerd", "--version"])
@@ -187,7 +187,7 @@ def installed(machine: Machine) -> str | None:
 def usable(
     machine: Machine, runtime: str, network: str, driver: StorageDriver | None = None
 ) -> Mapping[str, str]:
-    """Say what would run a container, without starting anything, or raise Unavailable."""
+    """Return the engine and runtime that would be used, or raise Unavailable; starts nothing."""
     stored = {} if driver is None else {"docker.storage_driver": driver}
     server = answering(machine)
     is_shim = runtime.startswith("io.containerd.")  # found by its name, by every daemon
@@ -223,7 +223,7 @@ def usable(
 
 
 def serving(machine: Machine, site: Site, driver: StorageDriver | None = None) -> Daemon:
-    """Give the daemon that answers on a machine; start one of Tare's own where none does.
+    """Return the daemon that answers on a machine; start one of Tare's own where none does.
 
     There is one of Tare's own for each storage ``driver`` that is asked for; None leaves it to
     dockerd.
@@ -241,7 +241,7 @@ def serving(machine: Machine, site: Site, driver: StorageDriver | None = None) -
 
 
 def _record_image(daemon: Daemon, site: Site) -> None:
-    """Have the image removed from a daemon that is not ours when the session ends."""
+    """Record the image for removal at the session's end, in a daemon that Tare did not start."""
     name = f"tare-userland:{site.userland.id}"
 
     def make(scope: Scope) -> str:
@@ -307,8 +307,8 @@ def _start(machine: Machine, site: Site, scope: Scope, driver: StorageDriver | N
         logs = [f"{folder}/containerd.log", f"{folder}/log"]
         log = machine.run(["tail", "-q", "-n", "3", *logs]).stdout.decode(errors="replace")
         if driver is not None:
-            told = machine.run(["tail", "-n", "50", f"{folder}/log"]).stdout
-            docker_storage.refuse_refused(machine, told.decode(errors="replace"), driver)
+            log_end = machine.run(["tail", "-n", "50", f"{folder}/log"]).stdout
+            docker_storage.refuse_refused(machine, log_end.decode(errors="replace"), driver)
         raise LayerError(f"dockerd did not start on {machine.name}; its log ends: {log.strip()}")
     if driver is not None:
         docker_storage.check_taken(machine, client, driver)
@@ -320,7 +320,7 @@ def config(machine: Machine, folder: str) -> str:
     runtimes: dict[str, object] = {}
     for name in ("runc", "crun"):
         if program := oci.path(machine, name, folder):
-            if name != "runc":  # a daemon knows that by itself, and lets nobody redefine it
+            if name != "runc":  # a daemon knows that by itself, and forbids redefining it
                 runtimes[name] = {"path": program}
             runtimes[f"{name}-privileged"] = {"path": oci.privileged(machine, program, folder)}
     if runsc := oci.path(machine, "runsc", folder):

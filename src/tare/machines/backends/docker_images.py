@@ -1,4 +1,4 @@
-"""The image of a userland, kept from one daemon of Tare's own to the next.
+"""Cache the userland's image between the Docker daemons that Tare starts.
 
 An import takes the daemon some four seconds of checksums and compression. The files that it makes
 (of Docker's storage driver overlay2) are never rewritten, only replaced. So they are kept next to
@@ -60,7 +60,7 @@ def give(machine: Machine, userland: Userland, root: str) -> None:
 
 
 def keep(machine: Machine, userland: Userland, root: str) -> None:
-    """Keep the one image that a daemon has just imported, before it makes any container.
+    """Store the image that a daemon has just imported, before it makes any container.
 
     Raises CommandFailed. What is unfinished is in the daemon's own folder, and removed with it.
     """

@@ -1,4 +1,4 @@
-"""Docker's storage drivers: how a daemon keeps images and containers, and why one cannot be had.
+"""Docker's storage drivers (overlay2, btrfs, ...), and why one is not available.
 
 A daemon has one for all that it keeps. Names and removals are those of Docker's list of deprecated
 features: aufs went with 24.0, devicemapper with 25.0.
@@ -63,7 +63,7 @@ def refuse_other(machine: Machine, asked: StorageDriver) -> None:
     has = machine.run(ask, timeout_s=20).stdout.decode().strip()
     if has != asked:
         raise Unavailable(
-            f"the Docker daemon of {machine.name} has the storage driver {has or '(not told)'}, "
+            f"the Docker daemon of {machine.name} has the storage driver {has or '(unknown)'}, "
             f"{asked} was asked for",
             f'set "storage-driver": "{asked}" in /etc/docker/daemon.json and restart the daemon '
             "(it then sees other images), or end the daemon: then Tare starts one of its own",
@@ -90,10 +90,10 @@ def refuse_missing(machine: Machine, version: str, asked: StorageDriver) -> None
 
 def refuse_refused(machine: Machine, log: str, asked: StorageDriver) -> None:
     """Raise Unavailable where the log of a daemon that has ended says that it was the driver."""
-    told = [found for line in log.splitlines() if (found := REFUSED.search(line))]
-    if told:
+    errors = [found for line in log.splitlines() if (found := REFUSED.search(line))]
+    if errors:
         said = re.search(rf'level=error msg="(.*?)" storage-driver={asked}$', log, re.MULTILINE)
-        why = (told[-1][1] or told[-1][0]) + (f" ({said[1]})" if said else "")
+        why = (errors[-1][1] or errors[-1][0]) + (f" ({said[1]})" if said else "")
         raise Unavailable(
             f"dockerd on {machine.name} does not take the storage driver {asked}: {why}",
             NEEDS.get(asked, "another storage_driver"),

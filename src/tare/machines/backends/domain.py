@@ -1,4 +1,4 @@
-"""What libvirt is told about a domain: its XML, one small function for each hypervisor."""
+"""Write the libvirt XML of a domain, one function for each hypervisor."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A guest's disk as a file that the host does not cache, for whoever opens files no other way.
+"""Serve a guest's disk as an uncached file through FUSE, for user-mode Linux.
 
-Only for those who ask for one thing at a time: before version 10.1 QEMU's FUSE export takes the
+Only for clients with one request at a time: before version 10.1 QEMU's FUSE export takes the
 next request into the buffer of a write that is still under way, and the disk is damaged.
 """
 

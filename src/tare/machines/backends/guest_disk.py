@@ -1,4 +1,4 @@
-"""A guest's disk: a layer of its own above the image that all guests read, and how it is cached."""
+"""Make a guest's disk as a qcow2 overlay of the shared image, and check how the host caches it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tare.core.model import DiskCache
 from tare.machines.machine import Machine, check, text
 from tare.machines.userland import DISK_BYTES
 
-# Whoever serves the disk says by its open files whether the host caches it. O_DIRECT is 040000
-# (octal) in the flags that the kernel shows.
+# The open files of the process that serves the disk show whether the host caches it. O_DIRECT is
+# 040000 (octal) in the flags that the kernel shows.
 IS_DIRECT = r"""
 for file in /proc/[0-9]*/fd/*; do
     [ "$(readlink "$file")" = "$0" ] || continue
@@ -27,7 +27,7 @@ device=$(awk '$2 == "/" { print $1; exit }' /proc/mounts)
 resize2fs "$device" > /dev/null && stat -f -c '%b %S' /
 """
 OF_DISK = 0.9
-"""Part of a disk that its file system must come to: inodes and the journal take some of it."""
+"""The part of a disk that its file system must have: inodes and the journal take the rest."""
 
 
 def check_size(size_bytes: int | None) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def serving(outer: Machine, site: Site, hypervisor: Hypervisor) -> Lab:
-    """Give the session's lab: the one that ``tare lab up`` left, else one of its own."""
+    """Return the session's lab: the one that ``tare lab up`` left, else one of its own."""
 
     def make(scope: Scope) -> Lab:
         kept = find(hypervisor)
@@ -81,13 +81,13 @@ def keep(hypervisor: Hypervisor) -> Lab:
             lab = boot(Host(), scope, hypervisor, name, folder, f"tarelab{hypervisor[0]}")
             check(Host(), lab.connection.hang_up_argv())
             lab.tell("stop", "paused")  # nobody uses it yet
-            told = {
+            stored = {
                 "folder": lab.folder,
                 "group": lab.group,
                 "port": lab.port,
                 "cable": asdict(lab.cable),
             }
-            durable.replace(state, json.dumps(told))
+            durable.replace(state, json.dumps(stored))
         except BaseException:
             scope.close()
             raise

@@ -1,10 +1,11 @@
-"""How a lab is booted: QEMU without KVM, and a Linux or Xen that knows what is emulated badly."""
+"""Boot the lab: QEMU without KVM, with Linux or Xen, avoiding what QEMU emulates wrongly."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
 
+from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.home import home
 from tare.machines.backends.lab_machine import Hypervisor, Lab
@@ -20,7 +21,7 @@ CPUS = 2
 LINUX_CPUS = {"kvm": CPUS, "xen": 1}
 """What the lab's Linux has of them: a dom0 with two spins on one while it waits for the other."""
 MEMORY_MIB = 5120
-# What QEMU needs besides the lab's memory: translated code, above all.
+# What QEMU needs in addition to the lab's memory: mostly translated code.
 NEEDS_MIB = MEMORY_MIB + 1536
 BOOT_S = 600.0
 SSHD_S = 60.0
@@ -80,7 +81,7 @@ def boot(  # noqa: PLR0913 - what it is called here, there and on the network
         if b"Could not set up host forwarding rule" not in done.stderr:
             break
     if done.returncode != 0:
-        why = done.stderr.decode(errors="replace").strip()[-400:]
+        why = tail_of(done.stderr)
         raise LayerError(f"qemu did not start {name} on {outer.name}: {why}")
     lab = Lab(outer, hypervisor, folder, group.path, port, f"{folder}/ssh", cable)
     _await(lab)
@@ -90,12 +91,12 @@ def boot(  # noqa: PLR0913 - what it is called here, there and on the network
 def _await(lab: Lab) -> None:
     """Wait for the console to say so, then for sshd: it listens a moment later."""
     console = f"{lab.folder}/console"
-    told = ["grep", "-aoE", "tare: ready|emergency mode", console]
+    find_state = ["grep", "-aoE", "tare: ready|emergency mode", console]
     said = b""
 
     def says() -> bool:
         nonlocal said
-        said = lab.outer.run(told).stdout
+        said = lab.outer.run(find_state).stdout
         return bool(said)
 
     await_true(says, timeout_s=BOOT_S, every_s=0.5, alive=lab.lives)
@@ -121,7 +122,7 @@ def _await(lab: Lab) -> None:
         return True
 
     if not await_true(connects, timeout_s=SSHD_S, every_s=0.5, alive=lab.lives):
-        raise LayerTimedOut(f"the lab booted, but its sshd lets nobody in: {refused[-1]}")
+        raise LayerTimedOut(f"the lab booted, but its sshd accepts no login: {refused[-1]}")
 
 
 def start_argv(  # noqa: PLR0913 - see boot

@@ -1,4 +1,4 @@
-"""A lab that runs: it stands still unless somebody runs something in it."""
+"""A running lab, which is paused unless a command runs in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ folder=$0 path=$1
 shift
 """
 LIVES = ALIVE + "alive\n"
-# In a lab that is gone there is nothing to undo; one that stands still has to go on for that.
+# In a lab that is gone there is nothing to undo; one that is paused has to be resumed for that.
 UNDO = (
     ALIVE
     + r"""
@@ -78,11 +78,11 @@ class Lab:
         self._machine = Inside(self, self.connection.wrap)
 
     def lives(self) -> bool:
-        """Ask whether its QEMU still runs."""
+        """Return whether its QEMU still runs."""
         return self.outer.run(["sh", "-c", LIVES, self.folder, self.group]).returncode == 0
 
     def answers(self) -> bool:
-        """Ask whether a command can be run in it."""
+        """Return whether a command can be run in it."""
         return self.lives() and self.machine.run(["true"]).returncode == 0
 
     def undo_argv(self, argv: Sequence[str]) -> list[str]:
@@ -90,21 +90,21 @@ class Lab:
         return ["sh", "-c", UNDO, self.folder, self.group, *argv]
 
     def take(self, user: object) -> None:
-        """Let it go on, for as long as there is a user; raises LayerError."""
+        """Register a user, and resume the lab for the first one; raises LayerError."""
         with self._lock:
             if not self._users:
                 self.tell("cont", "running")
             self._users.add(user)
 
     def drop(self, user: object) -> None:
-        """Have it stand still, its clock too, unless there is another user; raises LayerError."""
+        """Remove a user, and pause the lab after the last one; raises LayerError."""
         with self._lock:
             self._users.discard(user)
             if not self._users:
                 self.tell("stop", "paused")
 
     def tell(self, command: str, status: str) -> None:
-        """Give a command to its QEMU and believe only the status it then has."""
+        """Send a command to its QEMU and check the status that it then has."""
         monitor = f"{self.folder}/monitor"
         *_, state = tell(self.outer, monitor, (command, {}), ("query-status", {}))
         if state["status"] != status:
@@ -112,7 +112,7 @@ class Lab:
 
     @contextmanager
     def awake(self) -> Iterator[None]:
-        """Let it go on for as long as something is done in it."""
+        """Resume the lab while the ``with`` block runs."""
         user = object()
         self.take(user)
         try:
@@ -135,7 +135,7 @@ class Inside:
         return self._inner.host_argv(argv)
 
     def undo_argv(self, argv: Sequence[str]) -> list[str]:
-        """See Machine.undo_argv; it wakes the lab, and leaves it standing still."""
+        """See Machine.undo_argv; it wakes the lab, and leaves it paused."""
         return self.lab.outer.undo_argv(self.lab.undo_argv(self._inner.wrap(argv)))
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
@@ -147,6 +147,6 @@ class Inside:
             return Completed(tuple(argv), 255, b"", str(error).encode(), 0.0)
 
     def held(self, group: cgroup.Group) -> Inside:
-        """Give the same machine with all that is run there in a group."""
+        """Return the same machine with all that is run there in a group."""
         wrap = self._inner.wrap
         return Inside(self.lab, lambda argv: wrap(group.enter_argv(argv)))

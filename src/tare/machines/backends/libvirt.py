@@ -1,4 +1,4 @@
-"""The libvirt of a machine: whoever's answers at an address, else one of Tare's own for a session.
+"""The libvirt of a machine: the one that answers at an address, else one that Tare starts.
 
 Tare's own ``libvirtd`` has a mount namespace and a tree of control groups of its own: whatever it
 writes lies in its folder, whatever it starts lies below its group, and both end with it.
@@ -138,11 +138,11 @@ class Daemon:
         return Inner(self.machine, "libvirtd", lambda argv: [*enter, *argv])
 
     def answers(self) -> bool:
-        """Ask whether it still lives."""
+        """Return whether it still lives."""
         return self.machine.run([*self.client, "uri"], timeout_s=20).returncode == 0
 
     def do(self, *words: str, timeout_s: float = 60.0) -> str:
-        """Give a virsh command and what it answers, or raise LayerError."""
+        """Run a virsh command and return its output, or raise LayerError."""
         try:
             done = check(self.machine, [*self.client, *words], timeout_s=timeout_s)
         except CommandFailed as error:
@@ -154,17 +154,17 @@ class Daemon:
         return ["sh", "-c", REMOVE_DOMAIN, domain, *self.client]
 
     def pid_file(self, domain: str) -> str:
-        """Say where the pid of a QEMU domain is."""
+        """Return where the pid of a QEMU domain is."""
         return f"{self.folder}/run/libvirt/qemu/{domain}.pid"
 
 
 def driver(uri: str) -> str:
-    """Name the hypervisor driver of an address."""
+    """Return the name of the hypervisor driver of an address."""
     return urlsplit(uri).scheme.partition("+")[0]
 
 
 def usable(machine: Machine, uri: str) -> str:
-    """Give the version of the client whose libvirt answers or can be started, or Unavailable."""
+    """Return the version of the client whose libvirt answers or can be started, or Unavailable."""
     version = machine.run(["virsh", "--version"])
     if version.returncode != 0:
         raise Unavailable(f"virsh is not installed on {machine.name}",
@@ -189,7 +189,7 @@ def _refuse_unstartable(machine: Machine, uri: str, why: str) -> None:
 
 
 def serving(machine: Machine, site: Site, uri: str) -> Daemon:
-    """Give the libvirt that answers at an address; start one of Tare's own where none does."""
+    """Return the libvirt that answers at an address; start one of Tare's own where none does."""
     there = Daemon(machine, uri)
     if there.answers():
         return there
@@ -203,7 +203,7 @@ def serving(machine: Machine, site: Site, uri: str) -> Daemon:
 
 
 def own_uri(uri: str, folder: str) -> str:
-    """Address a driver of Tare's own daemon."""
+    """Return the URI of a driver of Tare's own daemon."""
     return f"{uri.partition('?')[0]}?socket={folder}/run/libvirt/libvirt-sock"
 
 

@@ -43,7 +43,7 @@ END_S = 20.0
 
 
 def record(outer: Machine, folder: str, scope: Scope) -> None:
-    """Have the device of a folder's disk disconnected when the scope is closed."""
+    """Record the device of a folder's disk, to be disconnected when the scope is closed."""
     undo = ["sh", "-c", DISCONNECT, folder]
     scope.about_to_make("network block device", f"{folder}/disk", outer, undo)
 
@@ -62,7 +62,8 @@ def attach(outer: Machine, folder: str, group: Group) -> str:
 
 
 def detach(outer: Machine, folder: str, group: Group) -> None:
-    """Take the device away in order, so that its image is whole, and what is left in the group.
+    """Disconnect the device in order, so that its image is whole, and end what is left in the
+    group.
 
     Succeeds where there is none; raises LayerError.
     """

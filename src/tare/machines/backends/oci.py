@@ -1,4 +1,4 @@
-"""OCI runtimes: which there are on a machine, and how an engine has to call them there."""
+"""OCI runtimes (runc, crun, runsc): which are installed, and how an engine has to call them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ KNOWN = ("runc", "crun", "runsc")
 GVISOR_NETWORK = {"host": "host", "bridge": "sandbox", "none": "none"}
 """Which network stack runsc is to use for a container's network; it cannot tell by itself."""
 
-# Where v2 stands beside v1 and has a controller, crun refuses to run. It sees v1 alone here, and
-# puts its containers in the same groups as runc does.
+# Where v2 is mounted next to v1 and has a controller, crun refuses to run. It sees v1 alone here,
+# and puts its containers in the same groups as runc does.
 HAS_BOTH = ["grep", "-qs", ".", "/sys/fs/cgroup/unified/cgroup.controllers"]
 CRUN = rb"""#!/bin/sh
 program=$(readlink "${0%/*}/program")
 exec unshare --mount sh -c 'umount /sys/fs/cgroup/unified && exec "$0" "$@"' "$program" "$@"
 """
 # Docker gives a privileged container all capabilities there are, which a root that lacks some (in
-# a micro-VM, in a container) cannot do: what it lacks is taken out of what the runtime is told.
+# a micro-VM, in a container) cannot do: what it lacks is removed from the runtime's configuration.
 LACKS = r"""
 has=,$(setpriv --dump | sed -n 's/^Capability bounding set: //p' | tr a-z A-Z),
 for name in $(setpriv --list-caps | tr a-z A-Z); do
@@ -50,13 +50,13 @@ TAKES_ALL_FOR_THE_HOSTS = r"""
 
 
 def version(machine: Machine, runtime: str) -> str | None:
-    """Give what a runtime says of its version, or None where there is none."""
+    """Return what a runtime says of its version, or None where there is none."""
     done = machine.run([runtime, "--version"])
     return done.stdout.decode().partition("\n")[0] if done.returncode == 0 else None
 
 
 def usable(machine: Machine, runtime: str, network: str) -> str:
-    """Give the version of a runtime that can run containers on a network, or raise Unavailable."""
+    """Return the version of a runtime that supports networks, or raise Unavailable."""
     if runtime not in KNOWN:
         raise Unavailable(
             f"{runtime} is no runtime that Tare can start; there are: {', '.join(KNOWN)}",
@@ -78,9 +78,9 @@ def usable(machine: Machine, runtime: str, network: str) -> str:
 
 
 def path(machine: Machine, runtime: str, folder: str) -> str | None:
-    """Give the program that an engine is to call for a runtime; None where it is not installed.
+    """Return the program that an engine is to call for a runtime; None where it is not installed.
 
-    What it needs besides is put in a folder of the engine's own. Raises LayerError.
+    What it needs in addition is put in a folder of the engine's own. Raises LayerError.
     """
     done = machine.run(["sh", "-c", 'command -v "$0"', runtime])
     if done.returncode != 0:
@@ -92,7 +92,7 @@ def path(machine: Machine, runtime: str, folder: str) -> str | None:
 
 
 def privileged(machine: Machine, program: str, folder: str) -> str:
-    """Give the program for privileged containers, of which ``program`` runs the others.
+    """Return the program for privileged containers, of which ``program`` runs the others.
 
     Raises LayerError.
     """
@@ -109,7 +109,7 @@ def privileged(machine: Machine, program: str, folder: str) -> str:
 
 
 def wrap(machine: Machine, script: bytes, program: str, at: str) -> str:
-    """Write a script that finds a program by the link ``program`` beside it.
+    """Write a script that finds a program by the link ``program`` next to it.
 
     That may be such a script itself, and has to be called by its own path. Raises LayerError.
     """

@@ -1,4 +1,4 @@
-"""A Podman of an instance's own: nothing of it lies where others' does, and it knows no other's."""
+"""Podman with its own storage for each instance, separate from the machine's Podman."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONFIG = b"""[engine]
 lock_type = "file"
 """
-# What conmon cleans up with is not told where the runtime keeps its state, only which one it is.
+# conmon's clean-up command does not say where the runtime keeps its state, only which one it is.
 RUNTIME = rb"""#!/bin/sh
 exec "$(readlink "${0%/*}/program")" --root "${0%/*}/state" "$@"
 """
@@ -41,7 +41,7 @@ class Podman:
     """How it is called: ``folder`` is for what lasts, ``run`` a short path, as it demands.
 
     ``runtime`` is the program that runs its containers. It is called in ``group``, which it leaves
-    only for others beside that: so what it leaves behind is never outside the group above.
+    only for sibling groups: so what it leaves behind is always in the group above.
     """
 
     machine: Machine
@@ -63,7 +63,7 @@ class Podman:
         return self.group.enter_argv(call)
 
     def do(self, *words: str, timeout_s: float) -> None:
-        """Have it do something, or raise LayerError."""
+        """Run a Podman command, or raise LayerError."""
         try:
             check(self.machine, self.argv(*words), timeout_s=timeout_s)
         except CommandFailed as error:
@@ -81,7 +81,7 @@ class Podman:
 
 
 def usable(machine: Machine) -> str:
-    """Give the version of the Podman that is installed, or raise Unavailable."""
+    """Return the version of the Podman that is installed, or raise Unavailable."""
     if (version := oci.version(machine, "podman")) is None:
         raise Unavailable(f"podman is not installed on {machine.name}", "apt-get install podman")
     if machine.run(["sh", "-c", INIT]).returncode != 0:

@@ -1,4 +1,4 @@
-"""How QEMU is called: the hardware that it shows to a guest, and the monitor it is told by."""
+"""Build QEMU's command line (machine, CPU, disk, network), and send commands to its monitor."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tare.core.completed import tail_of
 from tare.core.errors import LayerError, Unavailable
 from tare.core.model import Limits
 from tare.machines.backends import qmp
@@ -32,11 +33,11 @@ CPU = {"amd64": "max", "arm64": "max,pauth-impdef=on"}
 SWITCHES = (
     Switch(
         name="disk", setting="disk", on="ide", off="virtio", shows=("root_device",),
-        about="an IDE disk that is emulated, as QEMU gives unasked, or a paravirtual one",
+        about="an emulated IDE disk, QEMU's default, or a paravirtual one",
     ),
     Switch(
         name="network", setting="network", on="e1000", off="virtio", shows=("eth0_driver",),
-        about="an Intel card that is emulated, as QEMU gives unasked, or a paravirtual one",
+        about="an emulated Intel card, QEMU's default, or a paravirtual one",
     ),
     Switch(
         name="cpu", setting="cpu", on="qemu64", off="max", shows=("cpu_model",),
@@ -108,7 +109,7 @@ class Hardware:
         return " ".join(words)
 
     def cpu_model(self, accel: str) -> str:
-        """Name the CPU as QEMU is to be told."""
+        """Return QEMU's name of the CPU."""
         return self.cpu or (CPU[self.arch] if accel == "tcg" else "host")
 
     def argv(
@@ -119,7 +120,7 @@ class Hardware:
         Its user-mode network leads from ``port`` of the loopback to its sshd, and by ``published``
         (``published_argv``) from elsewhere to its other ports.
         ``cache=none`` opens the disk with O_DIRECT: the host's memory is no second cache for the
-        guest. ``debug-threads`` gives the threads of the virtual CPUs names that can be told apart.
+        guest. ``debug-threads`` gives the threads of the virtual CPUs distinct names.
         ``append=on`` lets the console's file be emptied before a reboot.
         """
         memory = f"{limits.memory_bytes // 2**20}M"
@@ -154,12 +155,15 @@ class Hardware:
                 "-device", f"{self._network()},netdev=cable"]  # fmt: skip
 
     def _machine(self, accel: str) -> str:
-        """Name the board, with what it has by option: KVM has the host's interrupt controller."""
+        """Return the name of the board, with what it has by option.
+
+        KVM has the host's interrupt controller.
+        """
         gic = ",gic-version=host" if (self.arch, accel) == ("arm64", "kvm") else ""
         return self.board + gic + (",memory-backend=ram" * self.hugepages)
 
     def _memory(self, size: str) -> list[str]:
-        """Huge pages, all of them taken at the start: none may be missing in the middle."""
+        """Build the words for huge pages, which are all reserved at the start."""
         backend = f"memory-backend-memfd,id=ram,size={size},hugetlb=on,prealloc=on"
         return ["-object", backend] if self.hugepages else []
 
@@ -174,7 +178,7 @@ class Hardware:
         return [word for device in devices[self.disk] for word in ("-device", device)]
 
     def _network(self) -> str:
-        """Name the device; without its ROM nothing tries to boot from the network."""
+        """Return the name of the device; without its ROM nothing tries to boot from the network."""
         if self.board == "microvm":
             return "virtio-net-device"
         return {"virtio": "virtio-net-pci", "e1000": "e1000"}[self.network] + ",romfile="
@@ -193,7 +197,7 @@ def firmware_argv(hardware: Hardware, firmware: str) -> list[str]:
 
 Command = tuple[str, Mapping[str, str]]
 HELLO: Command = ("qmp_capabilities", {})
-TOLD_S = 10.0
+ANSWER_S = 10.0
 
 
 def tell(outer: Machine, monitor: str, *commands: Command) -> list[Any]:
@@ -224,29 +228,29 @@ def tell(outer: Machine, monitor: str, *commands: Command) -> list[Any]:
 def _said_here(monitor: str, lines: bytes, count: int) -> tuple[bytes, str]:
     """Return what QEMU says, and why it says no more, without a process: the socket is here."""
     try:
-        return qmp.converse(monitor, lines, count, TOLD_S), ""
+        return qmp.converse(monitor, lines, count, ANSWER_S), ""
     except OSError as error:
-        return b"", error.strerror or f"no answer within {TOLD_S:g} s"
+        return b"", error.strerror or f"no answer within {ANSWER_S:g} s"
 
 
 def _said_there(outer: Machine, monitor: str, lines: bytes) -> tuple[bytes, str]:
     """Return the same by socat, which waits for the last answer: only then does QEMU hang up."""
     to_monitor = ["socat", "-t", "10", "-", f"UNIX-CONNECT:{monitor}"]
     done = outer.run(to_monitor, stdin=lines, timeout_s=20)
-    return done.stdout, done.stderr.decode(errors="replace").strip()[-300:]
+    return done.stdout, tail_of(done.stderr)
 
 
 def refuse_too_few_huge_pages(outer: Machine, memory_bytes: int) -> None:
     """Raise Unavailable where a machine has fewer free huge pages than a guest needs."""
     lines = text(outer, ["cat", "/proc/meminfo"]).splitlines()
-    told = {name: int(value.split()[0]) for name, _, value in (x.partition(":") for x in lines)}
-    page_bytes = told.get("Hugepagesize", 0) * 1024
+    pages = {name: int(value.split()[0]) for name, _, value in (x.partition(":") for x in lines)}
+    page_bytes = pages.get("Hugepagesize", 0) * 1024
     if not page_bytes:
         raise Unavailable(f"the kernel of {outer.name} has no huge pages", "hugepages: false")
     needed = -(-memory_bytes // page_bytes)
-    free = told["HugePages_Free"] - told["HugePages_Rsvd"]
+    free = pages["HugePages_Free"] - pages["HugePages_Rsvd"]
     if free < needed:
         raise Unavailable(
             f"a guest needs {needed} huge pages, {free} are free on {outer.name}",
-            f"sysctl vm.nr_hugepages={told['HugePages_Total'] + needed - free}",
+            f"sysctl vm.nr_hugepages={pages['HugePages_Total'] + needed - free}",
         )

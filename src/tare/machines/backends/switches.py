@@ -1,4 +1,4 @@
-"""Switches that Docker and Podman share: what they do, and the words that turn them."""
+"""Ladder switches that Docker and Podman share (seccomp, capabilities, ...), and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How user-mode Linux is called, and what it needs on a machine."""
+"""Build the command line of user-mode Linux, and check what it needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INIT = '"ip link set dev vec0 name eth0; exec /sbin/tare-init"'
 
 
 def usable(outer: Machine) -> str:
-    """Give the version of the kernel that would be run, or raise Unavailable."""
+    """Return the version of the kernel that would be run, or raise Unavailable."""
     for tool, package in TOOLS.items():
         if outer.run(["sh", "-c", 'command -v "$0"', tool]).returncode != 0:
             raise Unavailable(

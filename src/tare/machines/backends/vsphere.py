@@ -3,7 +3,7 @@ tare.machines.backends.vsphere``.
 
 A layer runs commands, and what it made is removed by a command, perhaps days later by ``tare
 clean``; vSphere has an API instead. A verb here is one login, one call, and the wait for its end.
-There are no deadlines: whoever runs the command has one. The password comes from a file, so that
+There are no deadlines: the caller of the command has one. The password comes from a file, so that
 neither a list of processes nor a ledger shows it.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 
+from tare.core.completed import tail_of
 from tare.core.errors import (
     CommandFailed,
     CommandTimedOut,
@@ -35,7 +36,7 @@ SILENCE_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A vCenter or ESXi, and who calls it; ``ca_file`` is for a certificate of one's own."""
+    """Address and login of a vCenter or ESXi; ``ca_file`` is for a private certificate."""
 
     host: str = ""
     user: str = ""
@@ -60,7 +61,7 @@ class Server:
         ]  # fmt: skip
 
     def ask(self, machine: Machine, timeout_s: float, verb: str, *arguments: str) -> str:
-        """Do a verb, and give what is said to that, or raise LayerError."""
+        """Run a verb and return its output, or raise LayerError."""
         what = " ".join(["vsphere", verb, *arguments[:2]])
         try:
             return text(machine, self.argv(verb, *arguments), timeout_s=timeout_s)
@@ -68,12 +69,12 @@ class Server:
             hint = "; do VMware Tools run in it?" if verb == "address" else ""
             raise LayerTimedOut(f"{what}: no end within {timeout_s:.0f} s{hint}") from error
         except CommandFailed as error:
-            why = error.completed.stderr.decode(errors="replace").strip()[-400:]
+            why = tail_of(error.completed.stderr)
             raise LayerError(f"{what}: {why or error}") from error
 
 
 def client_version(machine: Machine) -> str:
-    """Give the version of what calls the API from a machine, or raise Unavailable."""
+    """Return the version of what calls the API from a machine, or raise Unavailable."""
     if not isinstance(machine, Host):
         raise Unavailable(
             f"the vSphere API is called from where Tare runs, not from {machine.name}",
@@ -86,7 +87,7 @@ def client_version(machine: Machine) -> str:
 
 
 def usable(server: Server, machine: Machine, *, clones: bool) -> Mapping[str, str]:
-    """Say what answers and what calls it, or raise Unavailable."""
+    """Return what answers and what calls it, or raise Unavailable."""
     client = client_version(machine)
     try:
         kind, _, product = server.ask(machine, ASK_S, "about").partition(" ")
@@ -98,7 +99,7 @@ def usable(server: Server, machine: Machine, *, clones: bool) -> Mapping[str, st
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Take a command line apart."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="tare.machines.backends.vsphere", allow_abbrev=False)
     for name in ("host", "user", "password-file"):
         parser.add_argument(f"--{name}", required=True)
@@ -126,7 +127,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do a verb; what stood in its way is said on stderr."""
+    """Run a verb; errors are printed on stderr."""
     given = parsed(argv)
     socket.setdefaulttimeout(SILENCE_S)  # pyVmomi's first look at a server has no timeout
     server = Server(**{one.name: getattr(given, one.name) for one in fields(Server)})

@@ -1,4 +1,4 @@
-"""What is done by the API of vCenter and ESXi: a verb is one call, and the wait for its end."""
+"""Clone, start, stop and destroy virtual machines by the API of vCenter and ESXi."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Session:
         if len(found) != 1:
             how_many = f"{len(found)} of them are" if found else "none is"
             fix = "; give its inventory path, such as /DC/vm/NAME" if found else ""
-            raise LayerError(f"no {what} can be taken: {how_many} called {name!r}{fix}")
+            raise LayerError(f"no {what} can be used: {how_many} called {name!r}{fix}")
         return found[0]
 
     def machine(self, name: str) -> Object:
@@ -111,7 +111,7 @@ def said(fault: Object) -> str:
 
 
 def clone(session: Session, given: argparse.Namespace) -> str:
-    """Make a machine like another one, switched off, beside it and on its datastore."""
+    """Clone a machine, switched off, in its folder and on its datastore."""
     vim, source = session.vim, session.machine(given.source)
     host = source.runtime.host
     pool = source.resourcePool or (host and host.parent.resourcePool)  # a template is in no pool
@@ -139,8 +139,8 @@ def clone(session: Session, given: argparse.Namespace) -> str:
 def destroy(session: Session, given: argparse.Namespace) -> str:
     """Remove a clone if it is there.
 
-    Clones of its source that are still being made are waited for: when whoever asked for one was
-    killed, vSphere makes it all the same, and shows it only then.
+    Clones of its source that are still being made are waited for: when the process that asked for
+    one was killed, vSphere makes it all the same, and shows it only then.
     """
     if not given.name.startswith(MINE):
         raise LayerError(f"{given.name} was not made by Tare, whose names begin with {MINE}")
@@ -156,7 +156,7 @@ def destroy(session: Session, given: argparse.Namespace) -> str:
 
 
 def release(session: Session, given: argparse.Namespace) -> str:
-    """Switch a machine off if it is there and on."""
+    """Power off a machine if it exists and is on."""
     for machine in session.named([session.vim.VirtualMachine], given.name):
         if machine.runtime.powerState != OFF:
             session.finish(machine.PowerOffVM_Task())
@@ -164,13 +164,13 @@ def release(session: Session, given: argparse.Namespace) -> str:
 
 
 def about(session: Session, given: argparse.Namespace) -> str:
-    """Say what answers, and whether it is a vCenter (VirtualCenter) or an ESXi (HostAgent)."""
+    """Return what answers, and whether it is a vCenter (VirtualCenter) or an ESXi (HostAgent)."""
     del given
     return f"{session.content.about.apiType} {session.content.about.fullName}"
 
 
 def state(session: Session, given: argparse.Namespace) -> str:
-    """Say whether a machine is on, off or suspended."""
+    """Return whether a machine is on, off or suspended."""
     return str(session.machine(given.name).runtime.powerState)
 
 
@@ -184,7 +184,7 @@ def address(session: Session, given: argparse.Namespace) -> str:
 
 
 def power_on(session: Session, given: argparse.Namespace) -> str:
-    """Switch on, or resume."""
+    """Power on, or resume."""
     machine = session.machine(given.name)
     if machine.runtime.powerState != ON:
         session.finish(machine.PowerOnVM_Task())
@@ -198,7 +198,7 @@ def power_off(session: Session, given: argparse.Namespace) -> str:
 
 
 def shutdown(session: Session, given: argparse.Namespace) -> str:
-    """Have the guest shut down, and wait until it is off."""
+    """Shut down the guest, and wait until it is off."""
     machine = session.machine(given.name)
     machine.ShutdownGuest()
     session.value(machine, "runtime.powerState", lambda found: found == OFF)
@@ -206,13 +206,13 @@ def shutdown(session: Session, given: argparse.Namespace) -> str:
 
 
 def reboot(session: Session, given: argparse.Namespace) -> str:
-    """Have the guest reboot; vSphere does not say when it has."""
+    """Reboot the guest; vSphere does not report when it is back."""
     session.machine(given.name).RebootGuest()
     return ""
 
 
 def reset(session: Session, given: argparse.Namespace) -> str:
-    """Push the reset button."""
+    """Reset the machine."""
     session.finish(session.machine(given.name).ResetVM_Task())
     return ""
 

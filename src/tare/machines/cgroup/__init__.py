@@ -1,1 +1,1 @@
-"""Limits: applied by cgroup v1 and v2, and read back from inside a machine."""
+"""Apply limits by cgroup v1 and v2, and read them back inside a machine."""

@@ -1,4 +1,4 @@
-"""Control groups of Tare's own, v1 and v2, on any machine that has a POSIX shell.
+"""Create, limit, freeze and remove control groups (v1 and v2) on any machine with a shell.
 
 A group is a path such as ``tare/t1a2b/host-0`` below the root of every hierarchy. The scripts are
 constant; what varies reaches them as arguments.
@@ -216,7 +216,7 @@ class Group:
         return self.enter_argv(["sh", "-c", ON_ALL_CPUS, *argv])
 
     def hold(self, cpuset: str, quota_cpus: int | None = None) -> None:
-        """Hold what runs in the group to some CPUs, and the time of so many, from now on.
+        """Limit the group to some CPUs, and to a quota of CPU time, from now on.
 
         Without CPUs or a quota that limit stays as it is.
         """
@@ -234,7 +234,7 @@ class Group:
         return ["sh", "-c", MAKE, "make-cgroup", self.path, *given]
 
     def freeze(self) -> None:
-        """Take the CPU time of all processes in it and below away, or raise LayerError."""
+        """Freeze all processes in it and below, or raise LayerError."""
         self._switch(frozen=True)
 
     def thaw(self) -> None:

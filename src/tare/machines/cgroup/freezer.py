@@ -1,4 +1,4 @@
-"""The freezer of a control group on the controlling host, written without any process.
+"""Freeze and thaw a control group of this host directly, without starting a process.
 
 That takes 0.2 ms, where a shell takes 2.5 ms and the client of a container engine 28 ms.
 """

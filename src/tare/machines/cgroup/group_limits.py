@@ -1,4 +1,4 @@
-"""What the control group of an instance holds it to, read on the machine that has the group."""
+"""Read the CPU quota and swap limit of an instance's control group."""
 
 from __future__ import annotations
 

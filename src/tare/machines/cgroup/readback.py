@@ -1,4 +1,4 @@
-"""What a machine really gives, read inside it, against what every stack was to get."""
+"""Read CPUs, memory and other limits inside a machine, and compare them with the declared ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SWAP_SLACK_BYTES = 2**16
 class Inside:
     """What was read inside a machine; ``disk_cache`` is None where it has no disk of its own.
 
-    ``swap_bytes`` is the swap that there is beside the memory, and may be used. ``quota_cpus`` is
+    ``swap_bytes`` is the swap that may be used in addition to the memory. ``quota_cpus`` is
     the quota of CPU time that holds it, as CPUs, which was read on the machine around it; None is
     no quota.
     ``confinement`` is what holds a command there and what it stands on, in the kernel's own words
@@ -98,7 +98,7 @@ def read(machine: Machine, disk_cache: DiskCache | None = None) -> Inside:
 
 
 def refusals(limits: Limits, inside: Inside, cpuset: str = "") -> list[str]:
-    """Say what makes a comparison worthless: the platform must not be measured.
+    """Return differences that make a comparison worthless: the platform must not be measured.
 
     ``cpuset`` lists the CPUs that its innermost layer says it may run on; where limits pin nothing
     these may be more than they say.
@@ -118,7 +118,7 @@ def refusals(limits: Limits, inside: Inside, cpuset: str = "") -> list[str]:
 
 
 def warnings(limits: Limits, inside: Inside) -> list[str]:
-    """Say what the reader must know beside the numbers."""
+    """Return warnings that a reader of the numbers must know."""
     found = []
     low, high = (slack * limits.memory_bytes for slack in MEMORY_SLACK)
     if not low <= inside.memory_bytes <= high:

@@ -1,4 +1,4 @@
-"""Which stack a machine runs in, read from inside, and whether it is the stack declared.
+"""Detect from inside which hypervisors and containers a machine runs in.
 
 A step names the evidence it rests on. What cannot be known, such as what a hypervisor itself runs
 on, is said to be unknown and never guessed.
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def detect(machine: Machine) -> tuple[Detected, ...]:
-    """Say what a machine runs in, from the outside in, or raise CommandFailed."""
+    """Return what a machine runs in, from the outside in, or raise CommandFailed."""
     return read(check(machine, ["sh", "-c", SCRIPT]).stdout.decode(errors="replace"))
 
 
@@ -50,5 +50,5 @@ def read(printed: str) -> tuple[Detected, ...]:
 
 
 def table(stack: Sequence[Detected]) -> list[dict[str, object]]:
-    """Give a stack as it is stored: what people read beside what programs do."""
+    """Return a stack as it is stored: sentences for people and names for programs."""
     return [asdict(step) | {"title": step.title} for step in stack]

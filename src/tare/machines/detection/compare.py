@@ -1,4 +1,4 @@
-"""Whether a stack is what was declared, by what shows inside its innermost machine."""
+"""Compare the detected stack with the declared one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Expected:
 def disagreements(
     declared: Sequence[Declared], outside: Sequence[Detected], inside: Sequence[Detected]
 ) -> list[str]:
-    """Say in which steps a stack is not what was declared, with the evidence.
+    """Return in which steps a stack is not what was declared, with the evidence.
 
     ``outside`` is what the machine shows on which it was opened, ``inside`` what its innermost one
     shows. A layer with a kernel of its own hides what is outside of it, and a container may hide
@@ -68,10 +68,10 @@ def disagreements(
         expected = [replace(o, must=o.must and not o.names & hidden) for o in expected]
         must = "" not in one.seen_as and ANYTHING not in names
         expected.append(_Expected(one.layer, names, must))
-    return [_told(path, left, inside) for left in _align(expected, inside[1:])]
+    return [_sentence(path, left, inside) for left in _align(expected, inside[1:])]
 
 
-def _told(path: str, left: _Expected | Detected, inside: Sequence[Detected]) -> str:
+def _sentence(path: str, left: _Expected | Detected, inside: Sequence[Detected]) -> str:
     if isinstance(left, _Expected):
         return (
             f"{path} is declared, but {left.title} does not show inside; what shows is "
@@ -86,7 +86,7 @@ def _told(path: str, left: _Expected | Detected, inside: Sequence[Detected]) -> 
 def _align(
     expected: Sequence[_Expected], found: Sequence[Detected]
 ) -> tuple[_Expected | Detected, ...]:
-    """Pair both in their order, and give the fewest that can be left without a partner."""
+    """Pair both in their order, and return those that are left without a partner."""
     if not expected:
         # A root directory of its own is how every layer gives its userland.
         return tuple(step for step in found if step.layer != CHROOT)

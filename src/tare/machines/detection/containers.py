@@ -1,7 +1,7 @@
-"""Containers, sandboxes and chroots around a process, by namespaces, cgroups and mounts.
+"""Detect containers, sandboxes and chroots by namespaces, cgroups and mounts.
 
 Only a namespace that is not the kernel's first proves a container. What names the engine are paths
-that it made and what it tells the process; the files that engines leave in a root are in copied
+that it made and what it passes to the process; the files that engines leave in a root are in copied
 images too, and so name nothing by themselves.
 """
 
@@ -34,7 +34,7 @@ MANAGERS = {
     "wsl": "wsl",
     "openvz": "openvz",
 }
-"""What engines tell the processes in their containers."""
+"""What engines pass to the processes in their containers."""
 FIRST_PROCESSES = {
     "bwrap": "bubblewrap",
     "docker-init": "docker",
@@ -61,7 +61,7 @@ LEFT_FILES = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
 
 
 def containers(seen: Seen) -> tuple[list[Detected], str]:
-    """Give the steps above the kernel, from the outside in, or why there are none."""
+    """Return the steps above the kernel, from the outside in, or why there are none."""
     version = first(seen, "/proc/version")
     if GVISOR.search(version):
         said = [f"/proc/version, as gVisor always has it: {version}"]
@@ -81,7 +81,7 @@ def containers(seen: Seen) -> tuple[list[Detected], str]:
     if not steps and is_known:
         none = "no container: the namespaces are the kernel's first"
     elif not steps:
-        none = "nothing that could be read tells of a container"
+        none = "nothing that could be read shows a container"
     if has_other_root and not has_own_mounts:
         other = ("its root directory is not that of the first process", *([none] if none else []))
         steps.append(Detected(CHROOT, "", other))
@@ -89,7 +89,7 @@ def containers(seen: Seen) -> tuple[list[Detected], str]:
 
 
 def _engines(seen: Seen, own: Sequence[str], proof: Sequence[str]) -> list[Detected]:
-    """Name what is around: what only the cgroup's path tells of lies outside of all else."""
+    """Yield the containers around; those known only from the cgroup's path are the outermost."""
     outer, inner = list(_cgroup_signs(seen)), list(_inner_signs(seen))
     # bubblewrap leaves the mounts and the environment around it as they are.
     inner.sort(key=lambda sign: sign[0] != "bubblewrap")
@@ -113,7 +113,7 @@ def _engines(seen: Seen, own: Sequence[str], proof: Sequence[str]) -> list[Detec
 
 
 def _proof(seen: Seen, numbers: dict[str, int], own: Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """Give what proves namespaces other than the kernel's first, and whether that can be known."""
+    """Return what proves namespaces other than the kernel's first, and if it can be known."""
     if numbers:
         named = ", ".join(f"{kind}:[{numbers[kind]}]" for kind in own)
         return (f"namespaces that are not the kernel's first: {named}",) if own else (), True
@@ -150,7 +150,7 @@ def _filter(seen: Seen) -> Iterator[str]:
 
 
 def _cgroup_signs(seen: Seen) -> Iterator[tuple[str, str]]:
-    """Give the engines that made parts of the cgroup's path, from the outside in."""
+    """Return the engines that made parts of the cgroup's path, from the outside in."""
     for source in ("/proc/self/cgroup", "/proc/1/cgroup"):
         for line in seen.get(source, ()):
             path = line.split(":", 2)[-1]
@@ -162,15 +162,15 @@ def _cgroup_signs(seen: Seen) -> Iterator[tuple[str, str]]:
 
 
 def _inner_signs(seen: Seen) -> Iterator[tuple[str, str]]:
-    """Give what names the container nearest to the process, the most trustworthy first."""
+    """Return what names the container nearest to the process, the most trustworthy first."""
     process = first(seen, "/proc/1/comm")
     if name := FIRST_PROCESSES.get(process, ""):
         yield name, f"process 1 is {process}"
     for source in ("environment", "/proc/1/environ", "/run/host/container-manager",
                    "/run/systemd/container"):  # fmt: skip
-        told = first(seen, source).removeprefix("container=")
-        if told:
-            yield MANAGERS.get(told, "container"), f"{source}: container={told}"
+        manager = first(seen, source).removeprefix("container=")
+        if manager:
+            yield MANAGERS.get(manager, "container"), f"{source}: container={manager}"
     if "/proc/vz" in seen and "/proc/bc" not in seen:
         yield "openvz", "/proc/vz without /proc/bc"
     if "/run/WSL" in seen or "microsoft" in first(seen, "/proc/version").lower():

@@ -1,4 +1,4 @@
-"""The foot of a stack and the hypervisors above it, by the signs they leave."""
+"""Detect hypervisors and the hardware below them by CPU flags, DMI, ACPI and devices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ XEN_DOM0 = 1 << 11
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A piece of evidence; one without a layer only tells which product it is."""
+    """A piece of evidence; one without a layer only shows which product it is."""
 
     layer: str
     evidence: str
@@ -64,7 +64,7 @@ class Sign:
 
 
 def machines(seen: Seen) -> list[Detected]:
-    """Give the foot of the stack and the hypervisors above it, from the outside in."""
+    """Return the foot of the stack and the hypervisors above it, from the outside in."""
     flag = value(seen, "/proc/cpuinfo", "hypervisor flag")
     signs = list(_signs(seen))
     kinds = [sign.layer for sign in signs if sign.layer]
@@ -89,7 +89,9 @@ def machines(seen: Seen) -> list[Detected]:
         return [*steps, Detected("xen", "dom0", (*flagged, *mine))]
     if kind == "qemu" and flag and first(seen, CLOCKS) and "hyperv" not in first(seen, CLOCKS):
         kind = "qemu-tcg"
-        flagged += ("KVM would offer its clock, and there is none, unless it was told to hide",)
+        flagged += (
+            "KVM would offer its clock, and there is none, unless it was configured to hide",
+        )
     products = dict.fromkeys(sign.product for sign in signs if sign.product)
     if kind.startswith("qemu"):
         products.pop("QEMU", None)
@@ -106,11 +108,11 @@ def _foot(seen: Seen, flag: str) -> Detected:
     if flag == "no":
         no_flag = "the CPU has no hypervisor flag, and nothing else shows one that might hide it"
         return Detected(HARDWARE, dmi, (no_flag, *said))
-    return Detected(UNKNOWN, "", ("nothing that could be read tells of a hypervisor", *said))
+    return Detected(UNKNOWN, "", ("nothing that could be read shows a hypervisor", *said))
 
 
 def _signs(seen: Seen) -> Iterator[Sign]:
-    """Give the signs of hypervisors, the most trustworthy first."""
+    """Return the signs of hypervisors, the most trustworthy first."""
     yield from _own_words(seen)
     yield from _clocks_and_kernel(seen)
     yield from _firmware(seen)
@@ -120,7 +122,7 @@ def _signs(seen: Seen) -> Iterator[Sign]:
 
 
 def _own_words(seen: Seen) -> Iterator[Sign]:
-    """Give what hypervisors say of themselves by the means made for that."""
+    """Return what hypervisors say of themselves by the means made for that."""
     if value(seen, "/proc/cpuinfo", "vendor_id") == "User Mode Linux":
         host = value(seen, "/proc/cpuinfo", "host")
         yield Sign("uml", f"/proc/cpuinfo: User Mode Linux, on {host or 'a host without a name'}")

@@ -1,4 +1,4 @@
-"""What is asked of a machine to know what it runs in, and its answers by their source."""
+"""The shell script that collects evidence for detection, and its output by source."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ say() { printf '%s:%s\n' "$1" "$2"; }
         if [ / -ef $file/. ]; then line=same; else line=other; fi
         say $file $line
     done
-    # gVisor has told enough, and there a call is dearer still.
+    # gVisor is recognized by now, and a call costs even more there.
     if [ -z "$gvisor" ]; then
         for line in $(readlink $ns/cgroup $ns/ipc $ns/mnt $ns/pid $ns/user $ns/uts); do
             say $ns "$line"
@@ -104,12 +104,12 @@ def sort(printed: str) -> Seen:
 
 
 def first(seen: Seen, source: str) -> str:
-    """Give the first line of a source; empty where there is none."""
+    """Return the first line of a source; empty where there is none."""
     return seen.get(source, [""])[0]
 
 
 def value(seen: Seen, source: str, name: str) -> str:
-    """Give the value in a line such as ``name : value``; empty where there is none."""
+    """Return the value in a line such as ``name : value``; empty where there is none."""
     for line in seen.get(source, ()):
         found, _, text = line.partition(":")
         if found.strip() == name:

@@ -1,4 +1,4 @@
-"""A step of a stack, and the names that steps have."""
+"""A detected layer, and the names of all layers that can be detected."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def summary(stack: Sequence[Detected]) -> str:
 
 
 def hypervisor(stack: Sequence[Detected]) -> str | None:
-    """Name the innermost hypervisor; None where none shows."""
+    """Return the name of the innermost hypervisor; None where none shows."""
     return next((step.title for step in reversed(stack) if step.layer in MACHINES), None)
 
 
 def container(stack: Sequence[Detected]) -> str | None:
-    """Name the innermost container; None where none shows."""
+    """Return the name of the innermost container; None where none shows."""
     return next((step.title for step in reversed(stack) if step.layer in CONTAINERS), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut
 from tare.core.model import DiskCache
 from tare.machines import layer
@@ -24,8 +25,8 @@ ENDED = ("shut off (shutdown)", "shut off (destroyed)")
 # The guest's own watchdogs would take a pause for a fault.
 APPEND = "quiet net.ifnames=0 nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
 XEN_APPEND = f"console=hvc0 {APPEND} tare.console=/dev/hvc0 tare.root=/dev/xvda"
-TOLD_CONSOLE = {"amd64": "", "arm64": "tare.console=/dev/ttyAMA0 "}
-"""What tells the first program of a guest of a console that is not the one it knows."""
+CONSOLE_ARGUMENTS = {"amd64": "", "arm64": "tare.console=/dev/ttyAMA0 "}
+"""Kernel arguments that name the console, for the first program of a guest."""
 BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")
 # The first process of a container is the child of the process whose pid is libvirt's id of it.
 LEADER = r"""
@@ -99,7 +100,7 @@ class Domain(layer.Instance):
         self.daemon.do(verb, self.site.name, *more, timeout_s=self.site.deadline_s)
 
     def _state(self) -> str:
-        """Say what libvirt says of it; raises LayerError where that is dead."""
+        """Return what libvirt says of it; raises LayerError where that is dead."""
         return self.daemon.do("domstate", "--reason", self.site.name)
 
     def _runs(self) -> bool:
@@ -123,7 +124,7 @@ class Guest(Domain):
         self.console = "" if kind.startswith("xen") else f"{folder}/console"
         if self.console:
             cable = tap.make(outer, site)
-            console = f"console={architecture.CONSOLES[guest.arch]} {TOLD_CONSOLE[guest.arch]}"
+            console = f"console={architecture.CONSOLES[guest.arch]} {CONSOLE_ARGUMENTS[guest.arch]}"
             address, append = cable.address, f"{console}{APPEND} {_network(cable, CABLE_BITS)}"
             xml = domain.qemu(site, kind, guest, cable.device, append)
         else:
@@ -144,7 +145,7 @@ class Guest(Domain):
         super().start()
 
     def ready(self) -> None:
-        """See Instance.ready: it lets somebody in, and is not the boot before a reboot."""
+        """See Instance.ready: it accepts a login, and is not the boot before a reboot."""
         deadline_s = self.site.deadline_s
         if self.console:
             said = ["grep", "-q", "tare: ready", self.console]
@@ -214,7 +215,7 @@ class Guest(Domain):
         state = self._state()
         words = f"the guest {self.site.name} did not {what}, libvirt says {state}; it said last: "
         last = self.outer.run(["tail", "-n", "5", self.console or f"{self.folder}/console"]).stdout
-        words += last.decode(errors="replace").strip()[-400:] or "(nothing)"
+        words += tail_of(last) or "(nothing)"
         raise LayerTimedOut(words) if state.startswith("running") else LayerError(words)
 
     def _is_new(self) -> bool:
@@ -228,7 +229,7 @@ class Guest(Domain):
         return self.machine.run(BOOT_ID, timeout_s=10).stdout.decode().strip()
 
     def _empty_console(self) -> None:
-        """What it says from now on is of a new boot."""
+        """Empty the console, so that later output is of the new boot."""
         if self.console and self.outer.run(["sh", "-c", ': > "$0"', self.console]).returncode != 0:
             raise LayerError(f"{self.site.name} is gone: its console cannot be emptied")
 
@@ -274,5 +275,5 @@ def _network(ends: Tap | Link, bits: int) -> str:
 
 
 def _whole(group: str) -> str:
-    """Name the group of a whole domain by the one that libvirt has put a thread of it in."""
+    """Return the group of a whole domain, given the group of one of its threads."""
     return group.removesuffix("/emulator").removesuffix("/libvirt")

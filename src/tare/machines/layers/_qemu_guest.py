@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache
 from tare.machines import layer
@@ -22,7 +23,7 @@ from tare.machines.ssh import Connection
 PORTS = (20000, 32000)
 PORT_TRIES = 5
 PORT_TAKEN = b"Could not set up host forwarding rule"
-TOLD_S = 20.0
+SIGNAL_S = 20.0
 # O_DIRECT is 040000 (octal) in the flags that the kernel shows for an open file.
 DISK_IS_DIRECT = r"""
 pid=$(cat "$0/pid")
@@ -59,7 +60,7 @@ for task in /proc/"$pid"/task/*; do
 done
 """
 # The way to the machines on other cables; all else goes by the first network.
-TOLD = "tare: told"
+SIGNALLED = "tare: signalled"
 # What ends the guest ends the connection too, so its status says nothing: the word before does.
 SIGNAL = 'echo "$1" && exec kill -"$0" 1'
 ON_RESET = {"ends": "shutdown", "reboots": "reset"}
@@ -108,7 +109,7 @@ class Guest(layer.Instance):
             if PORT_TAKEN not in done.stderr:
                 break
         if done.returncode != 0:
-            why = done.stderr.decode(errors="replace").strip()[-400:]
+            why = tail_of(done.stderr)
             raise LayerError(f"qemu did not start {self.site.name} on {self.outer.name}: {why}")
         self.connection = replace(self.connection, port=port)
         self.reboots = False
@@ -167,7 +168,7 @@ class Guest(layer.Instance):
             check(self.outer, ["sh", "-c", PIN, self.folder, *ways])
 
     def pause(self) -> None:
-        """See Instance.pause. The guest's clock stands still too, so that no timer is late."""
+        """See Instance.pause. The guest's clock is stopped too, so that no timer is late."""
         self._switch("stop", "paused")
 
     def resume(self) -> None:
@@ -189,8 +190,8 @@ class Guest(layer.Instance):
     def address(self) -> str:
         """See Instance.address: its end of the cable is set up when somebody asks for it.
 
-        What it is told by goes over QEMU's own network, and nothing that is measured does, unless
-        that is the one to be measured.
+        Set-up commands go over QEMU's own network; measured traffic does not, unless that network
+        is measured.
         """
         if not self.site.reached:
             raise LayerError(f"{self.site.name} was made without a network for others")
@@ -222,13 +223,13 @@ class Guest(layer.Instance):
         ):
             raise self._failed(f"did not come up within {limit_s:.0f} s")
         # As long again: in a storm of guests the first login takes as much CPU time as the boot.
-        what = f"booted, but its sshd did not let anybody in within {limit_s:.0f} s"
+        what = f"booted, but its sshd accepted no login within {limit_s:.0f} s"
         self._connect(limit_s, what)
 
     def _connect(
         self, timeout_s: float, what: str, taken: Callable[[LayerError | None], bool] | None = None
     ) -> None:
-        """Connect, again and again: sshd becomes a daemon first, and listens a moment later.
+        """Connect, repeatedly: sshd becomes a daemon first, and listens a moment later.
 
         ``taken`` says whether that will do, given why there is no connection, or None if there is.
         """
@@ -246,15 +247,15 @@ class Guest(layer.Instance):
             raise self._failed(f"{what} ({refused[-1]})" if refused else what)
 
     def _tell_system(self, signal: str) -> None:
-        """Tell the guest's first process to power off (TERM) or to reboot (INT)."""
-        self.tell_inside(["sh", "-c", SIGNAL, signal, TOLD])
+        """Signal the guest's first process to power off (TERM) or to reboot (INT)."""
+        self.tell_inside(["sh", "-c", SIGNAL, signal, SIGNALLED])
 
     def tell_inside(self, argv: list[str]) -> None:
-        done = self.machine.run(argv, timeout_s=TOLD_S)
-        if TOLD.encode() not in done.stdout or done.returncode == 1:
-            why = done.stderr.decode(errors="replace").strip()[-300:]
+        done = self.machine.run(argv, timeout_s=SIGNAL_S)
+        if SIGNALLED.encode() not in done.stdout or done.returncode == 1:
+            why = tail_of(done.stderr)
             raise LayerError(
-                f"the guest {self.site.name} could not be told to end: {why}; {self._last_words()}"
+                f"the guest {self.site.name} could not be shut down: {why}; {self._last_words()}"
             )
 
     def _refuse_killed(self) -> None:
@@ -266,7 +267,7 @@ class Guest(layer.Instance):
             )
 
     def _failed(self, what: str) -> LayerError:
-        """Say why a guest is not there: it is late, or its QEMU has ended."""
+        """Return why a guest is not there: it is late, or its QEMU has ended."""
         if self.process.lives():
             return LayerTimedOut(f"the guest {self.site.name} {what}; {self._last_words()}")
         return LayerError(f"QEMU of {self.site.name} ended while it booted; {self._last_words()}")
@@ -288,7 +289,7 @@ class Guest(layer.Instance):
         self.outer.run(self.connection.hang_up_argv())
 
     def _switch(self, command: str, status: str) -> None:
-        """Give a command, and believe only the status that QEMU then has."""
+        """Send a command to QEMU, and check the status that it then has."""
         found = self._tell((command, {}), ("query-status", {}))[-1]["status"]
         if found != status:
             raise LayerError(f"{self.site.name} did not take '{command}': it is {found}")

@@ -25,7 +25,7 @@ UNSHARE = (
     "bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--unshare-pid", "--unshare-ipc",
     "--unshare-uts",
 )  # fmt: skip
-# Who merely enters namespaces keeps what bubblewrap takes from what it starts.
+# A process that only enters namespaces keeps privileges that bubblewrap drops.
 AS_IN_THE_SANDBOX = ("setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--")
 READY = "tare: ready"
 MAKE = 'mkdir "$0/data" && chown "$1:$1" "$0/data"'
@@ -48,7 +48,7 @@ FIX = (
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(layer.Layer):
-    """A sandbox that ``nobody`` makes, so that root inside is nobody outside, without capabilities.
+    """A sandbox made by the user ``nobody``: root inside is nobody outside, without capabilities.
 
     Its root is bubblewrap's own: /usr, /etc, /var and /opt of the userland, which cannot be
     written, and a tmpfs where programs expect to write. /data is on the outer machine's filesystem.
@@ -70,7 +70,7 @@ class Layer(layer.Layer):
         done = outer.run([*AS_NOBODY, *UNSHARE, "--ro-bind", "/", "/", "--proc", "/proc", "true"])
         if done.returncode != 0:
             why = done.stderr.decode(errors="replace").strip()
-            raise Unavailable(f"an ordinary user makes no sandbox on {outer.name}: {why}", FIX)
+            raise Unavailable(f"an ordinary user cannot make a sandbox on {outer.name}: {why}", FIX)
         return {"bubblewrap.version": version.stdout.decode().strip()}
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
@@ -130,7 +130,7 @@ class Instance(layer.Instance):
         self.process.await_answer(self.first, self.site.name, self.site.deadline_s)
 
     def stop(self, *, hard: bool = False) -> None:
-        """See Instance.stop: its first process is told to end, which bwrap does not outlive."""
+        """See Instance.stop: its first process is ended, which bwrap does not outlive."""
         tell = self.process.signal_argv("TERM", "leader")
         self.process.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
 

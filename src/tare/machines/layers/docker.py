@@ -144,7 +144,7 @@ class Layer(layer.Layer):
         """
         folder = f"{site.folder}/{site.name}.agent"
         is_near = daemon.own and can_connect(outer, f"{folder}/socket")
-        # Another image may have another user, who cannot write there.
+        # Another image may have another user, without the right to write there.
         if site.agents is None or not is_near or self.runtime not in OCI or self.image:
             return ""
         site.scope.about_to_make("folder", folder, outer, ["rm", "-rf", folder])

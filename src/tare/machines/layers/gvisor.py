@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tare.machines.userland import Userland
 
 TRY_S = 45
-# A platform that does not work may hang; a sandbox that was tried ends with the one who tried it.
+# A platform that does not work may hang; a sandbox that was tried ends with this command.
 TRY = r"""
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf --one-file-system "$folder"' EXIT
@@ -137,7 +137,7 @@ class Instance(layer.Instance):
         self.process.stop(self.site.name, self.site.deadline_s, tell=tell, hard=hard)
 
     def pause(self) -> None:
-        """See Instance.pause: the Sentry stands still too, as it would not by ``runsc pause``."""
+        """See Instance.pause: the Sentry is frozen too, unlike by ``runsc pause``."""
         self.process.group.freeze()
 
     def resume(self) -> None:
@@ -145,7 +145,7 @@ class Instance(layer.Instance):
         self.process.group.thaw()
 
     def inside(self) -> Inside:
-        """See Instance.inside; what of the Sentry is swapped is not seen from there."""
+        """See Instance.inside; the Sentry's swap is not visible there."""
         swap = read_group(self.process.machine, self.process.group.path).swap_bytes
         return replace(super().inside(), swap_bytes=swap)
 

@@ -43,7 +43,10 @@ class Layer(layer.Layer):
         return {"host.cgroup": "v2" if is_v2 else "v1"}
 
     def detected_as(self) -> tuple[str, ...]:
-        """See Layer.detected_as; who may not see the root of others sees no chroot."""
+        """See Layer.detected_as.
+
+        Without the right to see other processes' root, a chroot is not visible.
+        """
         return ("chroot", "")
 
     def create(self, outer: Machine, site: layer.Site) -> Instance:
@@ -81,7 +84,7 @@ class Instance(layer.Instance):
         check(self.machine, ["true"])
 
     def pause(self) -> None:
-        """See Instance.pause: what a command left behind in the background stands still."""
+        """See Instance.pause: background processes are frozen."""
         self.group.freeze()
 
     def resume(self) -> None:

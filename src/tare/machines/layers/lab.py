@@ -111,7 +111,7 @@ class Instance(layer.Instance):
         there = LINUX_CPUS[of.hypervisor]
         first = max(0, there - site.limits.cpus) if site.limits.is_pinned else 0
         self.cpuset = ",".join(map(str, range(first, there)))
-        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
+        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is Tare's
 
     def start(self) -> None:
         """See Instance.start."""
@@ -128,7 +128,7 @@ class Instance(layer.Instance):
             raise LayerError(f"the lab does not answer: {error}") from error
 
     def hold(self) -> None:
-        """Hold what is run in the lab itself to the limits; layers inside hold themselves."""
+        """Limit what runs in the lab itself; layers inside limit their own instances."""
         group = cgroup.make(
             self.lab.machine,
             f"tare/{self.site.name}",
@@ -180,5 +180,8 @@ class Instance(layer.Instance):
         return read_group(self.lab.machine, f"tare/{self.site.name}")
 
     def threads(self) -> layer.Threads:
-        """See Instance.threads: the bill is that of the whole lab, where others stand still."""
+        """See Instance.threads.
+
+        The CPU time is that of the whole lab, where all others are paused.
+        """
         return layer.Threads(cgroup=self.lab.group, comm="CPU ")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tare.machines.userland import Userland
 
 CONFIGS = "/usr/share/lxc/config"
-NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the network of the outside
+NETWORKS = {"host": "none", "none": "empty"}  # what LXC calls none is the outer machine's network
 # The first errors are the cause; what LXC prints itself only says that there were some.
 ERRORS = ("sed", "-n", "s/.* ERROR .* - //p")
 START = 'rm -f "$0/log" && cat > "$0/config" && exec "$@"'
@@ -69,8 +69,8 @@ class Layer(layer.Layer):
         folder = tree.writable(outer, site)
         group = cgroup.make(outer, f"tare/{site.name}", site.scope)
         check(outer, ["sh", "-c", INHERIT, group.path])
-        # In v2 a group that holds processes can have none below it, so LXC is started beside those
-        # that it makes; it makes them in every hierarchy there is, and all are below ours.
+        # In v2 a group that holds processes can have none below it, so LXC is started in a sibling
+        # of those that it makes; it makes them in every hierarchy there is, and all are below ours.
         cgroup.make(outer, f"{group.path}/start", site.scope)
         made = Instance(site, group, self.config(folder, group.path))
         made.network = self.network
@@ -100,7 +100,7 @@ class Layer(layer.Layer):
 
 
 def _record_locks(outer: Machine, site: layer.Site) -> None:
-    """Have the folder removed in which LXC keeps a lock for each container of the session."""
+    """Record for removal the folder in which LXC keeps a lock for each container."""
     locks = f"/run/lxc/lock{site.folder}"
 
     def make(scope: Scope) -> None:
@@ -126,8 +126,8 @@ class Instance(layer.Instance):
         """See Instance.start. LXC returns once the container's init runs."""
         argv = ["lxc-start", *self.client, "-o", f"{self.folder}/log", "-l", "ERROR",
                 "--", "sh", "-c", INIT]  # fmt: skip
-        beside = cgroup.Group(self.outer, f"{self.group.path}/start")
-        argv = beside.enter_argv(["sh", "-c", START, self.folder, *argv])
+        sibling = cgroup.Group(self.outer, f"{self.group.path}/start")
+        argv = sibling.enter_argv(["sh", "-c", START, self.folder, *argv])
         self._do(argv, self.config.encode())
         # LXC makes the group anew each time; the limits are where those inside can see them.
         self._do(self.container.limit_argv(self.site.cpuset, self.site.limits))

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 PROPAGATE = "/run/systemd/nspawn/propagate"
 # nspawn makes two groups below its own, for itself and for the container, but not among the v1
-# controllers: there it stays with what it starts. Where v2 is beside them its own group is here.
-BESIDE = r"""
+# controllers: there it stays with what it starts. Where v2 is mounted as well its own group is
+# here.
+ENTER_V2 = r"""
 path=$0
 for tree in /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
     [ -f $tree/cgroup.procs ] || continue
@@ -76,7 +77,7 @@ class Layer(layer.Layer):
         """Build the command that keeps the container up."""
         # No locks below /run that a killed nspawn would leave there: nobody else has this tree.
         return [
-            "sh", "-c", BESIDE, f"tare/{name}",
+            "sh", "-c", ENTER_V2, f"tare/{name}",
             "env", "SYSTEMD_NSPAWN_LOCK=0", "systemd-nspawn", "--quiet", f"--machine={name}",
             f"--directory={folder}/root", "--settings=no", "--register=no", "--keep-unit",
             "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off",

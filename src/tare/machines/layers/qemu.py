@@ -42,7 +42,7 @@ class Layer(layer.Layer, qemu.Hardware):
 
     ``os`` is the Debian that is booted and serves containers; those run the shared userland on any.
     ``image`` is a disk of the user's own (qcow2 or raw, only read) instead, booted by its own
-    loader from ``firmware``; ``user`` is let in there by the private key in the file ``key``.
+    loader from ``firmware``; ``user`` logs in there with the private key in the file ``key``.
     ``netdev`` is how other machines reach it: a ``tap`` device, or QEMU's own network of ``user``
     mode, which translates in QEMU's process. ``cache`` is how the host caches its disk, where that
     is not left to the study's limits. ``vcpus: pinned`` gives each virtual CPU a CPU of its own.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Layer(layer.Layer):
     """A machine at an address; ``key`` is the path of a private key on the outer machine.
 
-    Nothing can hold the machine to a memory limit from outside; the CPUs are taken by affinity.
+    A memory limit cannot be set from outside; the CPUs are limited by affinity.
     What it really gives is read back inside and printed where it differs.
     """
 
@@ -81,7 +81,7 @@ class Instance(layer.Instance):
         control = f"{site.folder}/{site.name}.ssh"
         self.connection = Connection(of.user, of.address, of.port, of.key, control)
         self.bare = Inner(outer, "ssh", self.connection.wrap, ephemeral=outer.ephemeral)
-        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
+        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is Tare's
         self.cpuset = site.cpuset
         self.machine = self.bare
         self._address = self._gateway = ""
@@ -129,10 +129,10 @@ class Instance(layer.Instance):
         return self._address
 
     def gateway(self) -> str:
-        """See Instance.gateway: where the connection comes from, as sshd(8) tells."""
+        """See Instance.gateway: where the connection comes from, by sshd(8)."""
         if not self._gateway:
-            told = text(self.bare, ["sh", "-c", "echo ${SSH_CONNECTION%% *}"])
-            self._gateway = told.strip()
+            gateway = text(self.bare, ["sh", "-c", "echo ${SSH_CONNECTION%% *}"])
+            self._gateway = gateway.strip()
         return self._gateway
 
     def route_to(self, address: str) -> None:

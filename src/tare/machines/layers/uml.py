@@ -22,7 +22,7 @@ from tare.machines.ssh import Connection
 if TYPE_CHECKING:
     from tare.machines.userland import Guest, Userland
 
-# Its memory is a file there; /dev/shm may be far too small. The kernel puts a random gap beside it.
+# Its memory is a file there; /dev/shm may be far too small. The kernel adds a random gap to it.
 MAKE_MEMORY = 'mkdir "$0/memory" && mount -t tmpfs -o size="$1",mode=700 tare "$0/memory"'
 # A panic says much more after the line that says why.
 LAST_WORDS = 'grep -am1 "Kernel panic" "$0/log" || tail -n 5 "$0/log"'
@@ -104,7 +104,7 @@ class Instance(layer.Instance):
         self._await(
             lambda: self._said("tare: ready"), deadline_s, f"did not come up in {deadline_s:.0f} s"
         )
-        self._await(self._connects, deadline_s, f"let nobody in for {deadline_s:.0f} s")
+        self._await(self._connects, deadline_s, f"accepted no login for {deadline_s:.0f} s")
         try:
             check(self.machine, ["mkdir", "-p", self.workdir])
         except CommandFailed as error:

@@ -28,7 +28,7 @@ class Layer(Server, layer.Layer):
     """A clone of ``template``, or the existing ``vm``: one of the two, by name or inventory path.
 
     ``pool`` (or a cluster) and ``datastore`` are the template's own if empty. ``extra_config`` is a
-    JSON object of a clone's advanced options. ``guest_user`` and the private ``key`` let in by ssh.
+    JSON object of a clone's advanced options. ``guest_user`` and the private ``key`` are for ssh.
     """
 
     template: str = ""
@@ -90,7 +90,7 @@ class Layer(Server, layer.Layer):
         return instance
 
     def clone_flags(self, site: layer.Site) -> list[str]:
-        """Say what a clone is to be."""
+        """Return what a clone is to be."""
         memory_mib = site.limits.memory_bytes // 2**20
         return [f"--cpus={site.limits.cpus}", f"--memory-mib={memory_mib}", f"--pool={self.pool}",
                 f"--datastore={self.datastore}", f"--extra={self.extra_config}"]  # fmt: skip
@@ -104,7 +104,7 @@ class Instance(layer.Instance):
         self.name = site.name if of.template else of.vm
         control = f"{site.folder}/{site.name}.ssh"
         self.connection = Connection(of.guest_user, "", of.guest_port, of.key, control)
-        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is ours
+        self.workdir = f"/var/tmp/{site.name}"  # noqa: S108 - on the disk, and its name is Tare's
         self.boot = self.ended = ""
 
     def start(self) -> None:
@@ -112,7 +112,10 @@ class Instance(layer.Instance):
         self._ask("power-on")
 
     def ready(self) -> None:
-        """See Instance.ready: the tools in the guest report an address, and its sshd lets in."""
+        """See Instance.ready.
+
+        The tools in the guest report an address, and its sshd accepts a login.
+        """
         refused: list[str] = []
 
         def lets_in() -> bool:
@@ -126,7 +129,7 @@ class Instance(layer.Instance):
             return True
 
         if not await_true(lets_in, timeout_s=self.site.deadline_s):
-            raise LayerTimedOut(f"{self.name} let nobody in: {refused[-1]}")
+            raise LayerTimedOut(f"{self.name} accepted no login: {refused[-1]}")
 
     def stop(self, *, hard: bool = False) -> None:
         """See Instance.stop."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache, Limits
 from tare.machines import layer
@@ -122,7 +123,7 @@ class Instance(layer.Instance):
         self._xl("create", "-q", "-e", f"{self.folder}/config")
 
     def ready(self) -> None:
-        """See Instance.ready: it lets somebody in, and is not the boot before a reboot."""
+        """See Instance.ready: it accepts a login, and is not the boot before a reboot."""
         refused: list[str] = []
 
         def answers() -> bool:
@@ -135,7 +136,7 @@ class Instance(layer.Instance):
 
         if not await_true(answers, timeout_s=self.site.deadline_s, alive=self._lives):
             raise LayerTimedOut(
-                f"the domain {self.site.name} let nobody in within {self.site.deadline_s:.0f} s "
+                f"the domain {self.site.name} had no login within {self.site.deadline_s:.0f} s "
                 f"({refused[-1] if refused else 'it had not rebooted'}); its console ends: "
                 f"{self._console()}"
             )
@@ -185,7 +186,7 @@ class Instance(layer.Instance):
 
     def _console(self) -> str:
         said = self.outer.run(["xl", "console", self.site.name], timeout_s=SAY_S).stdout
-        return said.decode(errors="replace").strip()[-400:] or "(nothing was printed)"
+        return tail_of(said) or "(nothing was printed)"
 
     def _xl(self, *words: str) -> None:
         try:

@@ -1,6 +1,6 @@
-"""Addresses for devices of ours that nothing else on a machine has, of this session or another.
+"""Choose unused IP addresses for Tare's network devices.
 
-They are of a network for benchmarks (RFC 2544), so that they meet no real one.
+They are of a network for benchmarks (RFC 2544), so that they do not collide with a real one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TAKEN = b"File exists"
 
 
 def claim(machine: Machine, device: str, within: IPv4Network, bits: int) -> IPv4Network:
-    """Give a device that is up the first address of a network of so many bits, and its route.
+    """Assign to a device the first address of an unused network of ``bits`` bits, and its route.
 
     Raises LayerError if the kernel refuses, or if the networks that were tried are all taken.
     """

@@ -1,4 +1,4 @@
-"""A network of a guest's own: one bridge, two addresses, nobody else on it."""
+"""Make a bridge with one guest on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tare.machines.layer import Site
     from tare.machines.ledger import Scope
 
-# What comes in by a device of ours may go on to another one; others' devices are left as they are.
+# Packets that come in by a device of Tare's may be forwarded; others' devices are left as they
+# are.
 FORWARD = r"""
 at=/proc/sys/net/ipv4/conf/$0/forwarding
 [ ! -w "$at" ] || echo 1 > "$at"
@@ -71,7 +72,7 @@ def make(outer: Machine, site: Site) -> Link:
 
 
 def device(outer: Machine, site: Site, kind: str) -> str:
-    """Name a device by its session, a letter for its kind, and a number that no other has."""
+    """Return the name of a device: its session, a letter for its kind, and a unique number."""
     number = next(site.services.once(f"numbers of {kind}", outer, _numbers, lambda _: True))
     return f"tare{site.session}{kind}{short(number)}"
 

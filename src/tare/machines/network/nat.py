@@ -1,4 +1,4 @@
-"""An address of the outer machine's own that stands for one guest: address translation."""
+"""Translate an address of the outer machine to a guest's (NAT by iptables)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 PORTS = range(10_000, 20_000, 2)
 """From which a pair is drawn where ports are published one by one.
 
-Nobody else has the address; but who listens at all addresses of the host has the port at it too.
+Nobody else has the address; but programs that listen at all addresses of the host have the port at
+it too.
 """
 
-# A kernel without such a table has no rule of ours in it.
+# A kernel without such a table has no rule of Tare's in it.
 FORGET = r"""
 rules=$(iptables -w -t nat -S 2>&1) || case $rules in
     *"Table does not exist"* | *"can't initialize"* | *"No such file"*) exit 0 ;;
@@ -43,7 +44,7 @@ iptables -w -t nat -I PREROUTING -d "$0" -j DNAT --to-destination "$1" &&
 
 
 def make(outer: Machine, site: Site) -> str:
-    """Give a machine one address more, which is nobody's yet; raises LayerError.
+    """Add an unused address to a machine; raises LayerError.
 
     It is that of a bridge with nothing on it, for every kernel that runs containers has those.
     """
@@ -63,7 +64,7 @@ def ports() -> tuple[int, int]:
 
 
 def translate(outer: Machine, site: Site, front: str, inside: str) -> None:
-    """Let a guest answer at the front, and call others from it; works twice.
+    """Translate between the address ``front`` and a guest's, both ways; works twice.
 
     The kernel does it with the rules that Docker makes for a published port (iptables(8), DNAT and
     SNAT), but for all ports at once. Raises LayerError where it cannot, Unavailable without the

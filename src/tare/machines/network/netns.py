@@ -1,4 +1,4 @@
-"""A network namespace of an instance's own, on a link to the outer machine."""
+"""Make a network namespace with a link to the outer machine."""
 
 from __future__ import annotations
 

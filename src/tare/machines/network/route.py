@@ -1,7 +1,7 @@
-"""Ways between this machine's own addresses and another computer, by way of a machine between.
+"""Add routes and forwarding between an inner machine and another computer.
 
 What is made by Tare passes packets on to what else is; here they come in by a device of a machine's
-own. So that one is told to pass them on, and a packet filter to let through what is for an address.
+own. So its forwarding is switched on, and a packet filter accepts what is for an address.
 All of it is undone at the session's end, for several instances on one computer have the same ways.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.machines.machine import Machine, check, text
 from tare.machines.network.link import FILTERED
@@ -35,7 +36,7 @@ done
 
 
 class Routes:
-    """The ways between a machine and an ``outer`` one that only they two know the addresses of.
+    """The routes between a machine and an ``outer`` one.
 
     ``own`` is the machine's address as the outer one sees it, ``gateway`` the outer one's there.
     """
@@ -45,14 +46,14 @@ class Routes:
         self._known: set[str] = set()
 
     def out(self, address: str, own: str, gateway: str) -> None:
-        """Let the machine reach an address that the outer one knows; works twice."""
+        """Add a route from the machine to an address that the outer one knows; works twice."""
         if address not in (*self._known, own, gateway):
             _route(self._inside, self._site, address, gateway)
             _forward(self._outer, self._site, address, own)
             self._known.add(address)
 
     def into(self, address: str, own: str, gateway: str) -> None:
-        """Let the outer machine reach an address that this one knows; works twice."""
+        """Add a route from the outer machine to an address that this one knows; works twice."""
         if address not in self._known:
             _route(self._outer, self._site, address, own)
             _forward(self._inside, self._site, address, gateway)
@@ -60,7 +61,7 @@ class Routes:
 
 
 def _route(machine: Machine, site: Site, address: str, by: str) -> None:
-    """Let a machine reach an address by way of another; raises Unavailable where it may not."""
+    """Add a route to an address by way of another; raises Unavailable where that is forbidden."""
 
     def is_routed(_: object = None) -> bool:
         return machine.run(["sh", "-c", ROUTED, address, by]).returncode == 0
@@ -72,10 +73,10 @@ def _route(machine: Machine, site: Site, address: str, by: str) -> None:
         scope.about_to_make("route", address, machine, remove)
         done = machine.run(["sh", "-c", ROUTE, address, by])
         if done.returncode != 0:
-            why = (done.stderr + done.stdout).decode(errors="replace").strip()[-300:]
+            why = tail_of(done.stderr + done.stdout)
             raise Unavailable(
-                f"{machine.name} has no way to {address}: {why}",
-                f"let it have a route there by way of {by}: on one network, and as root",
+                f"{machine.name} has no route to {address}: {why}",
+                f"add a route by way of {by}: on one network, and as root",
             )
         return address
 
@@ -83,9 +84,9 @@ def _route(machine: Machine, site: Site, address: str, by: str) -> None:
 
 
 def _forward(machine: Machine, site: Site, address: str, far: str) -> None:
-    """Let a machine pass on to an address what comes from the side of ``far``; raises LayerError.
+    """Forward to an address what comes from the side of ``far``; raises LayerError.
 
-    It goes on with that until the session's end.
+    It does so until the session's end.
     """
     try:
         device = text(machine, ["sh", "-c", DEVICE, far]).strip()
@@ -110,7 +111,7 @@ def _forward(machine: Machine, site: Site, address: str, far: str) -> None:
 
 
 def _begin(machine: Machine, scope: Scope, device: str) -> str:
-    """Tell a device to pass packets on, until the scope is closed."""
+    """Switch on forwarding of a device, until the scope is closed."""
     stop = ["sh", "-c", STOP_FORWARDING, device, "0"]
     scope.about_to_make("forwarding", device, machine, stop)
     check(machine, ["sh", "-c", FORWARD, device, "1"])
@@ -118,7 +119,7 @@ def _begin(machine: Machine, scope: Scope, device: str) -> str:
 
 
 def _admit(machine: Machine, scope: Scope, address: str) -> str:
-    """Let through what is from or for an address, until the scope is closed."""
+    """Accept packets from and to an address, until the scope is closed."""
     dismiss = ["sh", "-c", DISMISS, address]
     scope.about_to_make("packet filter rule", address, machine, dismiss)
     check(machine, ["sh", "-c", ADMIT, address])

@@ -1,4 +1,4 @@
-"""A cable of a guest's own: a tap device, an address at each end, nobody else on it."""
+"""Make a tap device for one guest, with an address at each end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ip tuntap add dev "$0" mode tap && ip link set dev "$0" up || exit 1
 {FORWARD}"""
 REMOVE = '! ip link show dev "$0" > /dev/null 2>&1 || ip link delete dev "$0"'
 
-# The guest's end; addresses of ours are reached by it, all others by QEMU's own network.
+# The guest's end; addresses of Tare's are reached by it, all others by QEMU's own network.
 PLUG = r"""
 ip link set eth1 up && ip addr replace "$0" dev eth1 &&
     ip route replace 198.18.0.0/15 via "$1" dev eth1

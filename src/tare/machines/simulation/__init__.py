@@ -1,1 +1,1 @@
-"""A machine that is not there: what tools would print on it, at a speed that is known."""
+"""A simulated machine with known speed and noise, to test the statistics."""

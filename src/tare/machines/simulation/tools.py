@@ -1,4 +1,4 @@
-"""A simulated userland: what each tool would print if it ran at a known speed.
+"""Print what benchmark tools would print at a known speed.
 
 The formats are those of sysbench 1.0.20, fio 3.33 and mbw 1.2.2. Totals agree with rates, latencies
 are inversely proportional to the speed, and each second of a run is like all others. Nothing of the
@@ -28,7 +28,7 @@ MIB = 2**20
 
 
 def answer(argv: Sequence[str], speed: float) -> Answer | None:
-    """Say what the program in argv would print at a speed, and in how many seconds.
+    """Return what the program in argv would print at a speed, and in how many seconds.
 
     ``speed`` multiplies the nominal rates. None means that the program is not simulated. Wrappers
     (``env``, ``timeout``) are looked through; they take no time, and no deadline is kept here.
@@ -39,7 +39,7 @@ def answer(argv: Sequence[str], speed: float) -> Answer | None:
 
 
 def _unwrapped(argv: Sequence[str]) -> list[str]:
-    """Take off ``env [-C DIR] [NAME=VALUE]...`` and ``timeout [-s SIGNAL] SECONDS``."""
+    """Return a command without a leading ``env ...`` and ``timeout ...``."""
     words = list(argv)
     while words and (wrapper := PurePath(words[0]).name) in ("env", "timeout"):
         del words[0]
@@ -140,7 +140,7 @@ def _sysbench_fileio(options: Mapping[str, str], speed: float) -> Answer:
 
 
 def _bounded(options: Mapping[str, str], events_per_s: float, events: int) -> float:
-    """Give how long a run takes that ends at its time or at a number of events (0 for none)."""
+    """Return how long a run takes that ends at its time or at a number of events (0 for none)."""
     ends_s = [float(options["time"]), events / events_per_s]
     return min(end_s for end_s in ends_s if end_s)
 
@@ -159,7 +159,7 @@ def _p95_ms(options: Mapping[str, str], events_per_s: float) -> float:
 def _sysbench_run(
     options: Mapping[str, str], test: tuple[str, str, str], events_per_s: float, events: int = 0
 ) -> Answer:
-    """Frame what a test prints: before it, in each second (if that is asked for), and after it."""
+    """Return the whole output of a test: its head, a line for each second if asked for, its end."""
     before, second, after = test
     threads, time_s = int(options["threads"]), _bounded(options, events_per_s, events)
     mean_ms, every_s = _mean_ms(options, events_per_s), int(options.get("report-interval", 0))

@@ -1,4 +1,4 @@
-"""A recorded noise trace: short trials of unchanged work on a real host, in order of time.
+"""Read and write noise traces: short trials of constant work, recorded on a real host.
 
 ``tare record-noise`` writes one, ``sim`` replays it, ``proof`` resamples it. The file is CSV,
 compressed if its name ends in ``.gz``; lines that begin with ``#`` say where and when.
@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 PAIRS, RUNS = "pairs", "runs"
-"""The two parts: blocks of A and A' in random order; and as many in a row of A, then of A'."""
+"""The two parts: blocks of A and A' in random order; and the same number of A, then of A'."""
 
 Variant = Literal["wall", "corrected", "host_cpu"]
-"""What of a trial is taken as its cost (METHOD.md 2.7): what a user waits; that without the time
-waited for other people's work; the host's CPU time."""
+"""Variants of a trial's cost (METHOD.md 2.7): wall time, without foreign delay, host CPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class Row:
     coverage: float
 
     def cost(self, variant: Variant) -> float:
-        """Give the cost per unit of work; NaN where the variant is not known of this trial."""
+        """Return the cost per unit of work; NaN where the variant is not known of this trial."""
         if variant == "wall":
             return self.unit_s
         spent_s = self.all_cpu_s
@@ -73,12 +72,15 @@ class Trace:
         return tuple(dict.fromkeys(row.workload for row in self.rows))
 
     def of(self, workload: str, part: str | None = None) -> list[Row]:
-        """Give the trials of one workload, of one part or of both."""
+        """Return the trials of one workload, of one part or of both."""
         return [r for r in self.rows if r.workload == workload and part in (None, r.part)]
 
 
 def log_deviations(rows: Iterable[Row], variant: Variant) -> list[float]:
-    """Give the logs of the costs less their median; trials whose cost is not known are left out."""
+    """Return the logs of the costs less their median.
+
+    Trials whose cost is not known are left out.
+    """
     logs = [math.log(cost) for row in rows if (cost := row.cost(variant)) > 0]
     middle = statistics.median(logs) if logs else 0.0
     return [one - middle for one in logs]

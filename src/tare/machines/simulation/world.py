@@ -1,4 +1,4 @@
-"""A machine of known cost, noise and drift, on which workloads run without time passing."""
+"""The simulated machine: known cost, noise and drift; commands return at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Replay:
     seed: int
 
     def next(self, argv: Sequence[str], world: World) -> float:
-        """Give the log cost of the next trial of the same kind; 0 for what was not recorded."""
+        """Return the log cost of the next trial of the same kind; 0 for what was not recorded."""
         workload = _recorded_as(argv)
         deviations = _deviations(self.path, self.variant).get(workload)
         if not deviations:
@@ -59,7 +59,7 @@ def _deviations(path: Path, variant: Variant) -> dict[str, list[float]]:
 
 
 def _recorded_as(argv: Sequence[str]) -> str:
-    """Name the workload of a trace that a command is like; preparing is like none."""
+    """Return the name of the workload of a trace that a command is like; preparing is like none."""
     if "sysbench" in argv and "run" in argv:
         return "cpu" if "cpu" in argv else "memory" if "memory" in argv else "disk"
     return "disk" if "fio" in argv and "--create_only=1" not in argv else ""
@@ -85,7 +85,7 @@ class SimulatedMachine:
     ephemeral: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
-        """Name the machine by the stack that leads here."""
+        """Return the name of the machine by the stack that leads here."""
         self.name = f"{self.outer.name}/sim"
 
     def host_argv(self, argv: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The shared root filesystem, and the forms in which layers take it.
+"""Build the Debian root filesystem that all platforms run, as a tree, a tar, an image or a disk.
 
 The same tree, built once from Debian packages, is what every stack runs: a directory for chroots, a
 tar for container engines, a disk for guests. Versions that differ between stacks are the classic

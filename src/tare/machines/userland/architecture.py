@@ -1,4 +1,4 @@
-"""Architectures: which one a machine runs, and what Debian, the kernel and QEMU call it."""
+"""CPU architectures, and their names in Debian, the kernel and QEMU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def named(word: str) -> Arch | None:
 
 
 def of(machine: Machine) -> Arch:
-    """Ask a machine for its architecture; raises Unavailable where there is no userland for it."""
+    """Return a machine's architecture; raises Unavailable where there is no userland for it."""
     word = text(machine, ["uname", "-m"])
     arch = named(word)
     if arch is None:

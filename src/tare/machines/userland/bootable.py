@@ -1,4 +1,4 @@
-"""What boots a machine: a disk, a kernel with its RAM disk, and a key that lets root in by ssh."""
+"""Files that boot a machine: disk, kernel, initial RAM disk, and the ssh key of root."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Bootable:
 
     @property
     def disk(self) -> Path:
-        """The disk, a raw image that is only read: who boots it writes to a layer of its own."""
+        """The disk, a raw image that is only read: each guest writes to its own overlay."""
         return self.folder / "disk.img"
 
     @property

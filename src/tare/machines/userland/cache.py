@@ -1,4 +1,4 @@
-"""Built once, found by content, never found half built."""
+"""Cache of built trees and disks, by the content of their recipe; never half built."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ rm -rf --one-file-system "$folder"
 
 
 def content_id(content: object) -> str:
-    """Give twelve hexadecimal digits that stand for JSON content."""
+    """Return twelve hexadecimal digits that stand for JSON content."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -88,7 +88,7 @@ def build(
 
 
 def builder(folder: Path, scope: Scope) -> Machine:
-    """Give this host with all that it runs in a group, so that clean-up ends a killed build."""
+    """Return this host with all that it runs in a group, so that clean-up ends a killed build."""
     group = cgroup.make(Host(), f"tare/{folder.name}", scope)
     return Inner(Host(), "build", group.enter_argv, ephemeral=False)
 

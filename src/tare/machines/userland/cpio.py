@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Pack executable files, and the directories they lie in, into a compressed archive."""
+    """Return executable files, with their directories, as a compressed archive."""
     folders = dict.fromkeys(
         str(parent) for name in files for parent in reversed(PurePosixPath(name).parents[:-1])
     )

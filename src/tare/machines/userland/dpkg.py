@@ -1,4 +1,4 @@
-"""What a tree of Debian packages holds."""
+"""Read which Debian packages a tree has."""
 
 from __future__ import annotations
 

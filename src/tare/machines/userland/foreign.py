@@ -1,7 +1,8 @@
-"""Programs of another architecture, run while a tree is built, by QEMU's user-mode emulation."""
+"""Run programs of another architecture during a build, by QEMU's user-mode emulation."""
 
 from __future__ import annotations
 
+from tare.core.completed import tail_of
 from tare.core.errors import Unavailable
 from tare.machines.machine import Machine, text
 from tare.machines.userland.architecture import NAMES, Arch
@@ -37,7 +38,7 @@ exec unshare --user --mount sh -c '
 
 
 def able(machine: Machine, arch: Arch) -> list[str]:
-    """Give the words before a command that let it run programs of an architecture.
+    """Return the words before a command that let it run programs of an architecture.
 
     There are none where the machine runs them by itself. Raises Unavailable.
     """
@@ -50,7 +51,7 @@ def able(machine: Machine, arch: Arch) -> list[str]:
     within = ["sh", "-c", IN_NAMESPACE, REGISTRATION.format(name=name)]
     done = machine.run([*within, "true"])
     if done.returncode != 0:
-        why = done.stderr.decode(errors="replace").strip()[-200:]
+        why = tail_of(done.stderr)
         raise Unavailable(
             f"programs for {arch} cannot be run on {machine.name}: {why}",
             "apt-get install qemu-user-static binfmt-support",

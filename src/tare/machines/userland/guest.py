@@ -1,4 +1,4 @@
-"""The userland as a bootable guest: a disk that holds it and what a container host needs."""
+"""Build the disk image of the virtual machines: the userland, a kernel, container engines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOCKER_ROOT = f"{ON_OTHER_MACHINES}/docker"
 
 
 def tree_path(userland: str) -> str:
-    """Say where a userland's tree is on any machine but the controlling host, if it is there."""
+    """Return where a userland's tree is on any machine but the controlling host, if it is there."""
     return f"{ON_OTHER_MACHINES}/userland/{userland}/tree"
 
 
@@ -83,7 +83,7 @@ class Guest(Bootable):
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a guest is made of: built trees, and what layers inside the guest need besides.
+    """What a guest is made of: built trees, and what layers inside the guest need in addition.
 
     ``tar`` is the guest's own tree, with the packages in ``versions``. ``shared`` is what it has
     for containers under the name of the userland: the same one, unless its system is another.
@@ -98,7 +98,7 @@ class Base:
 
     @property
     def packages(self) -> list[str]:
-        """What the guest has besides its tree."""
+        """The packages of the guest in addition to its tree."""
         return sorted({*PACKAGES, *MORE_PACKAGES.get(self.system.suite, ()), *self.nested})
 
 
@@ -116,7 +116,10 @@ def build_guest(base: Base, ledger: Ledger) -> Guest:
 
 
 def kernel_version(base: Base) -> str | None:
-    """Give the version of the kernel in the guest of a userland; None if there is no guest yet."""
+    """Return the version of the kernel in the guest of a userland.
+
+    None if there is no guest yet.
+    """
     folder = cache.find(home() / "guest", _recipe(base))
     return None if folder is None else _built(folder, base).kernel_version
 
@@ -183,7 +186,7 @@ def _refuse_changed(tree: Path, versions: Mapping[str, str]) -> None:
 
 
 def _place_tree(host: Machine, tree: Path, base: Base) -> None:
-    """Put the userland beside the system, as a directory and as a tar for container engines."""
+    """Put the userland into the guest's system, as a directory and as a tar for engines."""
     known = tree / tree_path(base.userland).lstrip("/")
     known.unlink(missing_ok=True)  # a system that is the userland has the link to itself
     known.mkdir(parents=True)
@@ -194,7 +197,7 @@ def _place_tree(host: Machine, tree: Path, base: Base) -> None:
 
 
 def sign(host: Machine, tree: Path, tar: Path, name: str) -> None:
-    """Let a machine that runs a userland, as tree or tar, know that its own root is the tree."""
+    """Write a file into a userland that says that its root is the tree."""
     at = tree_path(name).lstrip("/")
     if (tree / at).is_symlink():
         return
@@ -212,7 +215,7 @@ def _place_image(host: Machine, tree: Path, base: Base, inside: list[str], scope
     version that wrote the files is the one that will read them.
     """
     shutil.copy(base.shared or base.tar, tree / "tree.tar")
-    # Beside the build's own group: in v2 a group that holds processes can have none below it.
+    # A sibling of the build's group: in v2 a group that holds processes can have none below it.
     group = cgroup.make(Host(), f"tare/{tree.parent.name}-docker", scope)
     socket = "unix:///run/tare-build.sock"
     daemon = ["dockerd", "--host", socket, "--data-root", DOCKER_ROOT, "--exec-root",

@@ -1,4 +1,4 @@
-"""Whether a guest comes up on KVM, found out by booting one: /dev/kvm alone proves nothing."""
+"""Check whether KVM works by booting a guest: /dev/kvm alone proves nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _known: dict[str, list[str] | None] = {}
 def usable(
     outer: Machine, userland: Userland | None, within_s: float | None = None
 ) -> tuple[str, str] | None:
-    """Give None where a guest comes up, else the reason and what would fix it.
+    """Return None if a guest boots, else the reason and how to fix it.
 
     It has ``within_s`` seconds for that; unless given 25 s here, and two minutes on other machines.
     The answer is kept until the machine's next boot or another guest kernel: on the controlling
@@ -90,13 +90,13 @@ def _try(outer: Machine, argv: list[str], within_s: float) -> list[str] | None:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
     console = done.stdout.decode(errors="replace").strip().splitlines()
-    told = f"QEMU said: {said[0][:120]}" if said else ""
+    detail = f"QEMU said: {said[0][:120]}" if said else ""
     if not said and console:
-        told = f"its console ends: {console[-1][:120]}"
+        detail = f"its console ends: {console[-1][:120]}"
     return [
         f"/dev/kvm is there on {outer.name}, but no guest came up"
         + (f" within {within_s:.0f} s" if done.timed_out else f" (exit {done.returncode})")
-        + (f"; {told}" if told else ""),
+        + (f"; {detail}" if detail else ""),
         "use a host whose KVM boots stock kernels, or the lab (lab/kvm); qemu-tcg works here",
     ]
 

@@ -1,4 +1,4 @@
-"""The lab's disk: a Debian with systemd that can be a KVM host, a container host and a Xen dom0."""
+"""Build the lab's disk: Debian with systemd, as a KVM host, container host and Xen dom0."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Image(Bootable):
 
 
 def is_built() -> bool:
-    """Say whether the disk is there without building anything."""
+    """Return whether the disk is there without building anything."""
     return cache.find(home() / "lab", _recipe()) is not None
 
 

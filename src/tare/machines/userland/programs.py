@@ -23,21 +23,21 @@ from tare.machines.userland import cache
 NEEDS_BYTES = 1_000_000_000
 BUILD_S = 900.0
 GO = "/usr/local/go/bin:/usr/lib/go/bin"
-"""Where Go is besides the PATH."""
+"""Where Go may be if it is not in the PATH."""
 
 
 class Program(Protocol):
-    """How one program is had."""
+    """How one program is built."""
 
     @property
     def version(self) -> str:
         """The upstream version."""
 
     def recipe(self) -> Mapping[str, object]:
-        """Say all that decides what is built."""
+        """Return everything that determines the build."""
 
     def make(self, host: Machine, folder: Path, root: Path, arch: str) -> None:
-        """Fill the empty ``root`` for an architecture; ``folder`` is for what that takes.
+        """Build into the empty ``root`` for an architecture; ``folder`` is for temporary files.
 
         Raises Unavailable where a tool is missing, CommandFailed where the build fails.
         """
@@ -95,7 +95,7 @@ KNOWN: Mapping[str, Program] = {program.name: program for program in _ALL}
 
 
 def recipe(names: Sequence[str]) -> dict[str, object]:
-    """Say what decides how programs come out, by name; raises ConfigError for an unknown one."""
+    """Return what decides how programs come out, by name; raises ConfigError for an unknown one."""
     for name in names:
         if name not in KNOWN:
             raise ConfigError(f"no program is called {name!r}; there are: {', '.join(KNOWN)}")
@@ -146,6 +146,6 @@ def build(name: str, arch: str, ledger: Ledger) -> Path:
 
 
 def _digests(root: Path) -> dict[str, str]:
-    """Stand for the content of files by its SHA-256; links are what they lead to."""
+    """Return the SHA-256 of each file; links are followed."""
     found = sorted(path for path in root.rglob("*") if path.is_file())
     return {str(path.relative_to(root)): sha256(path.read_bytes()).hexdigest() for path in found}

@@ -1,4 +1,4 @@
-"""What boots a guest: a Debian suite for an architecture, its kernel, and an initial RAM disk."""
+"""Choose what boots a guest: Debian suite, architecture, kernel, initial RAM disk."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ AMD64_CONSOLE = b"/dev/ttyS0"
 def place_kernel(
     host: Machine, folder: Path, tree: Path, inside: Sequence[str], system: System
 ) -> Mapping[str, object]:
-    """Put the kernel that was unpacked in a tree beside it, its modules in it; gives its version.
+    """Move a tree's unpacked kernel next to it, and its modules into it; return its version.
 
     ``inside`` are the words before a command that is to run in the tree.
     """

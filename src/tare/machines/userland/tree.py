@@ -1,4 +1,4 @@
-"""The root filesystem as a directory and as a tar, built by mmdebstrap."""
+"""Build the userland's root filesystem by mmdebstrap, as a tar and as a directory."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Userland:
     """The userland of a Debian suite with some packages, built when it is first needed.
 
     A package that is not of the component main is spelled with its own: ``non-free/netperf``.
-    ``nested`` are the packages that its guests have besides, for the layers inside them.
-    ``programs`` are those of ``tare.machines.userland.programs`` that it has too. What of these and
-    of other components cannot be had is left out; ``missing`` says why, by name, once it is built.
-    What is in there from the beginning is not tried: results that were begun without it go on
-    without it. Its methods raise Unavailable where a tool or room is missing, LayerError where a
-    build fails.
+    ``nested`` are the packages that its guests have in addition, for the layers inside them.
+    ``programs`` are those of ``tare.machines.userland.programs`` that it has too. Those of these
+    and of other components that are not available are skipped; ``missing`` says why, by name, once
+    it is built. What is in there from the beginning is not tried: results that were begun without
+    it continue without it. Its methods raise Unavailable where a tool or room is missing,
+    LayerError where a build fails.
     """
 
     suite: str
@@ -57,7 +57,7 @@ class Userland:
     _others: dict[Arch, Userland] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Have what is lacking for itself: another suite or architecture may lack more."""
+        """Copy ``missing``: another suite or architecture may lack more."""
         self.missing = dict(self.missing)
 
     @cached_property
@@ -74,7 +74,7 @@ class Userland:
                     self.missing |= dict.fromkeys(error.names, str(error))
 
     def is_built(self) -> bool:
-        """Say whether it, and its guest, are there without building anything."""
+        """Return whether it, and its guest, are there without building anything."""
         folder = cache.find(home() / "userland", self._recipe())
         return folder is not None and self.kernel_version is not None
 
@@ -110,7 +110,7 @@ class Userland:
         return kernel_version(self._base(self._own_system))
 
     def tree(self, machine: Machine) -> str:
-        """Give the path of the directory on a machine, bringing it there if need be."""
+        """Return the path of the directory on a machine, bringing it there if need be."""
         if isinstance(machine, Host):
             return str(self.folder / "tree")
         there = tree_path(self.id)
@@ -127,7 +127,7 @@ class Userland:
         return there
 
     def tar(self, machine: Machine) -> str:
-        """Give the path of the tar on a machine, bringing it there if need be."""
+        """Return the path of the tar on a machine, bringing it there if need be."""
         here = self.folder / "tree.tar"
         if isinstance(machine, Host):
             return str(here)
@@ -136,11 +136,11 @@ class Userland:
         return there
 
     def guest(self, machine: Machine, system: System | None = None) -> Guest:
-        """Give the guest with this userland on its disk, building and bringing it if need be.
+        """Return the guest with this userland on its disk, building and bringing it if need be.
 
-        Unless a system is given it is of the userland's own suite and architecture.
-        In a guest of another suite or architecture it is what containers run; what runs beside them
-        is a userland of that system.
+        Unless a system is given it is of the userland's own suite and architecture. In a guest of
+        another suite or architecture it is what containers run; what runs next to them is a
+        userland of that system.
         """
         guest = build_guest(self._base(system or self._own_system), self.ledger)
         if isinstance(machine, Host):
@@ -214,7 +214,7 @@ class Userland:
 
 
 class _NotHad(Unavailable):
-    """Packages or programs cannot be had here; without these names there can be a userland."""
+    """Packages or programs are not available; without these names a userland can be built."""
 
     def __init__(self, names: Sequence[str], reason: str, fix: str = "") -> None:
         self.names = names
@@ -275,7 +275,7 @@ def _by_component(packages: object) -> dict[str, list[str]]:
 def bootstrap_argv(recipe: Mapping[str, object], tar: Path) -> list[str]:
     """Build the command that makes the tar.
 
-    It works in a folder beside the tar, which it removes; if it is killed, what removes the tar's
+    It works in a folder next to the tar, which it removes; if it is killed, what removes the tar's
     folder does.
     """
     components = _by_component(recipe["packages"])

@@ -1,4 +1,4 @@
-"""One number in the output of any program, found by a pattern or by a path; half a one is none."""
+"""Find one number in a program's output by a regular expression or a JSON path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.work.parsing import document
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _BEGUN = re.compile(r"(?:\d(?:[.,_]|[eE][+-]?)?|(?<!\S)-)\Z")
 _GOES_ON = re.compile(r"[.,_eE]?[+-]?(?:\d|\Z)|[eE][+-]?(?![A-Za-z])")
-"""What stands before or behind half a number; behind it, so does the end of the output."""
+"""Characters that show that a number is cut; at its end, so does the end of the output."""
 _GROUPED = re.compile(
     r"(?<![\d.,])\d{1,3}(?:[ \u00a0\u2009\u202f'\u2019](?:\d{3}(?!\d)|\d{0,2}\Z))+", re.ASCII
 )

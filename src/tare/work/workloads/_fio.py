@@ -1,4 +1,4 @@
-"""fio's report: its metrics, and whether it agrees with itself; what it said of the time before.
+"""Parse fio's JSON reports: metrics, consistency checks, and values over time.
 
 Defined by fio 3.33 (HOWTO.rst). Everything that runs in one group is in one entry of the report.
 """
@@ -67,7 +67,7 @@ class Queue:
 
 
 def reports(time_s: float) -> int:
-    """Say how many reports a run of so many seconds makes before it ends: about one a second."""
+    """Return how many reports a run of this length makes before it ends: about one a second."""
     return int(time_s - 0.5)
 
 

@@ -1,4 +1,4 @@
-"""The part of its report that iperf3 prints the same for TCP and UDP, and how both are run."""
+"""What the iperf3 workloads for TCP and UDP share: the command and most of the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C programs of Tare's own: a source beside the module, compiled where it will be run.
+"""Compile Tare's own C benchmarks where they will run.
 
 They are compiled by the userland's own compiler and never for the CPU that it finds: the same
 instructions run in every stack. Each prints one line of JSON at its end.

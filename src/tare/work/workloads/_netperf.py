@@ -21,8 +21,8 @@ Protocol = Literal["tcp", "udp"]
 class Netperf(workload.Workload):
     """One test of netperf for ``time_s``; 10 s is its own default.
 
-    ``congestion`` is TCP's at both ends, see the workload iperf; netperf goes on with the kernel's
-    own when it may not set it, which fails the trial here.
+    ``congestion`` is TCP's at both ends, see the workload iperf; netperf continues with the
+    kernel's own when it may not set it, which fails the trial here.
     """
 
     protocol: Protocol = "tcp"
@@ -61,7 +61,7 @@ class Netperf(workload.Workload):
 
     @abstractmethod
     def serves(self) -> bool:
-        """Say whether the stack has the server."""
+        """Return whether the stack has the server."""
 
     def expected_s(self) -> float:
         """See Workload.expected_s."""

@@ -1,4 +1,4 @@
-"""What sysbench prints the same for every test: its report, and a line for each second.
+"""What all sysbench workloads share: parsing the report and the line of each second.
 
 A thread of sysbench's own prints the lines. It reads counters that the workers keep anyway, so
 asking for them changes nothing of what is measured.
@@ -61,7 +61,7 @@ def check_work(text: str, events: int) -> None:
 def general(text: str, events_per_s: float, uncounted: int = 0) -> Iterator[Sample]:
     """Read latencies and duration; raise OutputNotUnderstood where totals and rate disagree.
 
-    At most so many operations that the rate has are ``uncounted`` in the total of events.
+    Up to ``uncounted`` operations of the rate may be missing in the total of events.
     """
     duration_s = number(TOTAL_TIME, text)
     events = number(TOTAL_EVENTS, text)

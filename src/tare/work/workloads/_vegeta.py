@@ -23,9 +23,9 @@ THROUGHPUT = Metric("throughput", Unit.PER_SECOND, Better.HIGHER)
 
 # Its first words are the URL, keep_alive and connections. `attack RATE SECONDS` prints an object of
 # JSON in a line. `latencies` are in seconds and sorted: of what was not answered by 200, or never
-# sent, it is infinite. vegeta's interval is in whole nanoseconds; when requests were due is told by
-# the one that was least late. The one page asked for before (it is all that -lazy finds) shows that
-# the server lives, and the length.
+# sent, it is infinite. vegeta's interval is in whole nanoseconds; when requests were due is known
+# from the one that was least late. The one page asked for before (it is all that -lazy finds) shows
+# that the server lives, and the length.
 ATTACK = r"""
 set -eu
 url=$1 keep_alive=$2 connections=$3
@@ -66,7 +66,7 @@ OWN_FAULTS = ("too many open files", "cannot assign requested address", "cannot 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(_web.Workload):
-    """Ask at a rate over at most so many ``connections``; who finds none free waits for one.
+    """Send requests at a rate over at most ``connections`` connections; others wait for one.
 
     Without a limit an overloaded server is met with thousands, and each leaves a port of the client
     waiting for a minute. With 18,000 of them some runs sent a tenth of their requests and spent

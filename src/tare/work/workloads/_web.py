@@ -1,8 +1,8 @@
-"""A web server with one static page: what the workloads on it share.
+"""What all web server workloads share: nginx, apache or lighttpd with one static page.
 
-The three servers are set alike, in the foreground and in a directory of their own: so many
-processes (apache with threads in them), sendfile, one length of queue, connections kept alive for
-who asks, no compression, no log of requests.
+The three servers are configured alike, in the foreground and in a directory of their own: equal
+numbers of processes (apache with threads in them), sendfile, one length of queue, keep-alive on
+request, no compression, no log of requests.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ THREADS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(workload.Workload):
-    """A page of ``page_bytes`` served by so many ``workers``, processes, to clients outside.
+    """A page of ``page_bytes`` served by ``workers`` processes to clients at the peer.
 
-    The number of workers is told, for each server would choose another by the CPUs that it sees.
+    The number of workers is fixed, because each server would choose it by the CPUs that it sees.
     """
 
     server: Server = "nginx"

@@ -1,4 +1,4 @@
-"""command: the user's own program, and how the number is found in what it prints.
+"""command: run the user's own program, and find the number in its output.
 
 No shell comes between: the words are split as a shell would split them, and run as they are. Who
 needs one writes ``sh -c '...'``. Without pattern or path the command's wall time is measured, by
@@ -58,7 +58,8 @@ class Workload(workload.Workload):
     takes_s: float = 1.0
     serve: str = ""
     server_under_test: bool = True
-    # None is no parameter of a cell, so that studies of before it was there can be resumed.
+    # None is no parameter of a cell, so that studies that are older than the parameter can be
+    # resumed.
     each_setup: str | None = None
 
     def __post_init__(self) -> None:
@@ -155,7 +156,7 @@ class Workload(workload.Workload):
 
 
 def _named(words: Sequence[str]) -> list[str]:
-    """Put the role's name into words of a user, who has but one."""
+    """Return a user's words with the role's name in the placeholders."""
     return [re.sub("|".join(map(re.escape, WORDS)), lambda it: WORDS[it[0]], w) for w in words]
 
 

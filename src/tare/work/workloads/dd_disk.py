@@ -43,7 +43,7 @@ class Workload(workload.Workload):
     Without ``direct`` writes are those to the page cache and the sync at the end, reads those from
     the disk through the page cache, if the machine inside drops it when it is asked to. Whether it
     is direct alone makes a multiple of the rate, and no study says. laine2017 moved 256,000 blocks
-    of 16 KiB; the defaults are ours.
+    of 16 KiB; the defaults are Tare's.
     """
 
     oper: Oper = "write"

@@ -28,7 +28,7 @@ MIB = 2**20
 
 # memfd_create(2) gives a file on a tmpfs of the kernel's own: it needs no privilege to mount one,
 # is not bound to the 64 MiB that Docker gives to /dev/shm, and is gone when the processes are.
-# No tool makes one; perl, which is in every Debian, can, but has to be told the call's number.
+# No tool makes one; perl, which is in every Debian, can, but needs the call's number.
 SCRIPT = r"""
 use POSIX ();
 my ($direction, $block, $count, $runs) = @ARGV;
@@ -53,7 +53,7 @@ UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 class Workload(workload.Workload):
     """Write or read a file in memory of ``size_bytes`` a number of times.
 
-    laine2017 gives no sizes: 256 MiB in blocks of 1 MiB are ours. The rate is that of all runs
+    laine2017 gives no sizes: 256 MiB in blocks of 1 MiB are Tare's. The rate is that of all runs
     together; before them the file is written once, which does not count.
     """
 

@@ -61,7 +61,8 @@ class Workload(workload.Workload):
     size_bytes: int = 2**30
     direct: bool = True
     time_s: float | Literal["none"] = 30
-    # None is no parameter of a cell, so that studies of before it was there can be resumed.
+    # None is no parameter of a cell, so that studies that are older than the parameter can be
+    # resumed.
     gtod_reduce: bool | None = None
 
     metrics = METRICS
@@ -85,7 +86,7 @@ class Workload(workload.Workload):
         if self.pattern != "randrw" and self.read_percent != Workload.read_percent:
             raise ValueError(f"read_percent: {self.read_percent} was given; expected with randrw")
         if self.engine == "psync" and self.depth > 1:
-            # fio would cap it and go on, and the cell would be named after a depth it never had.
+            # fio would cap it and continue, and the cell would be named after a depth it never had.
             raise ValueError(f"depth: {self.depth} was given; the engine psync expects 1")
         if self.direct and self.block_bytes % 512:
             raise ValueError(

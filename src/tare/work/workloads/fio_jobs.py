@@ -61,11 +61,11 @@ WRITE_AND_LAY = 'printf %s "$1" > jobs.fio && shift && exec fio "$@" jobs.fio'
 class Workload(workload.Workload):
     """Run the jobs of a text together; ``job`` is what would stand in a job file.
 
-    The default is the random mix of huang2019, whose 20 jobs had 2 GB each; 64 MiB are ours. Files
-    are laid before. ``direct`` holds for every job that does not say it itself, and may not be
-    contradicted. ``size_bytes`` and ``time_s`` are not read from the jobs: they say, for plans and
-    deadlines, what all files and one run take. Throughput is the bytes of all jobs over the time
-    of the longest.
+    The default is the random mix of huang2019, whose 20 jobs had 2 GB each; 64 MiB are Tare's.
+    Files are laid before. ``direct`` holds for every job that does not say it itself, and may not
+    be contradicted. ``size_bytes`` and ``time_s`` are not read from the jobs: they say, for plans
+    and deadlines, what all files and one run take. Throughput is the bytes of all jobs over the
+    time of the longest.
     """
 
     job: str = RANDOM_MIX
@@ -121,7 +121,7 @@ class Workload(workload.Workload):
         return self.size_bytes
 
     def _expected(self, line: str) -> str | None:
-        """Say what is expected in place of a line, or None where it may stand."""
+        """Return what is expected in place of a line, or None where it may stand."""
         if line.startswith("["):
             is_name = re.fullmatch(rf"\[{NAME}\]", line, re.ASCII)
             return None if is_name else "a job's name of letters, digits, _ and -"

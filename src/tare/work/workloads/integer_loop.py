@@ -33,7 +33,7 @@ echo "counted $i"
 class Workload(workload.Workload):
     """Count to ``iterations`` in bash.
 
-    laine2017 counted from 0 to 9,999,999; the default of two million is ours. bash prints whole
+    laine2017 counted from 0 to 9,999,999; the default of two million is Tare's. bash prints whole
     milliseconds: fewer than 100,000 steps could not be distinguished to 1 %. A time of no
     millisecond is not reported.
     """

@@ -33,7 +33,7 @@ class Workload(workload.Workload):
     Unless ``cached``, what the page cache holds of a block is dropped before its request, and a
     write is followed by a sync, which is part of its latency. Requests a second and throughput are
     over all the time, rests included: only with ``interval_s`` of 0 do they say what the disk can
-    do. aspernas2016 made 10 requests, 1 s apart. All defaults are ours but the block, which is
+    do. aspernas2016 made 10 requests, 1 s apart. All defaults are Tare's but the block, which is
     ioping's.
     """
 

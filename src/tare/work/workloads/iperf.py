@@ -20,7 +20,7 @@ RETRANSMITS = Metric("retransmits", Unit.PER_SECOND, Better.LOWER)
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(Iperf):
-    """Send from the stack, or receive in it, over so many connections at once for ``time_s``.
+    """Send from the stack, or receive in it, over a number of connections at once for ``time_s``.
 
     The time and the directions are those of laine2017. The congestion control is set at both
     ends, for it is each kernel's own choice otherwise: a host with bbr and a guest with cubic would

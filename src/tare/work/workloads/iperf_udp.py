@@ -1,4 +1,4 @@
-"""iperf_udp: sends datagrams at a rate that is offered, and counts those that arrive.
+"""iperf_udp: sends UDP datagrams at a fixed rate, and counts those that arrive.
 
 Defined by iperf3 3.12; see the workload iperf for why not iperf 2.
 """
@@ -23,7 +23,7 @@ JITTER = Metric("jitter", Unit.SECOND, Better.LOWER)
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(Iperf):
-    """Offer so many bits a second from the stack, or to it, for a number of seconds.
+    """Offer a fixed number of bits a second from the stack, or to it, for a number of seconds.
 
     laine2017 offers 10, 20, 50, 100 and 999 Mbit/s in both directions; datagrams of 1470 bytes are
     those of its iperf 2. ``sent`` is below the offer where the sender cannot keep it up. Loss is

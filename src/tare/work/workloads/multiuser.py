@@ -47,7 +47,7 @@ class Workload(workload.Workload):
 
     ``jobs`` are all jobs over the time until the last user is done; those of a class are over that
     class's own time. A user is a process of each class, with a file and a mapping of 4 MiB each.
-    No study at hand gives its numbers of jobs; these are ours.
+    No study at hand gives its numbers of jobs; these are Tare's.
     """
 
     users: int = 4
@@ -74,7 +74,7 @@ class Workload(workload.Workload):
         for name, ops in JOB_OPS.items():
             classes += [f"--{name}={self.users}", f"--{name}-ops={ops * self._each}"]
             classes += fixed.get(name, [])
-        # Else whoever runs out of memory is started again and again, and it ends with status 0.
+        # Else a job that runs out of memory is started repeatedly, and the run ends with status 0.
         ends = ["--oomable", "--abort"]
         return ["stress-ng", "--no-rand-seed", *ends, "--metrics", "--times", *classes]
 

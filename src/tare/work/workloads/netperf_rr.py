@@ -31,7 +31,7 @@ KEYS = ("ELAPSED_TIME", "LOCAL_SEND_CALLS", "TRANSACTION_RATE", "MEAN_LATENCY", 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(Netperf):
-    """Exchange requests and responses of so many bytes with a server in the stack, or from it.
+    """Exchange requests and responses of fixed sizes with a server in the stack, or from it.
 
     Latency is the whole round trip. The mean is primary: netperf prints percentiles in steps of
     1 us below 100 us, 10 us below 1 ms and so on, which is more than the difference that is

@@ -1,7 +1,7 @@
 """sockperf: sends messages at a fixed rate, whether or not the answers keep up: latency under load.
 
 Defined by sockperf 3.7, mode under-load. The load is the same for every stack, which a stream that
-takes all it can get beside a ping would not be; no second tool has to overlap with the first; and
+takes all it can get next to a ping would not be; no second tool has to overlap with the first; and
 messages that are late are not fewer (open model).
 """
 
@@ -63,8 +63,8 @@ awk -F ', ' '
 class Workload(workload.Workload):
     """Send ``rate_per_s`` messages a second to a server in the stack, or from it; each is answered.
 
-    Latency is the whole round trip from the moment of sending, of the messages that came back:
-    read it beside ``loss``. A lost one has no latency: a quantile that falls on one is not given,
+    Latency is the whole round trip from the moment of sending, of the messages that came back: read
+    it together with ``loss``. A lost one has no latency: a quantile that falls on one is not given,
     nor is a mean where there is one. The trial fails when more than half are lost, or the client
     cannot keep the rate. No study has this; the rate is sockperf's own default, size and time are
     ours. The client waits busily: it takes a CPU while it sends.

@@ -1,4 +1,4 @@
-"""sysbench memory: every thread reads or writes a block of its own, again and again.
+"""sysbench memory: every thread reads or writes a block of its own, repeatedly.
 
 One operation goes once through the block, a machine word at a time (sysbench 1.0.20,
 src/tests/memory/sb_memory.c). A block that fits a cache measures that cache, not the memory.
@@ -42,8 +42,8 @@ MIB = 2**20
 class Workload(workload.Workload):
     """Read or write memory with a number of threads for a number of seconds, or of bytes.
 
-    No published study at hand says how it ran this one; the defaults are ours. ``total_bytes`` ends
-    it earlier where a stack is fast, 0 does not. With ``time`` none it ends at ``total_bytes``
+    No published study at hand says how it ran this one; the defaults are Tare's. ``total_bytes``
+    ends it earlier where a stack is fast, 0 does not. With ``time`` none it ends at ``total_bytes``
     alone, of which each thread has an equal part, and the time that they took is the primary
     metric.
     """

@@ -37,7 +37,7 @@ awk -F '\t' 'NR > 1 { n[$2]++ } END { for (s in n) print s "," n[s] }' requests.
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(_web.Workload):
-    """Ask for the page ``requests`` times with so many ``clients`` at once.
+    """Request the page ``requests`` times with ``clients`` clients at once.
 
     ``requests`` of the result are whole pages that came, per second. What did not come is
     ``failed``, a share of what was asked; latencies are given only when nothing failed, for ab
@@ -90,7 +90,7 @@ class Workload(_web.Workload):
         agrees = agree(complete, rate, duration_s, relative=rounding, apart_s=0.001)
         if complete != self.requests or not agrees:
             raise OutputNotUnderstood(f"{self.requests} requests that agree with the rate", text)
-        # So many clients each wait so long for one request after the other.
+        # Each client waits that long for one request after the other.
         if not agree(self.clients, rate, mean_ms / 1000, relative=rounding, apart_s=1e-6):
             raise OutputNotUnderstood("mean time of a request that agrees with the rate", text)
         complaints = _complaints(text)

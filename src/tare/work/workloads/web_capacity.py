@@ -26,7 +26,7 @@ LATENCY = Metric("latency", Unit.SECOND, Better.LOWER)
 
 TRIES = 2
 PER_MILLE = 999
-"""Of a thousand requests so many must be answered, whatever the quantile."""
+"""How many of a thousand requests must be answered, whatever the quantile."""
 
 SCRIPT = r"""
 time_s=$1 low=$2 high=$3 steps=$4 q=$5 objective_s=$6 per_mille=$7

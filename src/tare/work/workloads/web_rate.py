@@ -1,4 +1,4 @@
-"""web_rate: requests that come to a web server at a fixed rate, whether it has answered or not.
+"""web_rate: requests to a web server at a fixed rate, whether it has answered or not.
 
 An open model: users do not wait for each other. A server that stalls for a second has a second's
 requests waiting, each from when it should have been sent (METHOD.md: coordinated omission).

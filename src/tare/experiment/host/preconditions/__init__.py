@@ -1,6 +1,6 @@
-"""What must be alike for two stacks to be compared fairly, read inside them and held together.
+"""Conditions that must be equal for a fair comparison, read inside each stack and compared.
 
-A *reading* is what one machine says of itself; what it does not say has no key, and nothing is
+A *reading* is what was read in one machine; what cannot be read has no key, and nothing is
 concluded from that. A *mismatch* is a difference between a platform's reading and the baseline's
 that can change a number, with the workloads whose numbers it touches. What is inherent to a virtual
 machine (another kernel, another CPU model) is a mismatch as well: it is part of what is measured

@@ -1,6 +1,6 @@
-"""A machine's clock held against the host's.
+"""Measure how a machine's clock drifts against the host's.
 
-The machine is asked for its time again and again over one channel. The moment of each answer is
+The machine is asked for its time repeatedly over one channel. The moment of each answer is
 known only to lie between question and answer on the host, which bounds the offset of the two
 clocks; bounds a few seconds apart bound the skew. Nothing is estimated: where answers are slow the
 bounds are wide. The machine runs meanwhile: over a pause the clock of an emulated guest may stand
@@ -22,7 +22,7 @@ from tare.machines.machine import Machine, check
 STRETCH_S = 3.0
 SILENCE_S = 20.0
 BEST = 20
-"""So many of the quickest answers of each end are used: others bound nothing more closely."""
+"""How many of the fastest answers of each end are used: slower ones do not narrow the bounds."""
 # Its time of day, in microseconds and without a process of its own.
 ANSWER = 'while read -r _; do echo "$EPOCHREALTIME"; done'
 # How far its time of day, which can be set, is from its time since boot, which cannot.
@@ -32,16 +32,16 @@ DAY_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """A machine's time, told between two moments of the host's clock; all in seconds."""
+    """A machine's time, read between two moments of the host's clock; all in seconds."""
 
     sent_s: float
-    told_s: float
+    machine_s: float
     received_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How a machine's clock went beside the host's, in seconds per second; negative is slow.
+    """How a machine's clock drifts against the host's, in seconds per second; negative is slow.
 
     The truth lies between ``low`` and ``high``; it was watched for ``over_s``.
     """
@@ -54,7 +54,7 @@ class Skew:
 def watch(
     machine: Machine, stretch_s: float = STRETCH_S, now: Callable[[], float] = time.monotonic
 ) -> list[Ping]:
-    """Ask a machine for its time for a while; what does not answer ends it."""
+    """Read a machine's time repeatedly for a while; ends early where it does not answer."""
     try:
         process = subprocess.Popen(  # Machine.run gives no answer before the end
             machine.host_argv(["bash", "-c", ANSWER]),
@@ -97,21 +97,21 @@ def bound(pings: Sequence[Ping]) -> Skew | None:
             over_s = (late.sent_s + late.received_s - early.sent_s - early.received_s) / 2
             if over_s <= 0:
                 return None
-            told_s = late.told_s - early.told_s
-            lows.append((told_s - (late.received_s - early.sent_s)) / over_s)
-            highs.append((told_s - (late.sent_s - early.received_s)) / over_s)
+            machine_s = late.machine_s - early.machine_s
+            lows.append((machine_s - (late.received_s - early.sent_s)) / over_s)
+            highs.append((machine_s - (late.sent_s - early.received_s)) / over_s)
     low, high = max(lows), min(highs)
     return Skew(low, high, pings[-1].received_s - pings[0].sent_s) if low <= high else None
 
 
 def day_offset(machine: Machine) -> float | None:
-    """Give a machine's time of day minus its time since boot, in seconds; None if not told.
+    """Return a machine's time of day minus its time since boot, in seconds; None if unknown.
 
     It changes only when the time of day is set. Raises CommandFailed where the command fails.
     """
-    told = check(machine, ["sh", "-c", DAY], timeout_s=DAY_S).stdout.split()
+    words = check(machine, ["sh", "-c", DAY], timeout_s=DAY_S).stdout.split()
     try:
-        day, up = map(float, told)
+        day, up = map(float, words)
     except ValueError:  # it has no /proc/uptime, or its date knows no %N
         return None
     return day - up
@@ -120,7 +120,7 @@ def day_offset(machine: Machine) -> float | None:
 def _asked(
     process: subprocess.Popen[bytes], stretch_s: float, now: Callable[[], float]
 ) -> Iterable[Ping]:
-    """Ask until some time after the first answer, which waits for all that must start before."""
+    """Read until some time after the first answer, which waits for all that must start before."""
     question, answer = process.stdin, process.stdout
     assert question is not None  # noqa: S101 - both are pipes
     assert answer is not None  # noqa: S101

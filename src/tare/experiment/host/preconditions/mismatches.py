@@ -1,4 +1,4 @@
-"""In what a platform differs from the baseline, in the order of how gravely that misleads."""
+"""Find how a platform differs from the baseline in ways that can mislead, the worst first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEMORY_LIMIT = 0.15
 """A guest's kernel keeps some of its memory; the same slack as for what was asked."""
 READ_RATIO = 2.0
 READ_FLOOR = 0.2
-"""Parts of a round of bash's loop below which the cost of a look at the clock is not told apart."""
+"""The cost of reading the clock, as a part of a bash loop, below which it is ignored."""
 MAX_NAMES = 6
 
 
@@ -30,7 +30,7 @@ class Mismatch:
 
 
 def mismatches(base: Preconditions, mine: Preconditions) -> list[Mismatch]:
-    """Compare a platform's reading with the baseline's; what either does not tell is left out."""
+    """Compare a platform's reading with the baseline's; what either lacks is left out."""
     return [
         *_tools(base, mine),
         *_clock(base, mine),
@@ -48,7 +48,7 @@ def clock_mismatches(skew: Skew | None, set_s: float | None) -> list[Mismatch]:
         least = min(abs(skew.low), abs(skew.high))
         way = "fast" if skew.low > 0 else "slow"
         said = (
-            f"its clock runs at least {100 * least:.2g} % {way}, held against the host's "
+            f"its clock runs at least {100 * least:.2g} % {way}, compared with the host's "
             f"for {skew.over_s:.0f} s"
         )
         found.append(Mismatch("clock rate", said))
@@ -60,7 +60,7 @@ def clock_mismatches(skew: Skew | None, set_s: float | None) -> list[Mismatch]:
 def _tools(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
     for name, digest in base.files.items():
         if name in mine.files and mine.files[name] != digest:
-            yield Mismatch(f"version of {name}", f"{name} is another file than there")
+            yield Mismatch(f"version of {name}", f"{name} differs from the baseline's file")
 
 
 def _clock(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
@@ -68,14 +68,14 @@ def _clock(base: Preconditions, mine: Preconditions) -> Iterator[Mismatch]:
     there, here = _look(base), _look(mine)
     if there is not None and here is not None and here[1] > READ_RATIO * max(there[1], READ_FLOOR):
         said = (
-            f"a look at the clock takes {1e6 * here[0]:.3g} µs ({1e6 * there[0]:.2g} µs there), "
-            "more than its CPU is slower"
+            f"reading the clock takes {1e6 * here[0]:.3g} µs ({1e6 * there[0]:.2g} µs on the "
+            "baseline), more than its CPU is slower"
         )
         yield Mismatch("cost of reading the clock", said)
 
 
 def _look(one: Preconditions) -> tuple[float, float] | None:
-    """Give the cost of a look at the clock in seconds, and as a part of a round of the loop."""
+    """Return the cost of a look at the clock in seconds, and as a part of a round of the loop."""
     look, loop = one.values.get("clock_read_s"), one.values.get("loop_s")
     if look is None or not loop:
         return None

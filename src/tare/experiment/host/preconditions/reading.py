@@ -1,4 +1,4 @@
-"""What is read inside a machine before anything is measured in it; one script, one round trip."""
+"""Read the conditions inside a machine (CPU flags, clock, libc, ...) by one script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHARED = (
     *("kernel", "cpu_model", "cpus", "memory_bytes", "swap_bytes", "clocksource", "governor"),
     *("turbo", "smt", "thp", "ksm"),
 )
-"""What is taken over from the facts of a host."""
+"""The facts of a host that are part of a reading."""
 
 # $0 is the directory of the workload's files, the arguments are the tools that will be measured.
 # Every line is printed behind its source, as FILES does. Only built-ins where there are any: a
@@ -151,7 +151,7 @@ def _hashes(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _clock(lines: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:
-    """Give the cost of a look at the clock, and of the loop in which it was measured."""
+    """Return the cost of a look at the clock, and of the loop in which it was measured."""
     pairs = [tuple(map(int, line.split())) for line in lines.get("clock", ())]
     if not pairs:
         return {}

@@ -1,4 +1,4 @@
-"""Settings of a host that make measurements quieter: planned, written down, set, and taken back.
+"""Tune a host for quieter measurements (``tare tune``), and restore its settings.
 
 ``knobs`` says what is set and why, ``plan`` what that means on a host, ``journal`` keeps the values
 from before, ``change`` sets and restores. The old values are on the disk before anything is set, so

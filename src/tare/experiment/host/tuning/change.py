@@ -1,4 +1,4 @@
-"""Setting and restoring, one file after the other."""
+"""Write settings of the host, and restore them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tare.experiment.host.tuning.plan import Change, value
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one file: its value now, and a problem or what there is to know of it."""
+    """The result for one file: its value now, and a problem or a note."""
 
     path: Path
     now: str
@@ -31,7 +31,7 @@ def apply(changes: Sequence[Change], journal: Journal) -> Iterator[Result]:
 
 
 def restore(journal: Journal) -> Iterator[Result]:
-    """Give every file its value from before, unless somebody else has changed it since.
+    """Restore the old value of every file, unless somebody else has changed it since.
 
     What could not be written stays in the journal.
     """
@@ -46,7 +46,7 @@ def restore(journal: Journal) -> Iterator[Result]:
 
 @contextmanager
 def measuring_stopped(lock: Path) -> Iterator[None]:
-    """Keep sessions from beginning, or raise Unavailable while one runs.
+    """Prevent sessions from beginning, or raise Unavailable while one runs.
 
     ``lock`` is that of the runner: trials before and after a change could not be compared.
     """

@@ -1,4 +1,4 @@
-"""The values from before, on the disk before anything is set."""
+"""Store the old values of host settings on disk before they are changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is set, to what, and why. Only what is safe on a running host and can be taken back.
+"""The host settings that ``tare tune`` changes: only what is safe and can be restored.
 
 SMT, the clock source, offline CPUs and swap are left alone: the first three change what the host
 is to others on it, and ``swapoff`` can run it out of memory.
@@ -16,7 +16,7 @@ class Knob:
     """A setting: files below the root that match ``files`` shall hold ``wanted``.
 
     ``instead_of`` are the only values that are changed, empty means all others; ``choices`` is the
-    file beside it that lists what it takes; ``absent`` says why there may be none.
+    file next to it that lists the possible values; ``absent`` says why there may be none.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""What would be set on a host, and what not and why; nothing is changed by asking."""
+"""Plan which host settings would be changed, and why others would not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Left:
 
 
 def plan(root: Path = Path("/"), knobs: Sequence[Knob] = KNOBS) -> list[Change | Left]:
-    """Say for every knob what becomes of it, in their order."""
+    """Return what would be done with every knob, in order."""
     return [one for knob in knobs for one in _plan(knob, root)]
 
 
@@ -44,7 +44,7 @@ def _plan(knob: Knob, root: Path) -> Iterator[Change | Left]:
     paths = sorted(root.glob(knob.files))
     if not paths:
         yield Left(knob.what, f"not here: {knob.absent}")
-    alike: dict[str, list[Path]] = {}  # many CPUs have the same to say
+    alike: dict[str, list[Path]] = {}  # many CPUs have the same value
     for path in paths:
         outcome = _one(knob, path)
         if isinstance(outcome, Change):
@@ -57,10 +57,10 @@ def _plan(knob: Knob, root: Path) -> Iterator[Change | Left]:
 
 
 def _one(knob: Knob, path: Path) -> Change | str:
-    """Give the change to one file, or why there is none."""
+    """Return the change to one file, or why there is none."""
     try:
         text = path.read_text()
-        beside = path.with_name(knob.choices).read_text() if knob.choices else ""
+        listed = path.with_name(knob.choices).read_text() if knob.choices else ""
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     old = value(text)
@@ -68,7 +68,7 @@ def _one(knob: Knob, path: Path) -> Change | str:
         return f"is {old} already"
     if knob.instead_of and old not in knob.instead_of:
         return f"is {old}, which is as good"
-    choices = text.replace("[", " ").replace("]", " ") if "[" in text else beside
+    choices = text.replace("[", " ").replace("]", " ") if "[" in text else listed
     if choices and knob.wanted not in choices.split():
         return f"cannot be {knob.wanted}; there are only: {' '.join(choices.split())}"
     if not os.access(path, os.W_OK):
