@@ -9,10 +9,10 @@ from pathlib import Path
 from tare.core.errors import ResultsError
 from tare.present.export.tables import as_json
 from tare.present.terminal.verdicts import show
-from tare.present.view.findings import Findings, describe
+from tare.present.view.study import StudyView, describe
 from tare.results.store import Results
 
-__all__ = ["Findings", "as_json", "describe", "read_and_report", "show", "write_report"]
+__all__ = ["StudyView", "as_json", "describe", "read_and_report", "show", "write_report"]
 
 
 def write_report(results: Results, into: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from tare.core.model import Status
 from tare.present.export import commands
 from tare.present.export import texts as exports
 from tare.present.export.tables import write_csv
-from tare.present.report import Findings, as_json, describe
+from tare.present.report import StudyView, as_json, describe
 from tare.present.report import show as shown
 from tare.results.compare.comparison import Comparison
 from tare.results.store import load
@@ -70,7 +70,7 @@ def show(folder: Path, options: Namespace) -> int:
     return status_of(found.results)
 
 
-def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -> None:
+def _export(found: StudyView, rows: tuple[Comparison, ...], options: Namespace) -> None:
     if options.export_markdown is not None:
         section = f"\n{commands.markdown(found, rows)}" if rows else ""
         write(options.export_markdown, exports.markdown(found) + section)
@@ -81,7 +81,7 @@ def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -
         write_csv(found, options.export_csv)
 
 
-def hints(found: Findings, timeout: str) -> Iterator[str]:
+def hints(found: StudyView, timeout: str) -> Iterator[str]:
     """Yield what a user can do about trials that gave no number, or too few of them."""
     base = found.plan.reference
     cells = found.plan.platform_cells

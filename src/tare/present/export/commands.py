@@ -10,9 +10,9 @@ from tare.core.model import Cell, Limits
 from tare.present.export.texts import in_markdown
 from tare.present.view.findings import Findings
 from tare.present.view.names import limits_text
-from tare.present.view.numbers import NONE, cost_text, percents_text, scale_for
+from tare.present.view.numbers import NONE, scale_for
 from tare.present.view.reasons import reason_text
-from tare.present.view.words import pairs_text, verdict_text
+from tare.present.view.verdict_rows import VerdictRow
 from tare.results.compare.comparison import Comparison
 from tare.results.questions.across import across
 
@@ -116,15 +116,14 @@ def _tables(
         yield title, [first, *others]
 
 
-def _line(found: Findings, row: Comparison, median: str) -> Sequence[str]:
-    return (
-        command_text(row.cell),
-        median,
-        cost_text(row.cost),
-        percents_text(row.low, row.high, row.cost),
-        verdict_text(row, found.plan.repetition.margin),
-        pairs_text(row),
+def _line(found: Findings, comparison: Comparison, median: str) -> Sequence[str]:
+    row = VerdictRow(
+        cell=comparison.cell,
+        metric=comparison.metric,
+        comparison=comparison,
+        margin=found.plan.repetition.margin,
     )
+    return command_text(row.cell), median, row.cost, row.interval, row.verdict, row.pairs
 
 
 def _median(found: Findings, cell: Cell) -> float | None:

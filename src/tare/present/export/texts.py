@@ -13,28 +13,9 @@ from pathlib import Path
 
 from tare.present.view import ladders
 from tare.present.view.explanations import CAUTION, sentences
-from tare.present.view.finding import finding
-from tare.present.view.findings import Findings, Group
-from tare.present.view.names import platform_text
-from tare.present.view.notes import notes
-from tare.present.view.numbers import (
-    MINUS,
-    NONE,
-    TIMES,
-    cost_text,
-    p_text,
-    percents_text,
-    share_text,
-)
-from tare.present.view.words import (
-    pairs_text,
-    state,
-    summary,
-    trials_text,
-    variant_text,
-    verdict_text,
-)
-from tare.results.compare.comparison import Comparison
+from tare.present.view.findings import Group
+from tare.present.view.numbers import MINUS, NONE, TIMES
+from tare.present.view.study import CellRows, StudyView
 
 COLUMNS = (
     "platform",
@@ -51,60 +32,63 @@ NUMBERS = (1, 2, 4, 5, 6)
 Lines = Sequence[Sequence[str]]
 
 
-def write_markdown(found: Findings, path: Path) -> None:
+def write_markdown(found: StudyView, path: Path) -> None:
     """Write results.md: GitHub's Markdown, for an issue or a wiki."""
     path.write_text(markdown(found), encoding="utf-8")
 
 
-def write_latex(found: Findings, path: Path) -> None:
+def write_latex(found: StudyView, path: Path) -> None:
     """Write results.tex: tables to be read by \\input; they need the package booktabs only."""
     path.write_text(latex(found), encoding="utf-8")
 
 
-def markdown(found: Findings) -> str:
+def markdown(found: StudyView) -> str:
     """Write everything as Markdown."""
     parts = [
         f"# {in_markdown(found.plan.study)}",
-        in_markdown(finding(found)),
-        in_markdown(f"{trials_text(found)}. Study {state(found)}."),
-        "\n".join(f"- {in_markdown(sentence)}" for sentence in summary(found)),
+        in_markdown(found.finding),
+        in_markdown(f"{found.trial_counts}. Study {found.state}."),
+        "\n".join(f"- {in_markdown(sentence)}" for sentence in found.summary),
         "## Verdicts",
         in_markdown(_reading(found)),
     ]
-    for group in found.groups:
+    for group, cells in found.verdicts:
         parts += [f"### {in_markdown(group.name)}", in_markdown(_measured(group))]
-        parts.append(_markdown_table(_rows(found, group)))
+        parts.append(_markdown_table(_rows(cells)))
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
     if told := sentences(found):
         parts += ["## What moved with the degradation", in_markdown(CAUTION)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in told))
-    if noted := notes(found):
+    if noted := found.warnings:
         parts.append("## Warnings")
         lines = [f"{in_markdown(one)} ({in_markdown('; '.join(at))})" for one, at in noted.items()]
         parts.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts) + "\n"
 
 
-def latex(found: Findings) -> str:
+def latex(found: StudyView) -> str:
     """Write everything as LaTeX, a table for each group of cells."""
     parts = [
         "% Made by Tare. Needs \\usepackage{booktabs}; put it into a document by \\input{results}.",
         f"\\section*{{{in_latex(found.plan.study)}}}",
-        in_latex(finding(found)),
-        in_latex(f"{trials_text(found)}. Study {state(found)}."),
-        _latex_list([in_latex(sentence) for sentence in summary(found)]),
+        in_latex(found.finding),
+        in_latex(f"{found.trial_counts}. Study {found.state}."),
+        _latex_list([in_latex(sentence) for sentence in found.summary]),
         in_latex(_reading(found)),
     ]
-    parts += [_latex_table(found, group, number) for number, group in enumerate(found.groups, 1)]
+    parts += [
+        _latex_table(group, cells, number)
+        for number, (group, cells) in enumerate(found.verdicts, 1)
+    ]
     if apart := [in_latex(one) for one in ladders.brief(found)]:
         parts += ["\\subsection*{Which switch costs what}", in_latex(ladders.READING)]
         parts.append(_latex_list(apart))
     if told := [in_latex(one) for one in sentences(found)]:
         parts += ["\\subsection*{What moved with the degradation}", in_latex(CAUTION)]
         parts.append(_latex_list(told))
-    noted = [f"{in_latex(one)} ({in_latex('; '.join(at))})" for one, at in notes(found).items()]
+    noted = [f"{in_latex(one)} ({in_latex('; '.join(at))})" for one, at in found.warnings.items()]
     if noted:
         parts += ["\\subsection*{Warnings}", _latex_list(noted)]
     return "\n\n".join(parts) + "\n"
@@ -180,7 +164,7 @@ def _latex_character(one: str) -> str:
     return one if is_set else f"{{[}}U+{ord(one):04X}{{]}}"
 
 
-def _reading(found: Findings) -> str:
+def _reading(found: StudyView) -> str:
     return (
         f"Cost is a multiple of the baseline's, {found.plan.reference}, by each workload's first "
         "metric; above 1 is worse. Intervals hold at every look together. The control is the "
@@ -192,29 +176,12 @@ def _measured(group: Group) -> str:
     return f"{group.metrics[0].name}; {group.details}"
 
 
-def _rows(found: Findings, group: Group) -> Iterator[Sequence[str]]:
-    """Write the table of a group: its baseline, then a line for each comparison and variant."""
-    for cell in group.cells:
-        row = found.rows.get((cell.id, group.metrics[0].name))
-        if row is None:
-            yield (platform_text(cell), f"1{cost_text(1.0)[-1]}", "", "baseline", "", "", "")
-            continue
-        yield _line(found, row, platform_text(cell))
-        for beside in found.beside.get((cell.id, group.metrics[0].name), ()):
-            if beside.cost is not None:
-                yield _line(found, beside, f"{platform_text(cell)}: {variant_text(beside)}")
-
-
-def _line(found: Findings, row: Comparison, name: str) -> Sequence[str]:
-    return (
-        name,
-        cost_text(row.cost),
-        percents_text(row.low, row.high, row.cost),
-        verdict_text(row, found.plan.repetition.margin),
-        pairs_text(row),
-        p_text(row.holm_p),
-        share_text(row.noise_floor),
-    )
+def _rows(cells: Sequence[CellRows]) -> Iterator[Sequence[str]]:
+    """Yield the lines of a table: its baseline, then a line for each comparison and variant."""
+    for rows in cells:
+        for row in rows:
+            name = f"{rows[0].name}: {row.name}" if row.is_variant else row.name
+            yield name, row.cost, row.interval, row.verdict, row.pairs, row.p, row.floor
 
 
 def _markdown_table(rows: Iterator[Sequence[str]]) -> str:
@@ -223,9 +190,9 @@ def _markdown_table(rows: Iterator[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _latex_table(found: Findings, group: Group, number: int) -> str:
+def _latex_table(group: Group, cells: Sequence[CellRows], number: int) -> str:
     columns = "".join("r" if place in NUMBERS else "l" for place in range(len(COLUMNS)))
-    lines = [[in_latex(cell) for cell in row] for row in (COLUMNS, *_rows(found, group))]
+    lines = [[in_latex(cell) for cell in row] for row in (COLUMNS, *_rows(cells))]
     head, *body = (f"{' & '.join(line)} \\\\" for line in lines)
     return "\n".join(
         [

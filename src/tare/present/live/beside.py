@@ -13,9 +13,9 @@ from tare.present.live.narrowing import Look
 from tare.present.live.telling import Told
 from tare.present.live.views import Parts
 from tare.present.live.watching import Seen, Watching
-from tare.present.view.names import params_text, platform_text
-from tare.present.view.numbers import bytes_text, cost_text, costs_text
-from tare.present.view.words import pairs_text, verdict_text
+from tare.present.view.names import params_text
+from tare.present.view.numbers import bytes_text
+from tare.present.view.verdict_rows import VerdictRow
 from tare.results.compare.comparison import Comparison
 
 MAX_BESIDE = 7
@@ -26,11 +26,7 @@ MAX_BESIDE = 7
 class Value:
     """What one study says; ``differs`` is what sets its cell apart from the others of the row."""
 
-    cost: str
-    interval: str
-    pairs: str
-    verdict: str
-    word: str
+    row: VerdictRow
     differs: str = ""
 
 
@@ -71,8 +67,8 @@ class _Said:
 
     study: str
     group: str
-    row: Comparison
-    margin: float
+    row: VerdictRow
+    comparison: Comparison
 
 
 @dataclass(frozen=True)
@@ -111,13 +107,15 @@ def sides(names: Sequence[str], seen: Sequence[Seen | None]) -> Sides:
         if one is not None and one.glance.plan is not None
     }
     all_said = [
-        _Said(name, one.found.group_names[row.cell.id], row, one.plan.repetition.margin)
+        _Said(name, group, line.row, line.row.comparison)
         for name, one in told.items()
-        for row in one.course.rows
+        for group, lines in one.groups
+        for line in lines
+        if line.row.comparison
     ]
     by_cell: dict[tuple[object, ...], list[_Said]] = {}
     for said in all_said:
-        by_cell.setdefault(_same(said.row), []).append(said)
+        by_cell.setdefault(_same(said.comparison), []).append(said)
     by_name: dict[tuple[str, str], list[_Said]] = {}
     for said in all_said:
         by_name.setdefault(_name(said), []).append(said)
@@ -148,7 +146,7 @@ def _same(row: Comparison) -> tuple[object, ...]:
 
 def _name(said: _Said) -> tuple[str, str]:
     """Tell what people would set beside each other."""
-    return said.row.cell.workload, platform_text(said.row.cell)
+    return said.row.cell.workload, said.row.name
 
 
 def _shared(
@@ -156,7 +154,7 @@ def _shared(
     by_name: Mapping[tuple[str, str], Sequence[_Said]],
     studies: Sequence[str],
 ) -> Row:
-    values = [[_value(one) for one in some if one.study == study] for study in studies]
+    values = [[Value(one.row) for one in some if one.study == study] for study in studies]
     otherwise = {one.study for one in by_name[_name(some[0])]}
     lacks = [
         "measured otherwise: see below" if study in otherwise else "not in this study"
@@ -165,34 +163,26 @@ def _shared(
     bars = [
         (Look(row.pairs, row.cost, row.low, row.high), studies.index(one.study) + 1, one.study)
         for one in some
-        for row in [one.row]
+        for row in [one.comparison]
     ]
-    return Row(platform_text(some[0].row.cell), values, lacks, strip(bars))
+    return Row(some[0].row.name, values, lacks, strip(bars))
 
 
 def _other(some: Sequence[_Said], studies: Sequence[str]) -> Row:
     """Set cells beside each other that are not the same, each with what sets it apart."""
-    traits = [dict(_traits(one.row)) for one in some]
+    traits = [dict(_traits(one.comparison)) for one in some]
     names = dict.fromkeys(name for one in traits for name in one)
     apart = [name for name in names if len({one.get(name) for one in traits}) > 1]
     differs = [", ".join(filter(None, (one.get(name) for name in apart))) for one in traits]
     values = [
-        [_value(one, text) for one, text in zip(some, differs, strict=True) if one.study == study]
+        [
+            Value(one.row, text)
+            for one, text in zip(some, differs, strict=True)
+            if one.study == study
+        ]
         for study in studies
     ]
-    return Row(platform_text(some[0].row.cell), values, ["not in this study"] * len(studies))
-
-
-def _value(said: _Said, differs: str = "") -> Value:
-    row = said.row
-    return Value(
-        cost_text(row.cost, row.low, row.high),
-        costs_text(row.low, row.high, row.cost),
-        pairs_text(row),
-        verdict_text(row, said.margin),
-        row.verdict.value.replace(" ", "-"),
-        differs,
-    )
+    return Row(some[0].row.name, values, ["not in this study"] * len(studies))
 
 
 def _traits(row: Comparison) -> Iterator[tuple[str, str]]:

@@ -14,10 +14,10 @@ from tare.present.live.markup import file_url
 from tare.present.live.narrowing import Course, Look
 from tare.present.live.resources import resources
 from tare.present.live.watching import Seen
-from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
-from tare.present.view.numbers import cost_text, percents_text
-from tare.present.view.words import control_text, pairs_text, stop_text, summary, verdict_text
+from tare.present.view.study import StudyView
+from tare.present.view.verdict_rows import VerdictRow
+from tare.present.view.words import stop_text
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.schedule import all_looks
 from tare.results.stats.sequential import Stop
@@ -31,14 +31,8 @@ class Line:
     """A comparison in the table of intervals."""
 
     id: str
-    platform: str
+    row: VerdictRow
     colour: int
-    row: Comparison
-    pairs: str
-    cost: str
-    interval: str
-    verdict: str
-    word: str
     said: str
     looks: Sequence[Look]
     drawing: object
@@ -67,12 +61,12 @@ class Told:
         return self.seen.course or Course(rows=())
 
     @cached_property
-    def found(self) -> Findings:
+    def found(self) -> StudyView:
         """The primary comparisons in the shape in which reports put them into words."""
         results = Results(
             self.seen.folder, "", self.plan, NO_FACTS, NO_RUN, tuple(self.seen.trials)
         )
-        return Findings(results, Comparisons(summaries=(), comparisons=self.course.rows,
+        return StudyView(results, Comparisons(summaries=(), comparisons=self.course.rows,
                                              attributions=()))  # fmt: skip
 
     @cached_property
@@ -111,12 +105,12 @@ class Told:
     @property
     def sentences(self) -> Sequence[str]:
         """Say what was decided; the last sentence is about the control."""
-        return [_unbroken(sentence) for sentence in summary(self.found)]
+        return [_unbroken(sentence) for sentence in self.found.summary]
 
     @property
     def control(self) -> str:
         """Say what the A/A control says, if it says that nothing is to be trusted."""
-        return _unbroken(control_text(self.found)) if self.found.untrusted else ""
+        return _unbroken(self.found.control) if self.found.untrusted else ""
 
     @cached_property
     def groups(self) -> Sequence[tuple[str, Sequence[Line]]]:
@@ -174,14 +168,8 @@ class Told:
             said = f"next look at {following} pairs"
         return Line(
             id=f"c-{row.cell.id}",
-            platform=platform_text(row.cell),
+            row=VerdictRow(cell=row.cell, metric=row.metric, comparison=row, margin=rule.margin),
             colour=colour(self.found.platforms.index(row.cell.platform)),
-            row=row,
-            pairs=pairs_text(row),
-            cost=cost_text(row.cost),
-            interval=percents_text(row.low, row.high, row.cost),
-            verdict=verdict_text(row, rule.margin),
-            word=row.verdict.value.replace(" ", "-"),
             said=said,
             looks=course,
             drawing=narrowed(course, rule.margin),

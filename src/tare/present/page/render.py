@@ -19,7 +19,8 @@ from tare.present.export.texts import write_latex, write_markdown
 from tare.present.page.html import Pages
 from tare.present.page.trials_page import FOLDER
 from tare.present.view.explanations import write_explanations
-from tare.present.view.findings import Findings, describe
+from tare.present.view.findings import Findings
+from tare.present.view.study import describe
 from tare.present.view.timelines import tell
 from tare.results.store import Results, load
 from tare.results.store.raw_output import read_raw

@@ -27,7 +27,7 @@ from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Array
 from tare.results.store import Results
 from tare.results.store.raw_output import Stored, read_raw
-from tare.results.study import Comparisons, compare
+from tare.results.study import Comparisons
 
 if TYPE_CHECKING:
     from tare.present.view.timelines import Texts, Timelines
@@ -274,8 +274,3 @@ class Findings:
             by_platform.setdefault(cell.platform, []).extend(self.measured[cell.id])
         found = {name: sampling(trials) for name, trials in by_platform.items()}
         return {name: one for name, one in found.items() if one is not None}
-
-
-def describe(results: Results) -> Findings:
-    """Compare everything that was measured."""
-    return Findings(results, compare(results.plan, results.trials, results.facts))
