@@ -16,7 +16,8 @@ from tare.core.model import NO_FACTS, Better, Metric, Run, Unit, resource_of
 from tare.experiment.probes.series import PER_WORK
 from tare.present.export.texts import latex, markdown
 from tare.present.page.html import Pages
-from tare.present.report import as_json, describe, show
+from tare.present.report import as_json, describe
+from tare.present.terminal.verdicts import show
 from tare.present.view.counter_words import COUNTERS, amounts_text, counter_text, unit_of
 from tare.present.view.explanations import sentences, write_explanations
 from tare.results.questions.counters import Work

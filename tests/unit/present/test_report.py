@@ -39,13 +39,8 @@ from tare.present.charts.figure import MAX_POINTS
 from tare.present.charts.trials import median_rank
 from tare.present.export.tables import write_csv
 from tare.present.page import render
-from tare.present.report import (
-    as_json,
-    describe,
-    read_and_report,
-    show,
-    write_report,
-)
+from tare.present.report import as_json, describe, read_and_report, write_report
+from tare.present.terminal.verdicts import show
 from tare.present.view import theme
 from tare.present.view.host_use import OVERHEAD_PHASES
 from tare.present.view.numbers import bytes_text, cost_text, percent_text, plain, scale_for
@@ -455,7 +450,7 @@ def test_what_was_lost_stands_beside_the_number(tmp_path):
         return make_results(plan=plan, trials=tuple(trials))
 
     some = traffic({"host": 0.0, "host/docker": 0.65})
-    for width in (40, 80, 120):
+    for width in (60, 80, 120):
         said = " ".join(printed(some, width).split())
         assert "65 % lost" in said
         assert "baseline 0 %" not in said

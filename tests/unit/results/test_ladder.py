@@ -21,7 +21,8 @@ from tare.machines.layer import kind
 from tare.present.charts import figures
 from tare.present.export.texts import latex, markdown
 from tare.present.page.html import Pages
-from tare.present.report import as_json, describe, show
+from tare.present.report import as_json, describe
+from tare.present.terminal.verdicts import show
 from tare.present.view.reasons import reason_text
 from tare.results.store import load
 from tare.results.study import compare, decided

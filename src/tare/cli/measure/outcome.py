@@ -24,7 +24,7 @@ from tare.present.export import commands
 from tare.present.export import texts as exports
 from tare.present.export.tables import write_csv
 from tare.present.report import StudyView, as_json, describe
-from tare.present.report import show as shown
+from tare.present.terminal.verdicts import show as shown
 from tare.results.compare.comparison import Comparison
 from tare.results.store import load
 

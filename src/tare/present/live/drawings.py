@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tare.core.model import Kind, Status, Trial
-from tare.present.live.narrowing import Look
+from tare.present.live.looks import Look
 from tare.present.view.numbers import percent_text
 from tare.present.view.theme import MORE, SERIES
 

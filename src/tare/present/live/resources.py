@@ -9,8 +9,8 @@ from datetime import datetime
 
 from tare.core.model import Trial, Unit
 from tare.present.live.drawings import colour, latest, length_s, moments, trial_class
-from tare.present.live.readings import MAX_TRIALS, Readings
-from tare.present.live.taken import Steps, Taken
+from tare.present.live.resource_usage import ResourceUsage, Steps
+from tare.present.live.samples import MAX_TRIALS, SampledUsage
 from tare.present.view.numbers import plain, scale_for
 
 WIDTH, HEIGHT = 1000, 40
@@ -45,7 +45,7 @@ class Resources:
     """All platforms on the same time, whose beginning, middle and end are ``times``.
 
     Scales go from 0 to their ``top``. Of the trials ``shown``, those ``waiting`` have ended after
-    the last that has readings; of others that are ``unread`` there are none.
+    the last that has usage; of others that are ``unread`` there are none.
     """
 
     courses: Sequence[Course]
@@ -75,14 +75,14 @@ def resources(
     trials: Sequence[Trial],
     platforms: Mapping[str, str],
     names: Mapping[str, str],
-    readings: Readings,
+    usage: SampledUsage,
 ) -> Resources | None:
     """Draw what the last trials of the latest session took; None before anything was read.
 
     ``platforms`` gives the platform of a cell, the baseline first; ``names`` its workload.
     """
     shown = latest(trials, platforms, MAX_TRIALS)
-    known = [readings.of(one) for _, one in shown]
+    known = [usage.of(one) for _, one in shown]
     if not any(known):
         return None
     begin = min(start for start, _ in shown)
@@ -97,7 +97,7 @@ def resources(
         unit.factor * _rounded_up(most / unit.factor),
     )
     listed = list(dict.fromkeys(platforms.values()))
-    own: dict[str, list[tuple[float, Trial, Taken | None]]] = {name: [] for name in listed}
+    own: dict[str, list[tuple[float, Trial, ResourceUsage | None]]] = {name: [] for name in listed}
     for (start, one), took in zip(shown, known, strict=True):
         own[platforms[one.cell]].append((start, one, took))
     courses = [
@@ -118,7 +118,7 @@ def resources(
 def _course(
     platform: str,
     number: int,
-    own: Sequence[tuple[float, Trial, Taken | None]],
+    own: Sequence[tuple[float, Trial, ResourceUsage | None]],
     names: Mapping[str, str],
     scale: _Scale,
 ) -> Course:
@@ -136,7 +136,7 @@ def _course(
     return Course(platform, number, cpu, memory, said)
 
 
-def _stairs(took: Taken, start: float, scale: _Scale) -> tuple[str, str]:
+def _stairs(took: ResourceUsage, start: float, scale: _Scale) -> tuple[str, str]:
     """Draw the CPUs that the layer kept busy, filled, and those of the host, as a line."""
     area = line = ""
     if took.layer:
@@ -158,7 +158,7 @@ def _steps(steps: Steps, start: float, scale: _Scale) -> str:
     )
 
 
-def _slope(took: Taken, start: float, scale: _Scale) -> str:
+def _slope(took: ResourceUsage, start: float, scale: _Scale) -> str:
     xs = [scale.x(start + at) for at, _ in took.memory]
     left, xs[-1] = xs[0], max(xs[-1], xs[0] + LEAST_WIDTH)
     places = [

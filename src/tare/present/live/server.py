@@ -22,8 +22,8 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from tare.core.errors import ConfigError
 from tare.present.live import markup
-from tare.present.live.beside import Beside
 from tare.present.live.catalogue import Catalogue
+from tare.present.live.compared import ComparedStudies
 from tare.present.live.views import OneStudy, Parts, Studies, View
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ POLL_S = 0.5
 """How often files are looked at while somebody looks at a page."""
 REST_S = 0.8
 """For so long nothing is looked at after something has changed: however fast trials come, a page is
-drawn about once a second. Readings are stored up to a second after their trial; they too are then
+drawn about once a second. Samples are stored up to a second after their trial; they too are then
 on the page within two."""
 BEAT_S = 10.0
 """Where nothing changes for so long, that is said: a page then knows that the server lives."""
@@ -166,9 +166,9 @@ class Visit(BaseHTTPRequestHandler):
                 return Studies(catalogue)
             case ["study", name]:
                 return OneStudy(catalogue, markup.unquoted(name))
-            case ["beside"]:
+            case ["compare"]:
                 names = map(markup.unquoted, parse_qs(url.query).get("with", []))
-                return Beside(catalogue, tuple(dict.fromkeys(names)))
+                return ComparedStudies(catalogue, tuple(dict.fromkeys(names)))
             case _:
                 return None
 

@@ -9,11 +9,11 @@ from functools import cached_property
 
 from tare.core.model import NO_FACTS, NO_RUN, Phase, Plan, Status, Trial
 from tare.present.live.drawings import colour, narrowed, timeline
-from tare.present.live.glancing import Glance
+from tare.present.live.looks import Course, Look
 from tare.present.live.markup import file_url
-from tare.present.live.narrowing import Course, Look
+from tare.present.live.overview import Overview
 from tare.present.live.resources import resources
-from tare.present.live.watching import Seen
+from tare.present.live.study_reader import Snapshot
 from tare.present.view.names import platform_text
 from tare.present.view.study import StudyView
 from tare.present.view.verdict_rows import VerdictRow
@@ -39,21 +39,21 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Told:
+class LiveView:
     """What a page tells of one study."""
 
-    seen: Seen
+    seen: Snapshot
 
     @property
-    def glance(self) -> Glance:
+    def overview(self) -> Overview:
         """The state and the numbers of trials."""
-        return self.seen.glance
+        return self.seen.overview
 
     @cached_property
     def plan(self) -> Plan:
         """The plan, which is known wherever more than the state is told."""
-        assert self.glance.plan is not None  # noqa: S101 - OneStudy.parts looks first
-        return self.glance.plan
+        assert self.overview.plan is not None  # noqa: S101 - OneStudy.parts looks first
+        return self.overview.plan
 
     @cached_property
     def course(self) -> Course:
@@ -78,7 +78,7 @@ class Told:
     @property
     def now(self) -> str:
         """Return what runs now and what comes next, or what was run last."""
-        doing = self.glance.progress
+        doing = self.overview.progress
         if doing is not None and doing.phase is Phase.REMOVING:
             return "Now: what was started is removed."
         if doing is not None and doing.cells:
@@ -130,7 +130,7 @@ class Told:
     def resources(self) -> object:
         """CPU and memory over the time of the last trials."""
         names = self.found.group_names
-        return resources(self.seen.trials, self._platforms, names, self.seen.readings)
+        return resources(self.seen.trials, self._platforms, names, self.seen.usage)
 
     @cached_property
     def _platforms(self) -> Mapping[str, str]:
@@ -146,7 +146,7 @@ class Told:
     def _failure(self, trial: Trial) -> Mapping[str, object]:
         raw = raw_name(trial)
         kept = [
-            (name, file_url(self.glance.name, f"raw/{raw}/{name}"))
+            (name, file_url(self.overview.name, f"raw/{raw}/{name}"))
             for name in ("stdout", "stderr")
             if (self.seen.folder / "raw" / raw / name).is_file()
         ]

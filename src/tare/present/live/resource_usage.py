@@ -16,7 +16,7 @@ HOST_CPU = ("host cpu_user_s", "host cpu_system_s", "host cpu_guest_s")
 """What of a host's CPU time is work; waiting for a disk and what was stolen are not."""
 
 LEAST_SPAN_S = 0.05
-"""Readings closer than that tell no rate, as in ``tare.experiment.probes.series``."""
+"""Samples closer than that tell no rate, as in ``tare.experiment.probes.series``."""
 FINEST = 120
 """So many points a trial has; more would not be seen where it stands among others."""
 
@@ -36,7 +36,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Taken:
+class ResourceUsage:
     """CPUs that the layer and all of the host kept busy, and bytes that the layer held.
 
     Each is empty where it is not known; ``reason`` says why, where the readings do. What is made of
@@ -79,7 +79,7 @@ class Taken:
         return f"{plain(self.most_bytes / scale.factor, 3)} {scale.unit} at most"
 
 
-def taken(tracks: Mapping[str, Track]) -> Taken:
+def resource_usage(tracks: Mapping[str, Track]) -> ResourceUsage:
     """Make of a trial's figures what it took."""
     nothing = Track((), ())
     layer, memory = tracks.get(LAYER_CPU, nothing), tracks.get(LAYER_MEMORY, nothing)
@@ -87,7 +87,7 @@ def taken(tracks: Mapping[str, Track]) -> Taken:
     # All of one file, so that their readings match; else the sum would mix moments.
     is_whole = len({tuple(one.times_s) for one in host}) == 1
     busy = zip(*(one.values for one in host), strict=True) if is_whole else ()
-    return Taken(
+    return ResourceUsage(
         _rates(layer.times_s, layer.values),
         _rates(host[0].times_s if is_whole else (), [sum(values) for values in busy]),
         _levels(memory),

@@ -35,7 +35,7 @@ class Course:
     looks: Mapping[str, Sequence[Look]] = field(default_factory=dict)
 
 
-class Narrowing:
+class LookTaker:
     """Compares a study that grows; what a look has shown stays, so it is computed once."""
 
     def __init__(self, plan: Plan) -> None:
