@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def status(findings: Sequence[Finding]) -> int:
-    """Give the exit status: without the layer ``host`` there is no baseline."""
+    """Return the exit status: without the layer ``host`` there is no baseline."""
     usable = {finding.layer for finding in findings if finding.state == "usable"}
     return DONE if "host" in usable else CANNOT
 
@@ -111,7 +111,7 @@ def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
 
 @contextmanager
 def built_userland() -> Iterator[Userland | None]:
-    """Give the userland of the quick study if it has been built; nothing is built for this."""
+    """Return the userland of the quick study if it has been built; nothing is built for this."""
     workloads = load_study("quick").workloads
     packages = tuple(sorted({package for one in workloads for package in one.made.all_packages()}))
     with tempfile.NamedTemporaryFile(prefix="tare-doctor-") as file:

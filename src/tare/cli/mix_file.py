@@ -20,7 +20,7 @@ WEIGHT = "weight"
 """The key of a selector that is no parameter."""
 
 MOST = 8
-"""So many values that a parameter has are named; of more, their number is told."""
+"""The most values of a parameter that are named; the rest are counted."""
 
 
 def text_of(path: Path) -> str:
@@ -146,7 +146,7 @@ def _chosen(part: Item, entries: Mapping[str, Item], rows: Sequence[Group]) -> G
 
 
 def _levels(row: Group) -> dict[str, Scalar]:
-    """Give everything that tells one row of a workload from another."""
+    """Return everything that tells one row of a workload from another."""
     _, params, limits = row
     own: dict[str, Scalar] = {
         "cpus": limits.cpus,

@@ -7,7 +7,7 @@ words, rows and pictures what it found.
 from pathlib import Path
 
 from tare.core.errors import ResultsError
-from tare.present.export.tables import as_json
+from tare.present.export.facts import as_json
 from tare.present.view.study import StudyView, describe
 from tare.results.store import Results
 

@@ -37,7 +37,7 @@ from tare.core.model import (
 from tare.present.charts import drawn, figures, vega
 from tare.present.charts.figure import MAX_POINTS
 from tare.present.charts.trials import median_rank
-from tare.present.export.tables import write_csv
+from tare.present.export import results_csv
 from tare.present.page import render
 from tare.present.report import as_json, describe, read_and_report, write_report
 from tare.present.terminal.verdicts import show
@@ -534,7 +534,7 @@ def test_results_csv_has_the_median_of_peak_memory_and_nothing_where_it_is_not_k
         if one.resources
     ]
     assert len(peaks) > 3
-    write_csv(found, tmp_path / "results.csv")
+    results_csv.write(found, tmp_path / "results.csv")
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = [one for one in csv.DictReader(file) if one["n"]]
     told = {one["platform"]: one["memory_peak_bytes"] for one in rows}

@@ -19,7 +19,8 @@ from tare.experiment.study.ladder import neighbours
 from tare.machines import layers
 from tare.machines.layer import kind
 from tare.present.charts import figures
-from tare.present.export.texts import latex, markdown
+from tare.present.export.latex import latex
+from tare.present.export.markdown import markdown
 from tare.present.page.html import Pages
 from tare.present.report import as_json, describe
 from tare.present.terminal.verdicts import show

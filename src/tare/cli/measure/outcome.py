@@ -20,9 +20,8 @@ from rich.text import Text
 from tare.cli.run import status_of
 from tare.core.errors import ConfigError
 from tare.core.model import Status
-from tare.present.export import commands
-from tare.present.export import texts as exports
-from tare.present.export.tables import write_csv
+from tare.present.export import commands, results_csv
+from tare.present.export.markdown import markdown
 from tare.present.report import StudyView, as_json, describe
 from tare.present.terminal.verdicts import show as shown
 from tare.results.compare.comparison import Comparison
@@ -73,12 +72,12 @@ def show(folder: Path, options: Namespace) -> int:
 def _export(found: StudyView, rows: tuple[Comparison, ...], options: Namespace) -> None:
     if options.export_markdown is not None:
         section = f"\n{commands.markdown(found, rows)}" if rows else ""
-        write(options.export_markdown, exports.markdown(found) + section)
+        write(options.export_markdown, markdown(found) + section)
     if options.export_json is not None:
         facts = {**as_json(found), "commands": commands.as_json(found, rows)}
         write(options.export_json, json.dumps(facts, indent=1) + "\n")
     if options.export_csv is not None:
-        write_csv(found, options.export_csv)
+        results_csv.write(found, options.export_csv)
 
 
 def hints(found: StudyView, timeout: str) -> Iterator[str]:

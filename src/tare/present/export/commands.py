@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tare.core.model import Cell, Limits
-from tare.present.export.texts import in_markdown
+from tare.present.export.markdown import in_markdown
 from tare.present.view.findings import Findings
 from tare.present.view.names import limits_text
 from tare.present.view.numbers import NONE, scale_for

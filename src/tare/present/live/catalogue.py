@@ -12,7 +12,7 @@ from tare.present.live.overview import OverviewReader, is_inside
 from tare.present.live.study_reader import StudyReader
 
 MAX_KEPT = 16
-"""So many studies are kept with all their trials although nobody looks at them any more."""
+"""The most studies that are kept with all their trials although nobody looks at them."""
 
 _OPEN_FILES = (
     *("report.html", "results.csv", "explanations.csv", "results.md", "results.tex"),
@@ -69,7 +69,7 @@ class Catalogue:
         return not is_link or is_inside(self.root / name, self.root)
 
     def overviews(self) -> list[OverviewReader]:
-        """Give a reader for each study that is there."""
+        """Return a reader for each study that is there."""
         folders = self.folders()
         with self._lock:
             for name in self._overviews.keys() - folders.keys():
@@ -80,7 +80,7 @@ class Catalogue:
             return list(self._overviews.values())
 
     def reader(self, name: str) -> StudyReader | None:
-        """Give the reader of one study: the same to all, as long as somebody keeps it.
+        """Return the reader of one study: the same to all, as long as somebody keeps it.
 
         One that was known is given although the study was removed.
         """

@@ -18,7 +18,7 @@ HOST_CPU = ("host cpu_user_s", "host cpu_system_s", "host cpu_guest_s")
 LEAST_SPAN_S = 0.05
 """Samples closer than that tell no rate, as in ``tare.experiment.probes.series``."""
 FINEST = 120
-"""So many points a trial has; more would not be seen where it stands among others."""
+"""The most points of a trial; more would not be seen among others."""
 
 Steps = Sequence[tuple[float, float, float]]
 """Begin and end in seconds since the trial's begin, and the rate between them."""
@@ -65,14 +65,14 @@ class ResourceUsage:
 
     @cached_property
     def cpus_text(self) -> str:
-        """Say how many CPUs were kept busy."""
+        """Return how many CPUs were kept busy."""
         known = (("layer", self.layer_cpus), ("host", self.host_cpus))
         told = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
         return f"{', '.join(told)} CPUs" if told else "no rate of CPU time is known"
 
     @cached_property
     def memory_text(self) -> str:
-        """Say how much memory was held, or nothing if that is not known."""
+        """Return how much memory was held, or nothing if that is not known."""
         if self.most_bytes is None:
             return ""
         scale = scale_for(Unit.BYTE, [self.most_bytes])
@@ -116,7 +116,7 @@ def _rates(times_s: Sequence[float], values: Sequence[float]) -> Steps:
 
 
 def _levels(track: Track) -> Points:
-    """Give the levels that were read; of those too close to be told apart, the highest."""
+    """Return the levels that were read; of those too close to be told apart, the highest."""
     known = list(zip(track.times_s, track.values, strict=True))
     if len(known) < 2:
         return ()

@@ -67,7 +67,7 @@ class _Scale:
     memory: float
 
     def x(self, at: float) -> float:
-        """Give where a moment lies."""
+        """Return where a moment lies."""
         return round(min(max(0.0, WIDTH * (at - self.begin) / self.span_s), WIDTH), 1)
 
 
@@ -172,7 +172,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _rounded_up(value: float) -> float:
-    """Give a round number that is not smaller."""
+    """Return a round number that is not smaller."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))

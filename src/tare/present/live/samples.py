@@ -20,7 +20,7 @@ from tare.present.live.resource_usage import ResourceUsage, Track, resource_usag
 from tare.results.store.reader import opened
 
 MAX_TRIALS = 60
-"""So many trials have their readings on the page: those that ended last."""
+"""The most trials with samples on the page: those that ended last."""
 
 _NAMES = {"layer": ("cpu_s", "memory_bytes"), "host": ("cpu_user_s", "cpu_system_s", "cpu_guest_s")}
 _FIGURES = sum(map(len, _NAMES.values()))
@@ -42,7 +42,7 @@ class SampledUsage:
     problem: str = ""
 
     def of(self, trial: Trial) -> ResourceUsage | None:
-        """Give what a trial took; None if nothing was read, or it is not written yet."""
+        """Return what a trial took; None if nothing was read, or it is not written yet."""
         return self.by_trial.get(_identity(trial))
 
 

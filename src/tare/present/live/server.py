@@ -78,7 +78,7 @@ class Server(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), Visit)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say what is a bug; that a client has gone is none."""
+        """Return what is a bug; that a client has gone is none."""
         if isinstance(error := sys.exception(), ConnectionError | TimeoutError):
             log.debug("%s has gone: %s", client_address, error)
         else:

@@ -17,7 +17,7 @@ LEAST_S, SHARE = 1.0, 0.005
 """Between looks, where only numbers of pairs change, comparisons are made again after this time at
 least, and so that they take this share of it."""
 MAX_FAILURES = 30
-"""So many trials that are not ok are listed: those that ended last."""
+"""The most trials that are not ok that are listed: those that ended last."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -104,12 +104,12 @@ class LiveView:
 
     @property
     def sentences(self) -> Sequence[str]:
-        """Say what was decided; the last sentence is about the control."""
+        """Return what was decided; the last sentence is about the control."""
         return [_unbroken(sentence) for sentence in self.found.summary]
 
     @property
     def control(self) -> str:
-        """Say what the A/A control says, if it says that nothing is to be trusted."""
+        """Return what the A/A control says, if it says that nothing is to be trusted."""
         return _unbroken(self.found.control) if self.found.untrusted else ""
 
     @cached_property

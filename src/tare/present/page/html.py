@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tare.present.page.render import Drawing
 
 MAX_TROUBLES = 100
-"""So many failed and suspect trials are listed; all are among the trials."""
+"""The most failed and suspect trials that are listed; all are among the trials."""
 
 _CHARTS_OF_A_WORKLOAD = {
     "distribution": "How its trials are distributed",
@@ -87,7 +87,7 @@ class Pages:
 
 
 def _frame() -> dict[str, object]:
-    """Give what every page has: its style, its colours, and the one script that it may run."""
+    """Return what every page has: its style, its colours, and the one script that it may run."""
     script = environment().get_template("script.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
@@ -223,7 +223,7 @@ def _question(study: str) -> str:
 
 
 def _chart(drawing: Drawing | None) -> dict[str, Any] | None:
-    """Give a chart to the template; its SVG was made by Vega, which escapes text."""
+    """Return a chart to the template; its SVG was made by Vega, which escapes text."""
     if drawing is None:
         return None
     figure = drawing.figure

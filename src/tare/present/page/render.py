@@ -14,11 +14,9 @@ from pathlib import Path
 from tare.present.charts import Figure, figures
 from tare.present.charts.figure import Spec
 from tare.present.charts.vega import is_awake, svg, write_figure
-from tare.present.export.tables import write_csv
-from tare.present.export.texts import write_latex, write_markdown
+from tare.present.export import write_exports
 from tare.present.page.html import Pages
 from tare.present.page.trials_page import FOLDER
-from tare.present.view.explanations import write_explanations
 from tare.present.view.findings import Findings
 from tare.present.view.study import describe
 from tare.present.view.timelines import tell
@@ -37,11 +35,6 @@ _OURS = re.compile(
     r"\.(svg|png|pdf)"
 )
 _CELL = re.compile(r"[0-9a-f]{10}\.html")
-_EXPORTS = {
-    "results.csv": write_csv,
-    "results.md": write_markdown,
-    "results.tex": write_latex,
-}
 _MARK = re.compile(r'<path aria-label="([^"]*)" role="[^"]*" aria-roledescription="[^"]*" (.*?)/?>')
 
 
@@ -98,10 +91,7 @@ def _write(artists: Executor, folder: Path, read: Callable[[], Results], into: P
         found = replace(describe(read()), read_texts=told.result, read_raw=stored.result)
         drawn = _drawn(artists, found, into / "figures")
         written: list[Path] = []
-        for name, export in _EXPORTS.items():
-            export(found, into / name)
-            written.append(into / name)
-        written += write_explanations(found, into / "explanations.csv")
+        written += write_exports(found, into)
         pages = Pages(found, into)
         written += _write_beside(pages, into)
         drawings = {}

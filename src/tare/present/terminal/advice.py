@@ -26,7 +26,7 @@ Names = Callable[["Group"], str]
 
 
 def as_json(found: Advice, mix: Mix, names: Names) -> dict[str, Any]:
-    """Put advice into plain data; ratios to the baseline, infinite ends as the text "inf"."""
+    """Return advice as plain data; ratios to the baseline, infinite ends as the text "inf"."""
     return {
         "mix": [
             {"workload": names(key), "params": dict(key[1]), "share": share}
@@ -84,7 +84,7 @@ def _constraint_json(one: Constrained) -> dict[str, Any]:
 
 
 def _source_text(source: Source | None) -> str:
-    """Say where the values of a constraint are from."""
+    """Return where the values of a constraint are from."""
     if source is None:
         return ""
     if not isinstance(source, Lives):
@@ -223,7 +223,7 @@ def _changes(found: Advice, names: Names) -> Iterator[str]:
 
 
 def _of_weights(found: Advice, names: Names) -> Iterator[str]:
-    """Say which weights would change it."""
+    """Return which weights would change it."""
     ranked = [place.platform for place in found.places if place.rank is not None]
     if len(ranked) < 2:
         yield "No weight: there are no two platforms to be ranked."
@@ -253,7 +253,7 @@ def _swap(one: Swap, names: Names) -> str:
 
 
 def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
-    """Say what is missing, one line for each reason."""
+    """Return what is missing, one line for each reason."""
 
     grouped: dict[tuple[str, str], list[str]] = {}
     for gap in gaps:

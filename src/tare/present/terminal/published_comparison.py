@@ -28,11 +28,11 @@ from tare.results.published.significance import Tested
 LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
 MAX_TITLES = 3
-"""So many rows of a table that have no counterpart are named; of more, their number is told."""
+"""The most rows of a table without a counterpart that are named; the rest are counted."""
 
 
 def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
-    """Put one study's side into plain data; infinite numbers are the text "inf".
+    """Return one study's side as plain data; infinite numbers are the text "inf".
 
     ``most_alike`` are the rows that the printed table and the figures have.
     """
@@ -83,7 +83,7 @@ def _row_json(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a published row
 
 
 def our_json(row: Comparison) -> dict[str, Any]:
-    """Put one comparison of ours into plain data."""
+    """Return one comparison of ours as plain data."""
     cell = row.cell
     return {
         "platform": cell.platform,
@@ -185,7 +185,7 @@ def _baselines(pairs: Sequence[Pair]) -> list[str]:
 
 
 def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
-    """Say what the table does not: the baseline, agreement, and what was not as in the study."""
+    """Return what the table does not: the baseline, agreement, and what was not as in the study."""
     known = [pair.within for pair in pairs if pair.within is not None]
     agree = f" {sum(known)} of {len(known)} published numbers lie within our interval."
     yield f"Against {' or '.join(_baselines(pairs))}.{agree if known else ''}"
@@ -248,7 +248,7 @@ def _points(value: float | None) -> str:
 
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
-    """Say what has no counterpart: a line for each table and reason."""
+    """Return what has no counterpart: a line for each table and reason."""
 
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:
@@ -266,7 +266,7 @@ def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
 
 
 def _rest_lines(rest: Sequence[Comparison], names: Mapping[str, str]) -> Iterator[str]:
-    """Say what no study has, one line for each workload of ours."""
+    """Return what no study has, one line for each workload of ours."""
     grouped: dict[str, list[Comparison]] = {}
     for row in rest:
         grouped.setdefault(names[row.cell.id], []).append(row)

@@ -19,7 +19,7 @@ from tare.results.questions.between import Between, CellChange, Change
 
 
 def as_json(found: Between) -> dict[str, Any]:
-    """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
+    """Return the comparison of two results as plain data; infinite ends are the text "inf"."""
 
     return {
         "margin": found.margin,
@@ -145,7 +145,7 @@ def _change_texts(change: Change) -> tuple[str, str]:
 
 
 def _whys(row: CellChange) -> Iterator[str]:
-    """Say why a number that should be there is not."""
+    """Return why a number that should be there is not."""
     if row.refused:
         return
     if row.change.reason:

@@ -112,7 +112,7 @@ def _was_measured(trial: Trial) -> bool:
 
 
 def _spread(name: str, column: Array) -> str:
-    """Give the median, and what is farthest from undisturbed: for the clock rate that is least."""
+    """Return the median, and the value farthest from undisturbed (of clock rates, the least)."""
     told = column[~np.isnan(column)]
     if not len(told):
         return NONE

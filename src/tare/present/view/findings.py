@@ -118,7 +118,7 @@ class Findings:
         return places
 
     def values(self, cell: Cell, metric: Metric) -> Array:
-        """Give the finite values of a metric of a cell's measured trials, in their order."""
+        """Return the finite values of a metric of a cell's measured trials, in their order."""
         key = cell.id, metric.name
         if key not in self._values:
             trials = self.measured[cell.id]

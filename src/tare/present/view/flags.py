@@ -47,19 +47,19 @@ def flag_text(flag: Flag) -> str:
 
 
 def size(log: float) -> str:
-    """Say how large a difference is, whichever way it goes."""
+    """Return how large a difference is, whichever way it goes."""
     return f"{100 * (ratio(abs(log)) - 1):.2g} %"
 
 
 def percent(log: float) -> str:
-    """Say a difference with its sign; from 100 % on in full, not as a power of ten."""
+    """Return a difference with its sign; from 100 % on in full, not as a power of ten."""
     change = 100 * (ratio(log) - 1)
     text = f"{change:+,.0f}" if 100 <= abs(change) < 1e6 else f"{change:+.2g}"
     return f"{text} %".replace("-", "\N{MINUS SIGN}")
 
 
 def chance(p: float) -> str:
-    """Say a p value."""
+    """Return a p value."""
     return f"p {p:.1g}" if p >= 0.001 else "p < 0.001"
 
 
@@ -222,7 +222,7 @@ def _outliers(outliers: int, pairs: int, far: float, listed: Sequence[Mapping[st
 
 
 def _seen(outlier: Mapping[str, Any]) -> str:
-    """Say what the host saw during either trial of an outlier that stands out."""
+    """Return what the host saw during either trial of an outlier that stands out."""
     own = [_unusual(*one) for one in outlier["own"].items()]
     base = [f"baseline: {_unusual(*one)}" for one in outlier["baseline"].items()]
     nothing = "the host shows no cause" if outlier["read"] else "nothing was read on the host"
@@ -235,7 +235,7 @@ def _unusual(name: str, value: float) -> str:
 
 
 def _effect(effect: Mapping[str, Any]) -> str:
-    """Say how two ways of measuring a pair differ, by the effect on each half."""
+    """Return how two ways of measuring a pair differ, by the effect on each half."""
     more = "more" if effect["shift"] > 0 else "less"
     counts = f"{effect['ones']} and {effect['others']} pairs"
     return f"{size(effect['shift'])} {more} ({chance(effect['p'])}, {counts})"

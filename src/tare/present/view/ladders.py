@@ -140,7 +140,7 @@ def brief(found: Findings) -> Iterator[str]:
 
 
 def ladder_rows(found: Findings) -> list[dict[str, Any]]:
-    """Put all ladders into plain data, in ratios."""
+    """Return all ladders as plain data, in ratios."""
     return [
         {
             "platform": one.ladder.default,

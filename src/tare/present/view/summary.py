@@ -75,7 +75,7 @@ def _size(row: Comparison) -> float:
 
 
 def _most(row: Comparison, rows: Sequence[Comparison], found: Findings) -> str:
-    """Say a platform's worst verdict, and on how many of its workloads there is none."""
+    """Return a platform's worst verdict, and on how many of its workloads there is none."""
     name = platform_text(row.cell)
     own = [one for one in rows if platform_text(one.cell) == name]
     decided = sum(one.verdict in _DECIDED for one in own)

@@ -54,7 +54,7 @@ class Taken:
         self.untold = [said for name, said in SHOWN.items() if name not in told]
 
     def of(self, cell: str) -> Iterator[tuple[str, str, list[float | None]]]:
-        """Give what the trials of a cell took, in their order: what, unit, numbers; None: unread.
+        """Return what the trials of a cell took, in their order: what, unit, numbers; None: unread.
 
         The cell has at least one trial.
         """

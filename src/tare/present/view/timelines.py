@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tare.present.view.findings import Findings
 
 _READINGS = 100_000
-"""So many are made texts at once: those of some thousands of short trials, in a few megabytes."""
+"""The number that are made texts at once: those of thousands of short trials, in megabytes."""
 Whose = Sequence[tuple[Path, Sequence[Identity]]]
 """Files, each with some of the trials in it."""
 
@@ -139,7 +139,7 @@ def tell(folder: Path, begin: Path | None = None) -> Texts:
 
 
 def _extract(path: Path) -> tuple[Sequence[Identity], Sequence[Identity], Extract]:
-    """Give whose texts are made of a file, whose tools told anything, and what the texts need.
+    """Return whose texts are made of a file, whose tools told anything, and what the texts need.
 
     All else of the file is gone before the next is read.
     """

@@ -31,7 +31,7 @@ MAX_TRIALS = 10_000
 MAX_TEXT = 2_000
 """Characters of one text of a trial; what is cut off is in its raw output or in trials.jsonl."""
 MAX_LIST = 100
-"""So many warnings, or raw files, of one trial are listed."""
+"""The most warnings, or raw files, of one trial that are listed."""
 
 FIELDS = (
     *("block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings"),
@@ -291,7 +291,7 @@ def _seconds(values: Sequence[float]) -> list[str]:
 
 
 def _platform(row: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Say what is known of a platform, as it was found."""
+    """Return what is known of a platform, as it was found."""
     told = [("read back inside", row["inside"]), *row["known"]]
     return [*told, *(("to be known", warning) for warning in row["warnings"])]
 
