@@ -23,6 +23,7 @@ from tare.core.model import Status
 from tare.present.export import commands, results_csv
 from tare.present.export.markdown import markdown
 from tare.present.report import StudyView, as_json, describe
+from tare.present.terminal.commands import show as show_commands
 from tare.present.terminal.verdicts import show as shown
 from tare.results.compare.comparison import Comparison
 from tare.results.store import load
@@ -59,8 +60,7 @@ def show(folder: Path, options: Namespace) -> int:
     console = Console()
     console.print(shown(found))
     if rows:
-        console.print(Text(f"\n{commands.reading(rows)}"))
-        console.print(commands.table(found, rows))
+        show_commands(console, found, rows)
     _export(found, rows, options)
     for hint in hints(found, options.timeout):
         console.print(Text(f"\n{hint}"))

@@ -96,7 +96,7 @@ class ComparedStudies:
         if len(self.names) > MAX_COMPARED:
             return problem("Too many studies", f"At most {MAX_COMPARED} are compared.")
         body = macro("compared.html", "body")(self.parts(seen), self.names)
-        return whole("ComparedStudies each other", body)
+        return whole("Studies compared", body)
 
 
 def compared(names: Sequence[str], seen: Sequence[Snapshot | None]) -> Compared:

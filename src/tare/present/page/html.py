@@ -116,7 +116,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         control=_unbroken(found.control),
         trials=found.trial_counts,
         verdicts=[(group, list(_noted(cells))) for group, cells in found.verdicts],
-        colours=variables(found.platforms),
+        platform_colours=variables(found.platforms),
         choices=_choices(found),
         margin=numbers.share_text(plan.repetition.margin),
         chart=lambda name: _chart(drawings.get(name)),

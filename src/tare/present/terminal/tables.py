@@ -13,8 +13,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-MAX_HEADING = 25
-"""Longer headings, those of a study's own tables, are wrapped where there is no room."""
 GAP = 2
 """The spaces between two columns."""
 MAX_PART = 20
@@ -195,17 +193,6 @@ def _widths(columns: Sequence[_Column], room: int) -> list[int]:
             widths[at] += wanted
             rest -= wanted
     return widths
-
-
-def drawn(texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    """Begin a table with columns of texts, then of numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in texts:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        wide = len(name) > MAX_HEADING
-        table.add_column(name, justify="right", no_wrap=not wide, overflow="fold")
-    return table
 
 
 def print_lines(console: Console, title: str, lines: Iterable[str]) -> None:
