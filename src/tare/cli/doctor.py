@@ -130,18 +130,18 @@ def page(
     advice: Sequence[Advice],
 ) -> Iterator[RenderableType]:
     """Lay out what people read."""
-    told = [facts[name] for name in ("os", "cpu_model") if name in facts]
+    listed = [facts[name] for name in ("os", "cpu_model") if name in facts]
     kernel, cpus, memory = (facts.get(name) for name in ("kernel", "cpus", "memory_bytes"))
-    told += [f"kernel {kernel}"] if kernel else []
-    told += [f"{cpus} CPUs"] if cpus else []
-    told += [f"{float(memory) / 2**30:.1f} GiB"] if memory else []
-    yield Text(", ".join(map(str, told)) + "\n")
+    listed += [f"kernel {kernel}"] if kernel else []
+    listed += [f"{cpus} CPUs"] if cpus else []
+    listed += [f"{float(memory) / 2**30:.1f} GiB"] if memory else []
+    yield Text(", ".join(map(str, listed)) + "\n")
 
     yield Text.assemble(("This host is: ", "bold"), detection.summary(stack))
     for step in stack:
         yield Padding(Text(step.title), (0, 0, 0, 2))
-        for said in step.evidence:
-            yield Padding(Text(said, style="dim"), (0, 0, 0, 6))
+        for sentence in step.evidence:
+            yield Padding(Text(sentence, style="dim"), (0, 0, 0, 6))
     yield Text()
 
     yield Text("Layers", style="bold")

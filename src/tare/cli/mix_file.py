@@ -140,8 +140,8 @@ def _chosen(part: Item, entries: Mapping[str, Item], rows: Sequence[Group]) -> G
     if len(left) == 1:
         return left[0]
     differing = [name for name in names if len({str(levels[row].get(name)) for row in left}) > 1]
-    told = "; ".join(f"{name}: {_listed(left, name, levels)}" for name in differing)
-    part.wrong(f"{len(left)} rows of the study are meant; expected one; say which by {told}")
+    choices = "; ".join(f"{name}: {_listed(left, name, levels)}" for name in differing)
+    part.wrong(f"{len(left)} rows of the study are meant; expected one; say which by {choices}")
     return None
 
 

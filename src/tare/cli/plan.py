@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> int:
         one = load_study(options.study, scale)
         both[scale] = estimated(one, make_plan(one, seed))
     if options.json:
-        told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
-        told |= {"scale": study.scale, "memory": memory(study, plan)}
-        told |= {"crowded": [asdict(one) for one in crowded_here(study)]}
-        told |= {"room": room(study, plan)}
-        print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
+        content: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
+        content |= {"scale": study.scale, "memory": memory(study, plan)}
+        content |= {"crowded": [asdict(one) for one in crowded_here(study)]}
+        content |= {"room": room(study, plan)}
+        print(json.dumps(content | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
     print(f"  memory     {memory(study, plan)['says']}")

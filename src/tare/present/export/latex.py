@@ -48,9 +48,9 @@ def latex(found: StudyView) -> str:
     if apart := [in_latex(one) for one in ladders.brief(found)]:
         parts += ["\\subsection*{Which switch costs what}", in_latex(ladders.READING)]
         parts.append(_latex_list(apart))
-    if told := [in_latex(one) for one in sentences(found)]:
+    if known := [in_latex(one) for one in sentences(found)]:
         parts += ["\\subsection*{Counters that changed with the degradation}", in_latex(CAUTION)]
-        parts.append(_latex_list(told))
+        parts.append(_latex_list(known))
     noted = [f"{in_latex(one)} ({in_latex('; '.join(at))})" for one, at in found.warnings.items()]
     if noted:
         parts += ["\\subsection*{Warnings}", _latex_list(noted)]

@@ -46,9 +46,9 @@ def markdown(found: StudyView) -> str:
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
-    if told := sentences(found):
+    if texts := sentences(found):
         parts += ["## Counters that changed with the degradation", in_markdown(CAUTION)]
-        parts.append("\n".join(f"- {in_markdown(one)}" for one in told))
+        parts.append("\n".join(f"- {in_markdown(one)}" for one in texts))
     if noted := found.warnings:
         parts.append("## Warnings")
         lines = [f"{in_markdown(one)} ({in_markdown('; '.join(at))})" for one, at in noted.items()]

@@ -94,8 +94,8 @@ class Pulse:
     @property
     def unended(self) -> str:
         """The session that did not say that it has ended, living or dead; empty: none."""
-        said = self._said
-        return said.session if said is not None and said.phase is not Phase.ENDED else ""
+        progress = self._said
+        return progress.session if progress and progress.phase is not Phase.ENDED else ""
 
 
 class OverviewReader:
@@ -110,7 +110,7 @@ class OverviewReader:
         self._lock = threading.Lock()
         self._stamps: tuple[Stamp, ...] = ()
         self._progress: SessionProgress | None = None
-        self._said: tuple[object, ...] = ()
+        self._made_of: tuple[object, ...] = ()
         self._overview: Overview | None = None
         self._forget()
 
@@ -123,12 +123,12 @@ class OverviewReader:
         # First the session: what it leaves at its end is there before it says that it has ended.
         progress = self._pulse.look()
         stamps = tuple(stamp(path, self.root) for path in self._paths)
-        said = (stamps, progress, self._pulse.unended)
-        if self._overview and said == self._said:
+        seen = (stamps, progress, self._pulse.unended)
+        if self._overview and seen == self._made_of:
             return self._overview
         if self._stamps[:1] != stamps[:1]:  # another study under the same name
             self._forget()
-        self._stamps, self._progress, self._said = stamps, progress, said
+        self._stamps, self._progress, self._made_of = stamps, progress, seen
         try:
             self._read()
             problem = ""

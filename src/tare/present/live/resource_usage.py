@@ -67,8 +67,8 @@ class ResourceUsage:
     def cpus_text(self) -> str:
         """Return how many CPUs were kept busy."""
         known = (("layer", self.layer_cpus), ("host", self.host_cpus))
-        told = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
-        return f"{', '.join(told)} CPUs" if told else "no rate of CPU time is known"
+        texts = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
+        return f"{', '.join(texts)} CPUs" if texts else "no rate of CPU time is known"
 
     @cached_property
     def memory_text(self) -> str:

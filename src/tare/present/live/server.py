@@ -202,8 +202,8 @@ class Visit(BaseHTTPRequestHandler):
         self.send_response(status)
         is_text = kind.startswith(("text/", "image/svg"))
         self.send_header("Content-Type", f"{kind}; charset=utf-8" if is_text else kind)
-        told = "; ".join(f"{name} {value}".strip() for name, value in policy.items())
-        self.send_header("Content-Security-Policy", told)
+        header = "; ".join(f"{name} {value}".strip() for name, value in policy.items())
+        self.send_header("Content-Security-Policy", header)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header("Referrer-Policy", "no-referrer")
@@ -246,8 +246,8 @@ class Visit(BaseHTTPRequestHandler):
         said_s = time.monotonic()
         for changed, rest_s in changes(view):
             if changed or time.monotonic() - said_s >= BEAT_S:
-                told = json.dumps(changed, ensure_ascii=False)  # encoded as the page itself was
-                self.wfile.write(f"data: {told}\n\n".encode(errors="replace"))
+                event = json.dumps(changed, ensure_ascii=False)  # encoded as the page itself was
+                self.wfile.write(f"data: {event}\n\n".encode(errors="replace"))
                 said_s = time.monotonic()
             # Nothing more is asked on such a connection: what can be read is its end.
             if gone.poll(1000 * rest_s):

@@ -135,11 +135,11 @@ def show(
             _show_pairs(console, part.study, pairs, names)
             for note in _notes(pairs, names):
                 console.print(Text(note))
-            told = [pair for pair in pairs if pair.printed.of_rate is not None]
-            if told:
+            of_rates = [pair for pair in pairs if pair.printed.of_rate is not None]
+            if of_rates:
                 console.print()
                 console.print(Text("As the study counts: of a rate what is lost", "bold"))
-                _show_in_its_words(console, part.study, told, names)
+                _show_in_its_words(console, part.study, of_rates, names)
                 console.print("Its differences from other studies stand as it prints them.")
         else:
             console.print("No cost of these results stands beside a row of it.")
@@ -201,12 +201,12 @@ def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
 
 def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
     """Name what of ours could stand beside a row too, with what is not as in the study."""
-    told: dict[tuple[str, str, str], dict[str, None]] = {}
+    by_row: dict[tuple[str, str, str], dict[str, None]] = {}
     for pair in pairs:
         row, ours = pair.printed.row, pair.ours
         place = f"{row.table}, {row.title}", _what(ours, names), "; ".join(pair.differs)
-        told.setdefault(place, {})[ours.cell.platform] = None
-    for (row_name, what, differs), platforms in told.items():
+        by_row.setdefault(place, {})[ours.cell.platform] = None
+    for (row_name, what, differs), platforms in by_row.items():
         yield f"{row_name}: {what} on {', '.join(platforms)} ({differs})"
 
 
@@ -225,11 +225,15 @@ def _show_in_its_words(
         cost, printed = pair.ours.cost, pair.printed
         if cost is None or printed.row.value is None:
             continue
-        mine = printed.as_the_study_says(cost)
+        own_value = printed.as_the_study_says(cost)
         differences = (pair.printed_differences.get(title) for title in titles)
         texts = (
             *(_what(pair.ours, names), pair.ours.cell.platform),
-            *(_points(mine), _points(printed.row.value), _points(mine - printed.row.value)),
+            *(
+                _points(own_value),
+                _points(printed.row.value),
+                _points(own_value - printed.row.value),
+            ),
             *map(_points, differences),
         )
         lines.append(texts)

@@ -94,14 +94,14 @@ def show(title: str, found: Between, names: Mapping[str, str]) -> None:
     print_lines(console, "WHAT CHANGED AROUND IT", what_changed or ["nothing that was stored"])
     console.print()
     _show_changes(console, found, names)
-    told: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
     for row in found.rows:
         for why in (*_whys(row), *flag_texts(row.flags)):
-            told.setdefault(why, []).append(f"{names[row.cell.id]} on {platform_text(row.cell)}")
+            listed.setdefault(why, []).append(f"{names[row.cell.id]} on {platform_text(row.cell)}")
     alone = [f"{names[cell.id]} on {platform_text(cell)}" for cell in found.only_in_b]
     print_lines(console, "NOT COMPARABLE", _refused_lines(found, names))
     print_lines(console, "ONLY IN B", alone)
-    lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in told.items()]
+    lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in listed.items()]
     print_lines(console, "TO BE READ WITH IT", [*flag_texts(found.notes), *lines])
 
 

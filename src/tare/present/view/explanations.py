@@ -123,12 +123,12 @@ def _explained(one: Explanation, found: Findings) -> Explained:
 
 def _nothing(some: Sequence[Movement]) -> Iterator[str]:
     """Name the counters that have nothing but 0, by whether they were read on both sides."""
-    told: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for one in some:
         read_on_both = one.baseline == one.own == 0
         where = "0 on both sides" if read_on_both else "0 on one side, not read on the other"
-        told.setdefault(where, []).append(counter_text(one.resource))
-    yield from (f"{where}: {', '.join(names)}." for where, names in told.items())
+        texts.setdefault(where, []).append(counter_text(one.resource))
+    yield from (f"{where}: {', '.join(names)}." for where, names in texts.items())
 
 
 def _line(one: Movement, unit: Amount) -> Sequence[str]:
@@ -141,12 +141,12 @@ def _line(one: Movement, unit: Amount) -> Sequence[str]:
 
 
 def _remark(one: Movement) -> str:
-    said = [reason_text(one.reason)] if one.reason and not one.moved else []
+    remarks = [reason_text(one.reason)] if one.reason and not one.moved else []
     if one.moved:
-        said = ["grew" if one.pace is None else f"grew, {one.pace.value}"]
+        remarks = ["grew" if one.pace is None else f"grew, {one.pace.value}"]
     if one.in_warmups:
-        said.append("warm-ups")
-    return "; ".join(said)
+        remarks.append("warm-ups")
+    return "; ".join(remarks)
 
 
 def _part(one: Movement, unit: Amount, baseline: str) -> str:

@@ -255,13 +255,13 @@ class Findings:
     def overhead_s(self) -> Mapping[str, Mapping[str, float]]:
         """Tare's own time around a trial by platform: median of each phase, and of their sum."""
         trials = self.results.trials
-        told = by_name([one.phases_s for one in trials])
+        phases_s = by_name([one.phases_s for one in trials])
         by_platform: dict[str, list[int]] = {}
         for cell in self.plan.cells:
             places = [at for at in self._measured_at[cell.id] if trials[at].phases_s]
             by_platform.setdefault(cell.platform, []).extend(places)
         return {
-            name: overhead({phase: column[places] for phase, column in told.items()})
+            name: overhead({phase: column[places] for phase, column in phases_s.items()})
             for name, places in by_platform.items()
             if places
         }

@@ -118,12 +118,12 @@ def _below_floor(floor: float) -> str:
     return f"Below the noise floor of {100 * floor:.2g} %."
 
 
-def _unlike(said: Sequence[str]) -> str:
-    return f"Unlike its baseline: {'; '.join(said)}."
+def _unlike(sentences: Sequence[str]) -> str:
+    return f"Unlike its baseline: {'; '.join(sentences)}."
 
 
-def _baseline_unlike(said: Sequence[str]) -> str:
-    return f"The baseline: {'; '.join(said)}."
+def _baseline_unlike(sentences: Sequence[str]) -> str:
+    return f"The baseline: {'; '.join(sentences)}."
 
 
 def _not_direct(share: float, *, of_baseline: bool) -> str:
@@ -142,9 +142,9 @@ def _implausible(
         ("checked", ", ".join(LOOKS[one] for one in clean)),
         ("not known here", ", ".join(LOOKS[one] for one in unknown)),
     ]
-    told = "; ".join(f"{title}: {text}" for title, text in parts if text)
+    texts = "; ".join(f"{title}: {text}" for title, text in parts if text)
     explained = "; ".join(map(cause_text, causes))
-    found = f"EXPLAINED ({explained})." if causes else f"UNEXPLAINED ({told})."
+    found = f"EXPLAINED ({explained})." if causes else f"UNEXPLAINED ({texts})."
     return f"IMPLAUSIBLE: faster than its baseline, and by more than the noise floor. {found}"
 
 
@@ -213,11 +213,11 @@ def _order(worst: int, best: int, gap: float, p: float) -> str:
 
 
 def _outliers(outliers: int, pairs: int, far: float, listed: Sequence[Mapping[str, Any]]) -> str:
-    told = [f"block {one['block']}, {percent(one['change'])} ({_seen(one)})" for one in listed]
+    texts = [f"block {one['block']}, {percent(one['change'])} ({_seen(one)})" for one in listed]
     more = f"; and {outliers - len(listed)} more" if outliers > len(listed) else ""
     return (
         f"{outliers} of {pairs} pairs are outliers, more than {far:g} deviations from the cost, "
-        f"and are kept: {'; '.join(told)}{more}."
+        f"and are kept: {'; '.join(texts)}{more}."
     )
 
 
@@ -250,8 +250,8 @@ def _start_order(effect: Mapping[str, Any]) -> str:
 
 
 def _control_by_cores(sides: Sequence[tuple[str, float, float]]) -> str:
-    told = " and ".join(f"{percent(log)} on CPUs {name} ({chance(p)})" for name, log, p in sides)
-    return f"By cores, the A/A control is not its baseline: {told}."
+    texts = " and ".join(f"{percent(log)} on CPUs {name} ({chance(p)})" for name, log, p in sides)
+    return f"By cores, the A/A control is not its baseline: {texts}."
 
 
 def _not_together(share: float) -> str:
@@ -263,9 +263,9 @@ def _not_together(share: float) -> str:
 
 def _no_common_noise(tau: float | None, p: float | None) -> str:
     known = tau is not None and p is not None
-    told = f"tau {tau:.2f}, {chance(p or 0.0)}" if known else "they do not vary"
+    texts = f"tau {tau:.2f}, {chance(p or 0.0)}" if known else "they do not vary"
     return (
-        f"Noise that is common to both halves is not shown ({told}): without it a duet is no more "
+        f"Noise that is common to both halves is not shown ({texts}): without it a duet is no more "
         "exact than interleaving."
     )
 

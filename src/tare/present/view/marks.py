@@ -75,9 +75,9 @@ def gap(found: Findings, row: Comparison) -> str:
 
 def explained(words: set[str]) -> str:
     """Return what the words in a chart mean, those that are in it; both forms of each."""
-    said = []
+    text = []
     for word, meaning in MEANINGS.items():
         if word in words:
             both = f"{word} or {SHORT[word]}" if word in SHORT else word
-            said.append(f"{both}: {meaning}")
-    return f" {'; '.join(said)}." if said else ""
+            text.append(f"{both}: {meaning}")
+    return f" {'; '.join(text)}." if text else ""

@@ -242,11 +242,11 @@ def _places(
         return least
     most = max(least, FINEST)
     apart = {*known, *(() if neutral is None else (neutral,))}
-    told = len({round(one, most) for one in apart})
+    texts = len({round(one, most) for one in apart})
     return next(
         places
         for places in range(least, most + 1)
-        if len({round(one, places) for one in apart}) == told
+        if len({round(one, places) for one in apart}) == texts
     )
 
 

@@ -105,8 +105,8 @@ class Rows:
     def courses(self, trials: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Return what the tools of some trials told: whose it is, and a row by columns' names."""
         rows = np.flatnonzero(self._is_work & np.isin(self._trial, trials))
-        told = self._table.take(rows).to_pylist()
-        return zip(self._trial[rows].tolist(), told, strict=True)
+        known = self._table.take(rows).to_pylist()
+        return zip(self._trial[rows].tolist(), known, strict=True)
 
     def readings(self, trial: int) -> Mapping[Name, Readings]:
         """Return all that was read during a trial, apart from the file."""

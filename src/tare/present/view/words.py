@@ -105,13 +105,13 @@ def summary(found: Findings) -> list[str]:
     by_platform: dict[str, list[Comparison]] = {}
     for row in rows:  # by its full name, since the arms of a self-test are one platform
         by_platform.setdefault(platform_text(row.cell), []).append(row)
-    said = [
+    text = [
         _sentence(platform, some, found)
         for platform, some in list(by_platform.items())[:MAX_PLATFORMS]
     ]
     if len(by_platform) > MAX_PLATFORMS:
-        said.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
-    return [*said, *_variant_sentence(found), *_evidence_sentence(rows), control_text(found)]
+        text.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
+    return [*text, *_variant_sentence(found), *_evidence_sentence(rows), control_text(found)]
 
 
 def _evidence_sentence(rows: Sequence[Comparison]) -> Iterator[str]:
