@@ -164,7 +164,7 @@ def test_lanes_stand_below_each_other_on_one_time(browse, results, root):
     assert cpu[0]["x"] + cpu[0]["width"] <= memory[0]["x"]
 
 
-@pytest.mark.parametrize("path", ["", "study/one", "beside?with=one&with=two"])
+@pytest.mark.parametrize("path", ["", "study/one", "compare?with=one&with=two"])
 def test_a_phone_shows_all_of_it(browse, results, root, path):
     for name in ("one", "two"):
         write(results, root / name)
@@ -193,21 +193,21 @@ def test_studies_are_set_beside_each_other_by_keyboard(browse, results, root):
         page.locator(f"#pick-{name}").focus()
         page.keyboard.press("Space")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/beside?*")
+    page.wait_for_url("**/compare?*")
 
     assert sorted(page.locator("#chosen .name").all_inner_texts()) == ["one", "two"]
-    heads = page.locator("#beside thead").first.inner_text().split()
+    heads = page.locator("#compared thead").first.inner_text().split()
     assert {"one", "two"} < set(heads)
     assert "three" not in heads
     # two platforms and the control, under two workloads
-    assert page.locator("#beside svg.strip").count() == 2 * 3
-    assert "not in this study" not in page.locator("#beside").inner_text()
+    assert page.locator("#compared svg.strip").count() == 2 * 3
+    assert "not in this study" not in page.locator("#compared").inner_text()
 
 
 def test_a_study_that_goes_on_is_followed_beside_another(browse, results, root):
     write(results, root / "one")
     rest = write(results, root / "two", trials=len(results.trials) - 2)
-    page = browse("beside?with=one&with=two")
+    page = browse("compare?with=one&with=two")
     followed = page.locator("#chosen progress").nth(1)
     before = int(followed.get_attribute("value"))
     append(results, root / "two", rest)
@@ -238,8 +238,8 @@ def test_a_name_that_is_hardly_one_is_ticked_and_shown_as_any_other(browse, resu
     with replaced(page.locator("#studies")):
         append(results, root / odd, rest)
     assert page.locator("input:checked").count() == 2
-    page.locator("#set-beside").click()
-    page.wait_for_url("**/beside?*")
+    page.locator("#compare").click()
+    page.wait_for_url("**/compare?*")
     assert sorted(page.locator("#chosen .name").all_inner_texts()) == ["50%25 & ?", "one"]
 
 
@@ -288,7 +288,7 @@ def test_the_scales_of_many_studies_beside_each_other_can_be_read(browse, result
     names = [f"study-{number}" for number in range(7)]
     for name in names:
         write(results, root / name)
-    page = browse("beside?" + "&".join(f"with={name}" for name in names))
+    page = browse("compare?" + "&".join(f"with={name}" for name in names))
 
     ends = page.locator(".picture span").evaluate_all(BOXES)
     assert len(ends) == 2 * 2 * 3

@@ -48,9 +48,9 @@ def run(options: argparse.Namespace) -> int:
     groups = Findings(results, study).groups
     known = {(one.workload, one.params, one.limits): one.name for one in groups}
     if options.json:
-        told = {"results": str(options.results), "study": side.plan.study}
-        told |= as_json(found, mix, known.__getitem__)
-        print(json.dumps(told, allow_nan=False))
+        content = {"results": str(options.results), "study": side.plan.study}
+        content |= as_json(found, mix, known.__getitem__)
+        print(json.dumps(content, allow_nan=False))
     else:
         show(side, found, mix, known.__getitem__)
     return 0
@@ -65,8 +65,10 @@ def _other(folder: Path, side: ResultSet) -> ResultSet:
         if one.whose is Whose.HOST and one.changed.name in SAME_HOST
     ]
     if unlike:
-        told = ", ".join(f"{what_text(one)} {' and '.join(ends_text(one))}" for one in unlike)
-        raise ResultsError(f"{folder} was measured on another host: {told}; leave it out")
+        differences = ", ".join(
+            f"{what_text(one)} {' and '.join(ends_text(one))}" for one in unlike
+        )
+        raise ResultsError(f"{folder} was measured on another host: {differences}; leave it out")
     if results.plan.replicates is not Replicates.TRIALS:
         raise ResultsError(
             f"{folder} has no lifecycle in it, which says how platforms start and what memory they "

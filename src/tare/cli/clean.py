@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     removed = problems = 0
     for found in clean_all(forget=options.forget):
         if isinstance(found, str):
-            print(f"passed over: {found}", file=sys.stderr)
+            print(f"skipped: {found}", file=sys.stderr)
         elif found.problem:
             problems += not options.forget
             end = "; it is given up" if options.forget else ""
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         problems += restored()
     except TareError as error:  # a session runs, and needs the host as it is
-        print(f"passed over: {error}", file=sys.stderr)
+        print(f"skipped: {error}", file=sys.stderr)
     if options.cache:
         for shelf in ("userland", "guest", "lab", "lists", "probes"):
             shutil.rmtree(home() / shelf, ignore_errors=True)

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     alone = [figure for name in names for figure in own_figures(name, ours)]
     paths = write_all(names, options.figures, ours)
     if options.json:
-        told = {
+        content = {
             "results": str(folders[0]),
             "study": found.plan.study,
             "studies": [as_json(part, tests[part.study]) for part in parts],
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             "ours_alone": ours_alone.as_json(alone),
             **({"figures": paths} if paths else {}),
         }
-        print(json.dumps(told, allow_nan=False))
+        print(json.dumps(content, allow_nan=False))
     else:
         show(found.plan.study, parts, rest, found.group_names, tests)
         ours_alone.show(alone)

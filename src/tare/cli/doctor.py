@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def status(findings: Sequence[Finding]) -> int:
-    """Give the exit status: without the layer ``host`` there is no baseline."""
+    """Return the exit status: without the layer ``host`` there is no baseline."""
     usable = {finding.layer for finding in findings if finding.state == "usable"}
     return DONE if "host" in usable else CANNOT
 
@@ -111,7 +111,7 @@ def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
 
 @contextmanager
 def built_userland() -> Iterator[Userland | None]:
-    """Give the userland of the quick study if it has been built; nothing is built for this."""
+    """Return the userland of the quick study if it has been built; nothing is built for this."""
     workloads = load_study("quick").workloads
     packages = tuple(sorted({package for one in workloads for package in one.made.all_packages()}))
     with tempfile.NamedTemporaryFile(prefix="tare-doctor-") as file:
@@ -130,18 +130,18 @@ def page(
     advice: Sequence[Advice],
 ) -> Iterator[RenderableType]:
     """Lay out what people read."""
-    told = [facts[name] for name in ("os", "cpu_model") if name in facts]
+    listed = [facts[name] for name in ("os", "cpu_model") if name in facts]
     kernel, cpus, memory = (facts.get(name) for name in ("kernel", "cpus", "memory_bytes"))
-    told += [f"kernel {kernel}"] if kernel else []
-    told += [f"{cpus} CPUs"] if cpus else []
-    told += [f"{float(memory) / 2**30:.1f} GiB"] if memory else []
-    yield Text(", ".join(map(str, told)) + "\n")
+    listed += [f"kernel {kernel}"] if kernel else []
+    listed += [f"{cpus} CPUs"] if cpus else []
+    listed += [f"{float(memory) / 2**30:.1f} GiB"] if memory else []
+    yield Text(", ".join(map(str, listed)) + "\n")
 
     yield Text.assemble(("This host is: ", "bold"), detection.summary(stack))
     for step in stack:
         yield Padding(Text(step.title), (0, 0, 0, 2))
-        for said in step.evidence:
-            yield Padding(Text(said, style="dim"), (0, 0, 0, 6))
+        for sentence in step.evidence:
+            yield Padding(Text(sentence, style="dim"), (0, 0, 0, 6))
     yield Text()
 
     yield Text("Layers", style="bold")

@@ -20,7 +20,7 @@ WEIGHT = "weight"
 """The key of a selector that is no parameter."""
 
 MOST = 8
-"""So many values that a parameter has are named; of more, their number is told."""
+"""The most values of a parameter that are named; the rest are counted."""
 
 
 def text_of(path: Path) -> str:
@@ -140,13 +140,13 @@ def _chosen(part: Item, entries: Mapping[str, Item], rows: Sequence[Group]) -> G
     if len(left) == 1:
         return left[0]
     differing = [name for name in names if len({str(levels[row].get(name)) for row in left}) > 1]
-    told = "; ".join(f"{name}: {_listed(left, name, levels)}" for name in differing)
-    part.wrong(f"{len(left)} rows of the study are meant; expected one; say which by {told}")
+    choices = "; ".join(f"{name}: {_listed(left, name, levels)}" for name in differing)
+    part.wrong(f"{len(left)} rows of the study are meant; expected one; say which by {choices}")
     return None
 
 
 def _levels(row: Group) -> dict[str, Scalar]:
-    """Give everything that tells one row of a workload from another."""
+    """Return everything that tells one row of a workload from another."""
     _, params, limits = row
     own: dict[str, Scalar] = {
         "cpus": limits.cpus,

@@ -34,7 +34,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(plugin.Workload):
-    """Copy so many blocks. Say here where the defaults are from: these are an example's."""
+    """Copy blocks. Say here where the defaults are from: these are an example's."""
 
     block_bytes: int = MIB
     blocks: int = 50_000
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def skeleton(name: str, *, in_tree: bool) -> Mapping[str, str]:
-    """Give the files of a new workload, by their paths in the folder of plugins or in the tree."""
+    """Return the files of a new workload by their paths, among plug-ins or in the tree."""
     module = "src/tare/work/workloads" if in_tree else "workloads"
     good = CASE.format(how="", blocks=4096) + SAMPLES
     bad = CASE.format(how="; SIGINT after 0.5 s", blocks=819200) + RAISES

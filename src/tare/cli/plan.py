@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> int:
         one = load_study(options.study, scale)
         both[scale] = estimated(one, make_plan(one, seed))
     if options.json:
-        told: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
-        told |= {"scale": study.scale, "memory": memory(study, plan)}
-        told |= {"crowded": [asdict(one) for one in crowded_here(study)]}
-        told |= {"room": room(study, plan)}
-        print(json.dumps(told | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
+        content: dict[str, object] = {"plan": asdict(plan), "estimate": asdict(expected)}
+        content |= {"scale": study.scale, "memory": memory(study, plan)}
+        content |= {"crowded": [asdict(one) for one in crowded_here(study)]}
+        content |= {"room": room(study, plan)}
+        print(json.dumps(content | {"scales": {scale: asdict(one) for scale, one in both.items()}}))
         return 0
     show(study, plan, both or {"": expected})
     print(f"  memory     {memory(study, plan)['says']}")
@@ -69,7 +69,7 @@ def estimated(study: Study, plan: Plan) -> Estimate:
 
 
 def room(study: Study, plan: Plan) -> Mapping[str, str]:
-    """Say of CPUs and disk whether this host, on which it need not be run, has them."""
+    """Return of CPUs and disk whether this host, on which it need not be run, has them."""
     folder = next(path for path in (home(), *home().absolute().parents) if path.exists())
     free, blocks = shutil.disk_usage(folder).free, memory(study, plan)["fits"] == BY_BLOCKS
     need = disk_need(study, plan, by_blocks=blocks)
@@ -81,7 +81,7 @@ def room(study: Study, plan: Plan) -> Mapping[str, str]:
 
 
 def memory(study: Study, plan: Plan) -> Mapping[str, object]:
-    """Say whether a plan fits the memory of this host, which need not be the one it is run on."""
+    """Return whether a plan fits the memory of this host, on which it need not be run."""
     found, at_once = needs(study, plan), at_once_of(plan)
     total, available = Sum(found, at_once).total_bytes, available_bytes()
     says = f"up to {_bytes(total)}, of {_bytes(available)} available here"
@@ -136,7 +136,7 @@ def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
 
 
 def _parts(study: Study) -> Iterator[str]:
-    """Say of which workloads a trial has several parts, each in an instance of its own."""
+    """Return of which workloads a trial has several parts, each in an instance of its own."""
     chosen = scenario.load(study.scenario)
     for one in study.workloads:
         parts = chosen.parts(one.made)

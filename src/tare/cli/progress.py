@@ -104,7 +104,7 @@ class Tally:
             self.bad.append(f"{trial.status}: {cell.platform}, {cell.workload}: {trial.reason}")
 
     def left(self) -> str:
-        """Say how long it can still take at the most, as far as that is known."""
+        """Return how long it can still take at the most, as far as that is known."""
         if self.measuring_s is None:
             return ""
         spent = time.monotonic() - self.measuring_s
@@ -118,7 +118,7 @@ class Tally:
         return f"at most {min(bounds):.0f} s left" if bounds else ""
 
     def where(self) -> str:
-        """Say where the study is, in one line."""
+        """Return where the study is, in one line."""
         some = self.decides and self.compared
         decided = f"{self.decided} of {self.compared} comparisons decided" if some else ""
         parts = [f"block {self.number + 1} of at most {self.blocks}", f"{self.trials} trials"]

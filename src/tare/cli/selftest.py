@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def status(tested: Sequence[Tested]) -> int:
-    """Give the exit status: a truth that a recommended variant missed is a failure."""
+    """Return the exit status: a truth that a recommended variant missed is a failure."""
     chosen = [one for one in tested if one.recommended]
     if not chosen:
         return CANNOT
@@ -75,7 +75,7 @@ def status(tested: Sequence[Tested]) -> int:
 
 
 def as_table(tested: Sequence[Tested]) -> list[dict[str, Any]]:
-    """Put what was found into plain data; ratios minus one, and seconds."""
+    """Return what was found as plain data; ratios minus one, and seconds."""
     return [{**asdict(one), "reason": reason_text(one.reason)} for one in tested]
 
 

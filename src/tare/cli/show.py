@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tare.present.report import as_json, describe, show
+from tare.present.report import as_json, describe
+from tare.present.terminal.verdicts import show
 from tare.results.store import load
 
 

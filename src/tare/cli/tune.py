@@ -79,6 +79,6 @@ def report(results: Iterable[Result], verb: str) -> int:
     problems = 0
     for one in results:
         problems += one.is_problem
-        said = f"{one.path} {one.said or f'{verb} {one.now}'}"
-        print(said, file=sys.stderr if one.is_problem else sys.stdout)
+        text = f"{one.path} {one.said or f'{verb} {one.now}'}"
+        print(text, file=sys.stderr if one.is_problem else sys.stdout)
     return problems

@@ -1,18 +1,17 @@
 """Tables, charts and the page made of a study's results; all of it can be remade from the trials.
 
-``describe`` compares once; ``show`` and ``as_json`` (for a terminal and for programs) and
-``write_report`` (files) only put into words, rows and pictures what it found.
+``describe`` compares once; ``as_json`` (for programs) and ``write_report`` (files) only put into
+words, rows and pictures what it found.
 """
 
 from pathlib import Path
 
 from tare.core.errors import ResultsError
-from tare.present.export.tables import as_json
-from tare.present.terminal.verdicts import show
-from tare.present.view.findings import Findings, describe
+from tare.present.export.facts import as_json
+from tare.present.view.study import StudyView, describe
 from tare.results.store import Results
 
-__all__ = ["Findings", "as_json", "describe", "read_and_report", "show", "write_report"]
+__all__ = ["StudyView", "as_json", "describe", "read_and_report", "write_report"]
 
 
 def write_report(results: Results, into: Path) -> list[Path]:

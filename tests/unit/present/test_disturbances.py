@@ -2,7 +2,7 @@
 
 from tare.core.model import NO_FACTS, NO_RUN, Complaint, ComplaintKind, Kind, Status
 from tare.present.view.disturbances import disturbances, merged
-from tare.present.view.findings import describe
+from tare.present.view.study import describe
 from tare.results.store import Results
 from unit.makers import make_cell, make_plan, make_trial
 

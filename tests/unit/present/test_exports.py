@@ -1,12 +1,16 @@
 """results.md and results.tex: all that is said, and nothing in it that is more than text."""
 
 import re
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tare.core.model import Status
-from tare.present.export.texts import in_latex, in_markdown, latex, markdown
+from tare.present import export
+from tare.present.export.latex import in_latex, latex
+from tare.present.export.markdown import in_markdown, markdown
 from tare.present.page.render import write
 from tare.present.view.numbers import NONE, TIMES
 from unit.invented import HOSTILE, LATENCY, Study, full, names, noisy
@@ -213,3 +217,19 @@ def test_a_report_has_the_exports_and_three_files_of_each_chart(tmp_path):
     again = write(replace(results, trials=()), tmp_path)
     assert len(again) == 4
     assert list((tmp_path / "figures").iterdir()) == []
+
+
+def test_an_export_is_added_by_following_its_page_alone(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[3] / "docs/how-to/add-an-export.md").read_text()
+    (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (file,) = re.findall(r'^FILE = "(.*)"$', module, re.MULTILINE)
+    (tmp_path / "verdicts_txt.py").write_text(module)
+    monkeypatch.setattr(export, "__path__", [*export.__path__, str(tmp_path)])
+    found = Study(["host", "slow"])
+    found.add("fio", noisy({"slow": 2.0}))
+
+    assert tmp_path / file in export.write_exports(found.found(), tmp_path)
+    first, baseline, *_ = (tmp_path / file).read_text().splitlines()
+    assert "2 times slower" in first
+    assert baseline == f"fio, host: 1{TIMES}  baseline"
+    del sys.modules["tare.present.export.verdicts_txt"]

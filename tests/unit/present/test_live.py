@@ -26,21 +26,22 @@ from tare.core.errors import ConfigError, ResultsError
 from tare.core.model import EndedSession, Kind, Phase, Run, SessionProgress, Status
 from tare.present.charts.canvas import Point, Polyline, Rect
 from tare.present.live import Catalogue, serving
-from tare.present.live.beside import MAX_BESIDE, Beside, sides
 from tare.present.live.catalogue import MAX_KEPT
+from tare.present.live.compared import MAX_COMPARED, ComparedStudies, compared
 from tare.present.live.drawings import narrowed, strip, timeline
-from tare.present.live.glancing import Glancing, State, Tail
-from tare.present.live.narrowing import Look, Narrowing
+from tare.present.live.looks import Look, LookTaker
+from tare.present.live.overview import OverviewReader, State
 from tare.present.live.server import POLL_S, REST_S, changes
-from tare.present.live.telling import Told
+from tare.present.live.study_reader import MAX_FAILURES, StudyReader
+from tare.present.live.study_view import LiveView
 from tare.present.live.views import OneStudy, Studies
-from tare.present.live.watching import MAX_FAILURES, Watching
 from tare.present.report import describe
 from tare.present.view.numbers import cost_text
 from tare.present.view.theme import BAD, PAPER
 from tare.results.store import Writer, load, read_facts
 from tare.results.store.progress import SILENT_S, ProgressFile
 from tare.results.store.raw_output import raw_name
+from tare.results.store.reader import TrialsFile
 from unit.drawing import marks
 from unit.makers import make_trial, store_samples
 from unit.present.test_live_resources import used
@@ -150,40 +151,58 @@ class Ids(HTMLParser):
         self.ids += [value for name, value in attrs if name == "id"]
 
 
-def test_a_tail_gives_whole_lines_once(tmp_path):
-    path = tmp_path / "lines"
-    tail = Tail(path)
-    assert tail.read() == ([], True)
-    path.write_bytes(b"one\ntwo\nthr")
-    assert tail.read() == ([b"one", b"two"], True)
-    with path.open("ab") as file:
-        file.write(b"ee\n")
-    assert tail.read() == ([b"three"], False)
-    assert tail.read() == ([], False)
-    path.write_bytes(b"new\n")
-    assert tail.read() == ([b"new"], True)
-    path.unlink()
-    assert tail.read() == ([], True)
+def test_a_file_of_trials_is_read_as_far_as_it_is_written_and_anew_where_it_is_another(tmp_path):
+    path = tmp_path / "trials.jsonl"
+    first, second, third = (
+        json.dumps({"format": 3, **asdict(make_trial("c", block=block))}).encode() + b"\n"
+        for block in range(3)
+    )
+
+    def read():
+        trials, anew = file.read()
+        return [trial.block for trial in trials], anew
+
+    file = TrialsFile(path)
+    path.write_bytes(first + second + third[:9])
+    assert read() == ([0, 1], True)
+    with path.open("ab") as more:
+        more.write(third[9:])
+    assert read() == ([2], False)
+    assert read() == ([], False)
+    path.write_bytes(third)
+    assert read() == ([2], True)
+
+
+def test_a_file_of_trials_is_read_anew_after_a_line_that_is_none(tmp_path):
+    path = tmp_path / "trials.jsonl"
+    line = json.dumps({"format": 3, **asdict(make_trial("c"))}).encode() + b"\n"
+    path.write_bytes(line + b"{}\n")
+    file = TrialsFile(path)
+    for _ in range(2):
+        trials, anew = file.read()
+        assert anew
+        with pytest.raises(ResultsError, match=r"trials.jsonl:2: not a trial"):
+            list(trials)
 
 
 def test_a_study_is_not_begun_then_runs_and_is_killed_resumed_and_ended(finished, root):
     folder = root / "one"
     with closing(Writer(folder)) as writer:
         writer.start(finished.study, finished.plan)
-    one = Glancing(folder, "one", root)
-    assert one.glance().state is State.NOT_BEGUN
+    one = OverviewReader(folder, "one", root)
+    assert one.read().state is State.NOT_BEGUN
     with session(folder):
         rest = begun(finished, folder, trials=5)
-        assert one.glance().state is State.RUNNING
-    assert one.glance().state is State.KILLED
+        assert one.read().state is State.RUNNING
+    assert one.read().state is State.KILLED
     with session(folder):
         append(folder, *rest)
-        assert one.glance().state is State.RUNNING
+        assert one.read().state is State.RUNNING
     with closing(Writer(folder)) as writer:
         writer.run(finished.run)
-    seen = one.glance()
+    seen = one.read()
     assert (seen.state, seen.stop) == (State.ENDED, finished.run.stop)
-    assert one.glance() is seen
+    assert one.read() is seen
 
 
 def test_a_session_that_was_killed_before_its_first_trial_has_not_ended(finished, root):
@@ -191,24 +210,24 @@ def test_a_session_that_was_killed_before_its_first_trial_has_not_ended(finished
     begun(finished, folder, trials=5)
     with closing(Writer(folder)) as writer:
         writer.run(finished.run)
-    one = Glancing(folder, "one", root)
-    assert one.glance().state is State.ENDED
+    one = OverviewReader(folder, "one", root)
+    assert one.read().state is State.ENDED
     said = SessionProgress(session="fedcba")
     ProgressFile(folder).write(said)
     os.utime(folder / "progress.json", (1.0, 1.0))
 
-    assert one.glance().state is State.KILLED
-    assert Glancing(folder, "one", root).glance().state is State.KILLED
+    assert one.read().state is State.KILLED
+    assert OverviewReader(folder, "one", root).read().state is State.KILLED
     ProgressFile(folder).write(replace(said, phase=Phase.ENDED))
-    assert one.glance().state is State.ENDED
+    assert one.read().state is State.ENDED
 
 
 def test_a_session_that_ends_between_two_readings_is_not_killed(finished, root, monkeypatch):
     folder = root / "one"
     begun(finished, folder, trials=len(finished.trials))
     with session(folder):
-        one = Glancing(folder, "one", root)
-        assert one.glance().state is State.RUNNING
+        one = OverviewReader(folder, "one", root)
+        assert one.read().state is State.RUNNING
         look = one._pulse.look
 
         def ends():
@@ -220,25 +239,25 @@ def test_a_session_that_ends_between_two_readings_is_not_killed(finished, root, 
             return look()
 
         monkeypatch.setattr(one._pulse, "look", ends)
-        assert one.glance().state is State.ENDED
+        assert one.read().state is State.ENDED
 
 
 def test_a_session_without_a_heartbeat_is_dead(finished, root):
     folder, now = root / "one", [100.0]
     begun(finished, folder, trials=5)
-    one = Glancing(folder, "one", root, lambda: now[0])
+    one = OverviewReader(folder, "one", root, lambda: now[0])
     with session(folder) as file:
-        assert one.glance().state is State.RUNNING
+        assert one.read().state is State.RUNNING
         now[0] += SILENT_S - 1
-        assert one.glance().state is State.RUNNING
+        assert one.read().state is State.RUNNING
         os.utime(folder / "progress.json", (1.0, 1.0))  # a host whose clock is long behind
         now[0] += 2
-        assert one.glance().state is State.RUNNING, "it has changed, whatever its clock says"
+        assert one.read().state is State.RUNNING, "it has changed, whatever its clock says"
         now[0] += SILENT_S
-        assert one.glance().state is State.KILLED
+        assert one.read().state is State.KILLED
         file.beat()
-        assert one.glance().state is State.RUNNING
-    assert one.glance().state is State.KILLED  # it has written no end
+        assert one.read().state is State.RUNNING
+    assert one.read().state is State.KILLED  # it has written no end
 
 
 def test_what_was_left_long_ago_is_dead_at_the_first_look(finished, root):
@@ -249,7 +268,7 @@ def test_what_was_left_long_ago_is_dead_at_the_first_look(finished, root):
     long_ago = time.time() - SILENT_S - 1
     os.utime(folder / "progress.json", (long_ago, long_ago))
 
-    assert Glancing(folder, "one", root).glance().state is State.KILLED
+    assert OverviewReader(folder, "one", root).read().state is State.KILLED
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"session": 3}', b'{"format": 999}'])
@@ -257,7 +276,7 @@ def test_progress_that_is_not_understood_is_none(finished, root, damage):
     begun(finished, root / "one", trials=5)
     (root / "one/progress.json").write_bytes(damage)
 
-    assert Glancing(root / "one", "one", root).glance().state is State.KILLED
+    assert OverviewReader(root / "one", "one", root).read().state is State.KILLED
 
 
 def test_a_page_does_not_repeat_what_was_said_before_while_all_is_removed(finished, root):
@@ -265,11 +284,17 @@ def test_a_page_does_not_repeat_what_was_said_before_while_all_is_removed(finish
     begun(finished, folder, trials=5)
     said = SessionProgress(session="abc123", phase=Phase.OPENING, text="starting host, instance 2")
     ProgressFile(folder).write(said)
-    assert Told(Watching(folder, "one", root).seen()).now == "Now: starting host, instance 2."
+    assert (
+        LiveView(StudyReader(folder, "one", root).snapshot()).now
+        == "Now: starting host, instance 2."
+    )
 
     ProgressFile(folder).write(replace(said, phase=Phase.REMOVING))
 
-    assert Told(Watching(folder, "one", root).seen()).now == "Now: what was started is removed."
+    assert (
+        LiveView(StudyReader(folder, "one", root).snapshot()).now
+        == "Now: what was started is removed."
+    )
 
 
 def test_the_page_says_what_the_session_says(finished, root):
@@ -295,7 +320,7 @@ def test_progress_counts_slots_and_not_warmups_or_repeats(finished, root):
     begun(finished, root / "one", trials=len(finished.trials))
     again = replace(finished.trials[-1], repeat=1, status=Status.SUSPECT)
     append(root / "one", again)
-    seen = Glancing(root / "one", "one", root).glance()
+    seen = OverviewReader(root / "one", "one", root).read()
     warm = sum(one.kind is Kind.WARMUP for one in finished.trials)
 
     assert warm > 0
@@ -308,12 +333,12 @@ def test_the_last_line_may_be_cut_and_be_mended(finished, root):
     folder = root / "one"
     rest = begun(finished, folder, trials=4)
     line = json.dumps({"format": 1, **asdict(rest[0])}).encode() + b"\n"
-    one = Watching(folder, "one", root)
+    one = StudyReader(folder, "one", root)
     with (folder / "trials.jsonl").open("ab") as file:
         file.write(line[:50])
-    assert len(one.seen().trials) == 4
+    assert len(one.snapshot().trials) == 4
     append(folder, *rest[:2])  # as a session that resumes: what was cut goes first
-    assert one.seen().trials == finished.trials[:6]
+    assert one.snapshot().trials == finished.trials[:6]
 
 
 @pytest.mark.parametrize("damage", [b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n"])
@@ -323,13 +348,13 @@ def test_a_damaged_line_is_said_and_the_rest_is_shown(finished, root, damage):
     with (folder / "trials.jsonl").open("ab") as file:
         file.write(damage)
 
-    for one in (Glancing(folder, "one", root), Watching(folder, "one", root)):
-        seen = one.glance()
-        assert "trials.jsonl:5 is not a trial" in seen.problem
+    for one in (OverviewReader(folder, "one", root), StudyReader(folder, "one", root)):
+        seen = one.read()
+        assert "trials.jsonl:5: not a trial" in seen.problem
         assert seen.blocks == 1
     with visited(root) as visitor:
-        assert "trials.jsonl:5 is not a trial" in visitor.ask("/study/one").text
-        assert "trials.jsonl:5 is not a trial" in visitor.ask("/").text
+        assert "trials.jsonl:5: not a trial" in visitor.ask("/study/one").text
+        assert "trials.jsonl:5: not a trial" in visitor.ask("/").text
 
 
 @pytest.mark.parametrize(
@@ -344,12 +369,10 @@ def test_a_damaged_line_is_said_with_its_cause_and_what_to_do(finished, root, da
     begun(finished, root / "one")
     (root / "one/trials.jsonl").write_bytes(damage + b"\n")
 
-    for one in (Glancing(root / "one", "one", root), Watching(root / "one", "one", root)):
-        said = one.glance().problem
-        assert f"trials.jsonl:1 is not a trial ({why}" in said
-        assert said.endswith(
-            "restore the file from a copy, or delete the line, which gives its trial up"
-        )
+    for one in (OverviewReader(root / "one", "one", root), StudyReader(root / "one", "one", root)):
+        said = one.read().problem
+        assert f"trials.jsonl:1: not a trial: {why}" in said
+        assert said.endswith("restore the file from a copy of the results, or remove this line")
 
 
 @pytest.mark.parametrize("name", ["trials.jsonl", "run.json", "samples/000000.parquet"])
@@ -372,12 +395,12 @@ def test_damaged_files_are_no_error_of_the_server(finished, root, name, content)
     (root / "one" / name).write_text(content)
 
     with visited(root) as visitor:
-        for page in ("/", "/study/one", "/beside?with=one&with=one"):
+        for page in ("/", "/study/one", "/compare?with=one&with=one"):
             assert visitor.ask(page).status == 200
 
 
 def test_live_intervals_are_those_of_the_report(finished):
-    course = Narrowing(finished.plan).course(finished.trials)
+    course = LookTaker(finished.plan).course(finished.trials)
     reported = describe(finished).headline
     names = ("pairs", "look", "cost", "low", "high", "verdict", "stop", "holm_p", "noise_floor")
 
@@ -390,7 +413,7 @@ def test_live_intervals_are_those_of_the_report(finished):
 def test_each_look_is_what_a_report_of_that_moment_said(lab):
     rule = {"min_blocks": 8, "max_blocks": 20, "instances": 1, "margin": 0.0001}
     results = lab.run(lab.text({"host": {}, "like": {}}, repetition=rule))
-    narrowing = Narrowing(results.plan)
+    narrowing = LookTaker(results.plan)
     for blocks in (3, 9, 12, 20):  # as it grows
         course = narrowing.course([one for one in results.trials if one.block < blocks])
     (row,) = (one for one in course.rows if not one.is_control)
@@ -405,21 +428,21 @@ def test_each_look_is_what_a_report_of_that_moment_said(lab):
 def test_comparisons_are_made_when_a_block_is_whole_and_not_too_often(finished, root):
     rest = begun(finished, root / "one", trials=5)
     now = [0.0]
-    one = Watching(root / "one", "one", root, lambda: now[0])
+    one = StudyReader(root / "one", "one", root, lambda: now[0])
     with session(root / "one"):
-        first = one.seen()
+        first = one.snapshot()
         append(root / "one", rest[0])
-        second = one.seen()
+        second = one.snapshot()
         assert second.course.rows is first.course.rows
-        assert one.seen() is second
+        assert one.snapshot() is second
         append(root / "one", *rest[1:5])
-        assert one.seen().course.rows is first.course.rows  # a block is whole, but too soon
+        assert one.snapshot().course.rows is first.course.rows  # a block is whole, but too soon
         now[0] += 5.0
-        third = one.seen()
+        third = one.snapshot()
         assert third.course.rows is not first.course.rows
         append(root / "one", *rest[5:])
         now[0] += 5.0
-    assert one.seen().course.rows == Narrowing(finished.plan).course(finished.trials).rows
+    assert one.snapshot().course.rows == LookTaker(finished.plan).course(finished.trials).rows
 
 
 def test_a_look_is_taken_at_once_and_numbers_of_pairs_wait(lab, root):
@@ -428,13 +451,13 @@ def test_a_look_is_taken_at_once_and_numbers_of_pairs_wait(lab, root):
     kinds = [(one.kind, one.block) for one in results.trials]
     ends = [kinds.index((Kind.MEASURED, block)) + 1 for block in (7, 8, 9)]
     begun(results, root / "one", trials=ends[0])
-    one = Watching(root / "one", "one", root, lambda: 0.0)
+    one = StudyReader(root / "one", "one", root, lambda: 0.0)
     with session(root / "one"):
-        before = one.seen().course
+        before = one.snapshot().course
         append(root / "one", *results.trials[ends[0] : ends[1]])
-        looked = one.seen().course
+        looked = one.snapshot().course
         append(root / "one", *results.trials[ends[1] : ends[2]])
-        after = one.seen().course
+        after = one.snapshot().course
 
     assert {row.look for row in before.rows} == {7}
     assert {row.look for row in looked.rows} == {8}
@@ -536,7 +559,7 @@ def test_a_name_that_is_not_utf8_is_served_as_any_other(finished, root):
         assert "slow is slower" in shown
         assert "cannot be read" not in shown
         assert visitor.ask(file).text == "a report"
-        both = visitor.ask(f"/beside?with=good&with={quote(ticked, safe='')}").text
+        both = visitor.ask(f"/compare?with=good&with={quote(ticked, safe='')}").text
         assert both.count('class="chart strip"') == 2
         for one in ("/", page):  # as on the page, so what was ticked is found again
             with visitor.events(one) as events:
@@ -600,11 +623,15 @@ def test_no_text_becomes_markup(finished, root):
         with closing(Writer(root / name)) as writer:
             writer.run(evil.run)
     catalogue = Catalogue(root)
-    views = [Studies(catalogue), OneStudy(catalogue, names[0]), Beside(catalogue, tuple(names))]
+    views = [
+        Studies(catalogue),
+        OneStudy(catalogue, names[0]),
+        ComparedStudies(catalogue, tuple(names)),
+    ]
     with visited(root) as visitor:
         pages = [view.page(view.look()) for view in views]
         pages += [visitor.ask(f"/study/{quote(EVIL, safe='')}").text]
-        pages += [visitor.ask(f"/beside?with={quote(EVIL)}").text]
+        pages += [visitor.ask(f"/compare?with={quote(EVIL)}").text]
     for page in pages:
         tags = Ids(page).tags
         assert tags.count("script") == 1
@@ -617,7 +644,7 @@ def test_a_page_has_an_element_for_every_part(finished, root):
     begun(finished, root / "a", trials=999)
     begun(finished, root / "b")
     catalogue = Catalogue(root)
-    views = (Studies(catalogue), OneStudy(catalogue, "a"), Beside(catalogue, ("a", "b")))
+    views = (Studies(catalogue), OneStudy(catalogue, "a"), ComparedStudies(catalogue, ("a", "b")))
     for view in (*views, OneStudy(catalogue, "b")):
         seen = view.look()
         ids = Ids(view.page(seen)).ids
@@ -653,13 +680,13 @@ def test_parts_are_made_again_when_what_they_show_has_changed(finished, root):
 
 def test_what_has_not_changed_is_seen_as_the_same_object(finished, root):
     rest = begun(finished, root / "a", trials=6)
-    one = Watching(root / "a", "a", root)
-    first = one.seen()
+    one = StudyReader(root / "a", "a", root)
+    first = one.snapshot()
     with closing(Writer(root / "a")) as writer:
         writer.run(finished.run)
-    second = one.seen()
+    second = one.snapshot()
     append(root / "a", replace(rest[0], status=Status.SUSPECT))
-    third = one.seen()
+    third = one.snapshot()
 
     assert second is not first
     assert second.trials is first.trials
@@ -678,7 +705,7 @@ def test_the_last_failures_are_listed(finished, root):
     ]
     append(root / "a", *bad, finished.trials[1])
 
-    assert list(Watching(root / "a", "a", root).seen().failures) == bad[3:]
+    assert list(StudyReader(root / "a", "a", root).snapshot().failures) == bad[3:]
     view = OneStudy(Catalogue(root), "a")
     assert f"The last {MAX_FAILURES} of {MAX_FAILURES + 3};" in view.page(view.look())
 
@@ -712,8 +739,8 @@ def test_a_page_is_drawn_about_once_a_second_however_fast_trials_come():
 
 
 def test_lines_of_comparisons_follow_the_comparisons(finished, root, lab, monkeypatch):
-    monkeypatch.setattr("tare.present.live.watching.LEAST_S", 0.0)
-    monkeypatch.setattr("tare.present.live.watching.SHARE", float("inf"))
+    monkeypatch.setattr("tare.present.live.study_reader.LEAST_S", 0.0)
+    monkeypatch.setattr("tare.present.live.study_reader.SHARE", float("inf"))
     rest = begun(finished, root / "a", trials=3 * 8)
     view = OneStudy(Catalogue(root), "a")
     first = view.parts(view.look())
@@ -731,18 +758,18 @@ def test_lines_of_comparisons_follow_the_comparisons(finished, root, lab, monkey
     assert "other" in json.dumps(other)
 
 
-def test_studies_are_beside_each_other_by_the_cells_they_share(lab, finished, root):
+def test_studies_are_compared_by_the_cells_they_share(lab, finished, root):
     begun(finished, root / "a", trials=999)
     begun(lab.run(lab.text(TWO), seed=2), root / "b", trials=999)
     other = {"host": {}, "other": {}}
     begun(lab.run(lab.text(other)), root / "c", trials=999)
     (slow, _) = describe(finished).headline
     with visited(root) as visitor:
-        both = visitor.ask("/beside?with=a&with=b").text
-        three = visitor.ask("/beside?with=a&with=c&with=gone").text
-        many = visitor.ask("/beside?" + "&".join(f"with={n}" for n in range(9))).text
-        for few in ("/beside", "/beside?with=a", "/beside?with=a&with=gone"):
-            assert "Tick two or more studies" in visitor.ask(few).text
+        both = visitor.ask("/compare?with=a&with=b").text
+        three = visitor.ask("/compare?with=a&with=c&with=gone").text
+        many = visitor.ask("/compare?" + "&".join(f"with={n}" for n in range(9))).text
+        for few in ("/compare", "/compare?with=a", "/compare?with=a&with=gone"):
+            assert "Select two or more studies" in visitor.ask(few).text
             assert "share no cell" not in visitor.ask(few).text
 
     assert f"<strong>{slow.cost:.3f}" in both
@@ -758,27 +785,27 @@ def test_what_was_measured_otherwise_is_beside_it_and_said(lab, finished, root):
     begun(wider, root / "b", trials=999)
     begun(lab.run(lab.text({"host": {}, "other": {}})), root / "c", trials=999)
     catalogue = Catalogue(root)
-    seen = Beside(catalogue, ("a", "b", "c")).look()
-    known = sides(("a", "b", "c"), seen)
+    seen = ComparedStudies(catalogue, ("a", "b", "c")).look()
+    known = compared(("a", "b", "c"), seen)
 
     ((table,), (others,)) = (known.shared, known.other)
     (both,) = table.rows
     assert (both.platform, [len(some) for some in both.values]) == ("host (A/A control)", [1, 0, 1])
-    assert both.lacks[1] == "measured otherwise: see below"
+    assert both.missing[1] == "measured otherwise: see below"
     rows = {row.platform: row for row in others.rows}
     assert sorted(rows) == ["host (A/A control)", "other", "slow"]
     (here,), (there,), nowhere = rows["slow"].values
     assert (here.differs, there.differs) == ("1 CPU", "2 CPUs")
-    assert (here.cost, there.cost) == tuple(
+    assert (here.row.cost, there.row.cost) == tuple(
         cost_text(next(row.cost for row in describe(one).headline if not row.is_control))
         for one in (finished, wider)
     )
-    assert (nowhere, rows["slow"].lacks[2]) == ([], "not in this study")
+    assert (nowhere, rows["slow"].missing[2]) == ([], "not in this study")
     assert rows["slow"].drawing is None
     controls = [one.differs for some in rows["host (A/A control)"].values for one in some]
     assert controls == ["1 CPU", "2 CPUs", "1 CPU"]
     assert [one.differs for some in rows["other"].values for one in some] == [""]
-    page = Beside(catalogue, ("a", "b", "c")).page(seen)
+    page = ComparedStudies(catalogue, ("a", "b", "c")).page(seen)
     assert page.count("measured otherwise: see below") == 1
 
 
@@ -789,26 +816,28 @@ def test_more_studies_are_looked_at_than_are_kept_and_none_is_read_twice(
     for number in range(count):
         begun(finished, root / str(number), trials=4)
     read = []
-    take = Watching._take
-    monkeypatch.setattr(Watching, "_take", lambda self, line: (read.append(1), take(self, line)))
+    take = StudyReader._take
+    monkeypatch.setattr(
+        StudyReader, "_take", lambda self, trial: (read.append(1), take(self, trial))
+    )
     catalogue = Catalogue(root)
     views = [OneStudy(catalogue, str(number)) for number in range(count)]
     looks = [[view.look() for view in views] for _ in range(3)]
 
     assert looks[0] == looks[1] == looks[2]
     assert len(read) == 4 * count
-    first = weakref.ref(catalogue.watching("0"))
+    first = weakref.ref(catalogue.reader("0"))
     del views, looks
     for number in range(1, count):
-        catalogue.watching(str(number))
+        catalogue.reader(str(number))
     gc.collect()
     assert first() is None  # nobody looks at it, and others were looked at since
 
 
-def test_too_many_studies_beside_each_other_are_not_even_read(finished, root):
+def test_too_many_studies_to_compare_are_not_even_read(finished, root):
     begun(finished, root / "a", trials=4)
-    view = Beside(Catalogue(root), tuple(f"{number}" for number in range(99)))
-    assert len(view.look()) == MAX_BESIDE
+    view = ComparedStudies(Catalogue(root), tuple(f"{number}" for number in range(99)))
+    assert len(view.look()) == MAX_COMPARED
     assert view.parts(view.look()) == {}
 
 
@@ -917,7 +946,7 @@ def test_nothing_is_written(finished, root):
     begun(finished, root / "one", trials=999)
     files = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     with visited(root) as visitor:
-        for page in ("/", "/study/one", "/beside?with=one", "/files/one/report.html"):
+        for page in ("/", "/study/one", "/compare?with=one", "/files/one/report.html"):
             visitor.ask(page)
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == files
 
@@ -970,7 +999,7 @@ def test_a_file_that_is_a_link_out_is_not_read(finished, root):
     shutil.move(root / "one/trials.jsonl", outside)
     (root / "one/trials.jsonl").symlink_to(outside)
 
-    assert Watching(root / "one", "one", root).seen().trials == ()
+    assert StudyReader(root / "one", "one", root).snapshot().trials == ()
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "", "10.0.0.1"])
@@ -1004,7 +1033,7 @@ def test_head_has_the_headers_alone(root):
 def test_pages_load_nothing_from_elsewhere_and_work_without_a_script(finished, root):
     begun(finished, root / "one", trials=999)
     with visited(root) as visitor:
-        for path in ("/", "/study/one", "/beside?with=one", "/nothing", "/live.js", "/live.css"):
+        for path in ("/", "/study/one", "/compare?with=one", "/nothing", "/live.js", "/live.css"):
             answer = visitor.ask(path)
             policy = answer.headers["Content-Security-Policy"]
             assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -1049,5 +1078,5 @@ def test_the_command_prints_where_the_page_is(root, capsys, monkeypatch):
 
 
 def test_what_was_stored_is_what_a_watcher_has(finished):
-    watching = Watching(finished.folder, "one", finished.folder)
-    assert watching.seen().trials == load(finished.folder).trials
+    watching = StudyReader(finished.folder, "one", finished.folder)
+    assert watching.snapshot().trials == load(finished.folder).trials

@@ -13,11 +13,10 @@ import pytest
 
 from tare.experiment.probes.series import Series
 from tare.present.charts.canvas import Polyline
-from tare.present.live import readings
+from tare.present.live import samples
 from tare.present.live.drawings import COLOURS, colour
-from tare.present.live.readings import MAX_TRIALS, Readings, Recent
+from tare.present.live.resource_usage import FINEST, LAYER_CPU, LEAST_SPAN_S, Track, resource_usage
 from tare.present.live.resources import resources
-from tare.present.live.taken import FINEST, LAYER_CPU, LEAST_SPAN_S, Track, taken
 from tare.present.view.theme import INK
 from tare.results.store.samples import TRIALS_A_FILE, Samples
 from unit.drawing import marks
@@ -58,7 +57,7 @@ def areas(canvas):
 
 def drawn(folder, trials, platforms=None):
     known = platforms or {"c": "host", "d": "slow"}
-    read = Recent(folder, folder).look()
+    read = SampledUsageReader(folder, folder).look()
     return resources(trials, known, dict.fromkeys(known, "work"), read)
 
 
@@ -190,9 +189,9 @@ def test_trials_of_the_file_before_stand_there_too(tmp_path):
 
 def test_files_are_read_when_they_change(tmp_path, monkeypatch):
     read = []
-    own = readings._table
-    monkeypatch.setattr(readings, "_table", lambda path: (read.append(path.name), own(path))[1])
-    recent = Recent(tmp_path, tmp_path)
+    own = samples._table
+    monkeypatch.setattr(samples, "_table", lambda path: (read.append(path.name), own(path))[1])
+    recent = SampledUsageReader(tmp_path, tmp_path)
     empty = recent.look()
     assert recent.look() is empty
     assert not empty.by_trial
@@ -217,7 +216,7 @@ def test_a_damaged_file_is_said_and_the_others_are_shown(tmp_path, damage):
     trials = [a_trial(number) for number in range(TRIALS_A_FILE + 3)]
     store_samples(tmp_path, *((one, used(times_s=(0.0, 2.0))) for one in trials))
     (tmp_path / "samples/000001.parquet").write_bytes(damage)
-    seen = Recent(tmp_path, tmp_path).look()
+    seen = SampledUsageReader(tmp_path, tmp_path).look()
 
     assert "000001.parquet is damaged or cannot be read" in seen.problem
     assert seen.of(trials[TRIALS_A_FILE - 1]) is not None
@@ -226,7 +225,7 @@ def test_a_damaged_file_is_said_and_the_others_are_shown(tmp_path, damage):
 def test_a_file_of_another_kind_is_no_error_of_the_server(tmp_path):
     path = tmp_path / "samples/000000.parquet"
     path.parent.mkdir()
-    recent = Recent(tmp_path, tmp_path)
+    recent = SampledUsageReader(tmp_path, tmp_path)
     for columns in ({"cell": ["a"]}, {"source": ["layer"], "name": ["cpu_s"], "time_s": [None]}):
         pq.write_table(pa.table(columns), path)
         assert "damaged or cannot be read" in recent.look().problem
@@ -239,7 +238,7 @@ def test_a_file_of_another_kind_is_no_error_of_the_server(tmp_path):
 
 def test_what_a_file_has_more_is_added(tmp_path):
     session = Samples(tmp_path)
-    recent = Recent(tmp_path, tmp_path)
+    recent = SampledUsageReader(tmp_path, tmp_path)
     for number in range(MAX_TRIALS + 3):
         session.add(a_trial(number), used())
         session.close()
@@ -247,7 +246,7 @@ def test_what_a_file_has_more_is_added(tmp_path):
         assert known.of(a_trial(number)) is not None
         assert known.of(a_trial(max(0, number - MAX_TRIALS + 1))) is not None
     assert len(known.by_trial) == MAX_TRIALS
-    assert known.by_trial == Recent(tmp_path, tmp_path).look().by_trial
+    assert known.by_trial == SampledUsageReader(tmp_path, tmp_path).look().by_trial
 
 
 def test_samples_that_lead_out_are_not_read(tmp_path):
@@ -262,18 +261,18 @@ def test_samples_that_lead_out_are_not_read(tmp_path):
             (folder / "samples").mkdir()
             file = outside / "samples/000000.parquet"
             os.symlink(file, folder / "samples/000000.parquet")  # noqa: PTH211
-        assert Recent(folder, inside).look().by_trial == {}
-    assert Recent(outside, tmp_path).look().by_trial != {}
+        assert SampledUsageReader(folder, inside).look().by_trial == {}
+    assert SampledUsageReader(outside, tmp_path).look().by_trial != {}
 
 
-def test_no_readings_are_no_zero():
-    assert Readings().of(a_trial(0)) is None
+def test_no_samples_are_no_zero():
+    assert SampledUsage().of(a_trial(0)) is None
 
 
 def test_growth_beyond_all_numbers_is_not_drawn():
     huge = Track((0.0, 1.0), (-1.7e308, 1.7e308))
 
-    assert taken({LAYER_CPU: huge}).layer == ()
+    assert resource_usage({LAYER_CPU: huge}).layer == ()
 
 
 def test_a_page_without_samples_does_not_load_what_reads_them(tmp_path):
@@ -282,7 +281,7 @@ def test_a_page_without_samples_does_not_load_what_reads_them(tmp_path):
         "import sys; from pathlib import Path; from tare.present.live import Catalogue;"
         "from tare.present.live.views import OneStudy, Studies; root = Path(sys.argv[1]);"
         "catalogue = Catalogue(root); Studies(catalogue).look();"
-        "print(OneStudy(catalogue, 'one').look().readings, 'pyarrow' in sys.modules)"
+        "print(OneStudy(catalogue, 'one').look().usage, 'pyarrow' in sys.modules)"
     )
     (tmp_path / "one").mkdir()
     (tmp_path / "one/plan.json").write_text("{}")
@@ -294,7 +293,7 @@ def test_a_page_without_samples_does_not_load_what_reads_them(tmp_path):
         timeout=60,
     )
 
-    assert done.stdout == "Readings(by_trial={}, problem='') False\n"
+    assert done.stdout == "SampledUsage(by_trial={}, problem='') False\n"
 
 
 def test_twelve_platforms_have_colours_of_their_own_on_the_live_page_too():

@@ -38,15 +38,10 @@ from tare.present.charts import vega
 from tare.present.charts.catalogue import drawn, figures
 from tare.present.charts.figure import MAX_POINTS
 from tare.present.charts.trials import median_rank
-from tare.present.export.tables import write_csv
+from tare.present.export import results_csv
 from tare.present.page import render
-from tare.present.report import (
-    as_json,
-    describe,
-    read_and_report,
-    show,
-    write_report,
-)
+from tare.present.report import as_json, describe, read_and_report, write_report
+from tare.present.terminal.verdicts import show
 from tare.present.view import theme
 from tare.present.view.host_use import OVERHEAD_PHASES
 from tare.present.view.numbers import bytes_text, cost_text, percent_text, plain, scale_for
@@ -456,7 +451,7 @@ def test_what_was_lost_stands_beside_the_number(tmp_path):
         return make_results(plan=plan, trials=tuple(trials))
 
     some = traffic({"host": 0.0, "host/docker": 0.65})
-    for width in (40, 80, 120):
+    for width in (60, 80, 120):
         said = " ".join(printed(some, width).split())
         assert "65 % lost" in said
         assert "baseline 0 %" not in said
@@ -540,7 +535,7 @@ def test_results_csv_has_the_median_of_peak_memory_and_nothing_where_it_is_not_k
         if one.resources
     ]
     assert len(peaks) > 3
-    write_csv(found, tmp_path / "results.csv")
+    results_csv.write(found, tmp_path / "results.csv")
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = [one for one in csv.DictReader(file) if one["n"]]
     told = {one["platform"]: one["memory_peak_bytes"] for one in rows}

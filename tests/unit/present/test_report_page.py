@@ -374,3 +374,12 @@ def test_output_that_was_stored_after_the_others_was_read_is_found(tmp_path):
     _, trials = stored(Pages(replace(describe(results), read_raw=dict)).report({}))
     assert (trials[0]["files"], trials[0]["command"]) == (["command.json"], "fio 'a b'")
     assert not trials[1]["files"]
+
+
+def test_every_colour_that_the_page_uses_is_defined_in_it(tmp_path):
+    write(make_results(), tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    used = set(re.findall(r"var\((--[\w-]+)", page))
+
+    assert used
+    assert used <= set(re.findall(r"(--[\w-]+):", page))

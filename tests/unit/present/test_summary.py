@@ -6,7 +6,7 @@ import pytest
 
 from tare.core.model import NO_FACTS, Run
 from tare.experiment.selftest import ARMS
-from tare.present.export.texts import markdown
+from tare.present.export.markdown import markdown
 from tare.present.page.html import Pages
 from tare.present.report import describe
 from tare.present.view.explanations import slower

@@ -23,7 +23,8 @@ from tare.core.model import (
     Variant,
 )
 from tare.experiment.study import read_study
-from tare.present.report import describe, show, write_report
+from tare.present.report import describe, write_report
+from tare.present.terminal.verdicts import show
 from tare.present.view.flags import flag_texts
 from tare.present.view.reasons import UNACCOUNTED, reason_text
 from tare.results.compare.contention import Unaccounted, share_of_wall, value

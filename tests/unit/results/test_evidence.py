@@ -5,7 +5,7 @@ import pytest
 from tare.core.errors import ConfigError
 from tare.core.model import Evidence
 from tare.experiment.study.loader import ENOUGH_INSTANCES
-from tare.present.view.findings import describe
+from tare.present.view.study import describe
 from tare.present.view.words import stop_text, summary
 from tare.results.compare.evidence import FAMILYWISE, within_family
 from tare.results.stats.hierarchy import ENOUGH_GROUPS

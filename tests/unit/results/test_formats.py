@@ -11,7 +11,7 @@ import pytest
 from tare import cli
 from tare.core.errors import ResultsError
 from tare.core.model import NO_RUN, Contrast, ContrastKind, Ladder, LadderSwitch, Replicates
-from tare.present.live.glancing import Glancing
+from tare.present.live.overview import OverviewReader
 from tare.results.store import Writer, formats, load, raw_output, read_facts
 from tare.results.store.reader import plan_of
 from unit.makers import again, make_cell, make_plan, make_trial
@@ -75,7 +75,7 @@ def test_the_live_page_says_so_too(folder, name):
     path = folder / name
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}) + "\n")
 
-    assert "was written by a newer Tare" in Glancing(folder, "made", folder).glance().problem
+    assert "was written by a newer Tare" in OverviewReader(folder, "made", folder).read().problem
 
 
 @pytest.mark.parametrize("format_", ["two", 0, None, 1.5])

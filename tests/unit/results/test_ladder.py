@@ -19,9 +19,11 @@ from tare.experiment.study.ladder import neighbours
 from tare.machines import layers
 from tare.machines.layer import kind
 from tare.present.charts.catalogue import figures
-from tare.present.export.texts import latex, markdown
+from tare.present.export.latex import latex
+from tare.present.export.markdown import markdown
 from tare.present.page.html import Pages
-from tare.present.report import as_json, describe, show
+from tare.present.report import as_json, describe
+from tare.present.terminal.verdicts import show
 from tare.present.view.reasons import reason_text
 from tare.results.store import load
 from tare.results.study import compare, decided

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from tare.core.model import NO_FACTS, NO_RUN, Placement, Slot, Status
-from tare.present.export.tables import as_json
+from tare.present.export.facts import as_json
 from tare.present.page.html import Pages
-from tare.present.view.findings import Findings
+from tare.present.view.study import StudyView
 from tare.results.compare.pairing import histories
 from tare.results.questions.other_tests import other_tests
 from tare.results.store import Results
@@ -90,7 +90,7 @@ def test_failed_trials_are_in_none_of_them(drifting):
 
 def test_the_report_and_its_json_have_them(drifting, tmp_path):
     results = Results(tmp_path, "name: s", PLAN, NO_FACTS, NO_RUN, tuple(trials(drifting)))
-    found = Findings(results, compare(PLAN, results.trials))
+    found = StudyView(results, compare(PLAN, results.trials))
 
     (row,) = (one for one in as_json(found)["rows"] if one["platform"] == "host/docker")
     assert row["p_student"] > 0.5

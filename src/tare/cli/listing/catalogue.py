@@ -99,7 +99,7 @@ def _broken(error: Exception) -> str:
 
 
 def _first_line(kind: type[Any]) -> str:
-    """Give the first line of what a class's module says of itself."""
+    """Return the first line of what a class's module says of itself."""
     return (sys.modules[kind.__module__].__doc__ or "").partition("\n")[0].replace("``", "'")
 
 

@@ -168,14 +168,14 @@ def _repetition(parser: argparse.ArgumentParser) -> None:
     )
     how_long.add_argument(
         *("-m", "--min-blocks", "--min-runs"), dest="min_blocks", type=_count, metavar="N",
-        help="no decision before so many blocks (default: as early as it can be trusted)",
+        help="the fewest blocks before a decision (default: as early as it can be trusted)",
     )  # fmt: skip
     how_long.add_argument(
         *("-M", "--max-blocks", "--max-runs"), dest="max_blocks", type=_count, metavar="N",
-        help=f"no block after so many (default: {MAX_BLOCKS})",
+        help=f"the most blocks (default: {MAX_BLOCKS})",
     )  # fmt: skip
     how_long.add_argument(
-        "-r", "--runs", type=_count, metavar="N", help="exactly so many blocks, and no budget"
+        "-r", "--runs", type=_count, metavar="N", help="exactly N blocks, and no budget"
     )
     how_long.add_argument(
         "--budget",

@@ -20,11 +20,11 @@ from rich.text import Text
 from tare.cli.run import status_of
 from tare.core.errors import ConfigError
 from tare.core.model import Status
-from tare.present.export import commands
-from tare.present.export import texts as exports
-from tare.present.export.tables import write_csv
-from tare.present.report import Findings, as_json, describe
-from tare.present.report import show as shown
+from tare.present.export import commands, results_csv
+from tare.present.export.markdown import markdown
+from tare.present.report import StudyView, as_json, describe
+from tare.present.terminal.commands import show as show_commands
+from tare.present.terminal.verdicts import show as shown
 from tare.results.compare.comparison import Comparison
 from tare.results.store import load
 
@@ -60,8 +60,7 @@ def show(folder: Path, options: Namespace) -> int:
     console = Console()
     console.print(shown(found))
     if rows:
-        console.print(Text(f"\n{commands.reading(rows)}"))
-        console.print(commands.table(found, rows))
+        show_commands(console, found, rows)
     _export(found, rows, options)
     for hint in hints(found, options.timeout):
         console.print(Text(f"\n{hint}"))
@@ -70,18 +69,18 @@ def show(folder: Path, options: Namespace) -> int:
     return status_of(found.results)
 
 
-def _export(found: Findings, rows: tuple[Comparison, ...], options: Namespace) -> None:
+def _export(found: StudyView, rows: tuple[Comparison, ...], options: Namespace) -> None:
     if options.export_markdown is not None:
         section = f"\n{commands.markdown(found, rows)}" if rows else ""
-        write(options.export_markdown, exports.markdown(found) + section)
+        write(options.export_markdown, markdown(found) + section)
     if options.export_json is not None:
         facts = {**as_json(found), "commands": commands.as_json(found, rows)}
         write(options.export_json, json.dumps(facts, indent=1) + "\n")
     if options.export_csv is not None:
-        write_csv(found, options.export_csv)
+        results_csv.write(found, options.export_csv)
 
 
-def hints(found: Findings, timeout: str) -> Iterator[str]:
+def hints(found: StudyView, timeout: str) -> Iterator[str]:
     """Yield what a user can do about trials that gave no number, or too few of them."""
     base = found.plan.reference
     cells = found.plan.platform_cells

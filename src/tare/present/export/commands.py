@@ -1,23 +1,19 @@
-"""Commands compared with each other on each platform: as a table, and as facts for programs."""
+"""Commands compared with each other on each platform: in Markdown, and as facts for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from tare.core.model import Cell, Limits
-from tare.present.export.texts import in_markdown
+from tare.present.export.markdown import in_markdown
 from tare.present.view.findings import Findings
 from tare.present.view.names import limits_text
-from tare.present.view.numbers import NONE, cost_text, percents_text, scale_for
+from tare.present.view.numbers import NONE, scale_for
 from tare.present.view.reasons import reason_text
-from tare.present.view.words import pairs_text, verdict_text
+from tare.present.view.verdict_rows import VerdictRow
 from tare.results.compare.comparison import Comparison
 from tare.results.questions.across import across
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 WORKLOAD = "command"
 COLUMNS = ("platform and command", "median", "cost", "95 % interval", "verdict", "pairs")
@@ -45,27 +41,11 @@ def command_text(cell: Cell) -> str:
     return cell.workload_variant or cell.workload
 
 
-def table(found: Findings, rows: Sequence[Comparison]) -> Table:
-    """Return a table for a terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for place, name in enumerate(COLUMNS):
-        is_number = place in NUMBERS
-        drawn.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
-    for title, lines in _tables(found, rows):
-        drawn.add_row(Text(title, style="bold"))
-        for name, *others in lines:
-            drawn.add_row(Text(f"  {name}"), *map(Text, others))
-    return drawn
-
-
 def markdown(found: Findings, rows: Sequence[Comparison]) -> str:
     """Return a section of GitHub's Markdown."""
     rules = ["---:" if place in NUMBERS else "---" for place in range(len(COLUMNS))]
     lines = [list(COLUMNS), rules]
-    for title, some in _tables(found, rows):
+    for title, some in tables(found, rows):
         lines.append([f"**{in_markdown(title)}**", *[""] * (len(COLUMNS) - 1)])
         lines += [[in_markdown(text) for text in line] for line in some]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -92,7 +72,7 @@ def as_json(found: Findings, rows: Sequence[Comparison]) -> list[dict[str, objec
     ]
 
 
-def _tables(
+def tables(
     found: Findings, rows: Sequence[Comparison]
 ) -> Iterator[tuple[str, list[Sequence[str]]]]:
     """Yield the lines of each platform: its reference, then what is compared with it."""
@@ -116,15 +96,14 @@ def _tables(
         yield title, [first, *others]
 
 
-def _line(found: Findings, row: Comparison, median: str) -> Sequence[str]:
-    return (
-        command_text(row.cell),
-        median,
-        cost_text(row.cost),
-        percents_text(row.low, row.high, row.cost),
-        verdict_text(row, found.plan.repetition.margin),
-        pairs_text(row),
+def _line(found: Findings, comparison: Comparison, median: str) -> Sequence[str]:
+    row = VerdictRow(
+        cell=comparison.cell,
+        metric=comparison.metric,
+        comparison=comparison,
+        margin=found.plan.repetition.margin,
     )
+    return command_text(row.cell), median, row.cost, row.interval, row.verdict, row.pairs
 
 
 def _median(found: Findings, cell: Cell) -> float | None:

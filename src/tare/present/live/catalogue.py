@@ -8,11 +8,11 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from tare.core.errors import ResultsError
-from tare.present.live.glancing import Glancing, is_inside
-from tare.present.live.watching import Watching
+from tare.present.live.overview import OverviewReader, is_inside
+from tare.present.live.study_reader import StudyReader
 
 MAX_KEPT = 16
-"""So many studies are kept with all their trials although nobody looks at them any more."""
+"""The most studies that are kept with all their trials although nobody looks at them."""
 
 _OPEN_FILES = (
     *("report.html", "results.csv", "explanations.csv", "results.md", "results.tex"),
@@ -30,9 +30,9 @@ class Catalogue:
                 f"{root} is no folder: give a results directory, or a folder of several"
             )
         self.root = root.resolve()
-        self._glancing: dict[str, Glancing] = {}
-        self._watching: WeakValueDictionary[str, Watching] = WeakValueDictionary()
-        self._lately: dict[str, Watching] = {}
+        self._overviews: dict[str, OverviewReader] = {}
+        self._readers: WeakValueDictionary[str, StudyReader] = WeakValueDictionary()
+        self._lately: dict[str, StudyReader] = {}
         self._lock = threading.Lock()
 
     def folders(self) -> dict[str, Path]:
@@ -68,29 +68,29 @@ class Catalogue:
         """Whether what is in the root by this name is so in truth."""
         return not is_link or is_inside(self.root / name, self.root)
 
-    def glancing(self) -> list[Glancing]:
-        """Give a reader for each study that is there."""
+    def overviews(self) -> list[OverviewReader]:
+        """Return a reader for each study that is there."""
         folders = self.folders()
         with self._lock:
-            for name in self._glancing.keys() - folders.keys():
-                del self._glancing[name]
+            for name in self._overviews.keys() - folders.keys():
+                del self._overviews[name]
             for name, path in folders.items():
-                if name not in self._glancing:
-                    self._glancing[name] = Glancing(path, name, self.root)
-            return list(self._glancing.values())
+                if name not in self._overviews:
+                    self._overviews[name] = OverviewReader(path, name, self.root)
+            return list(self._overviews.values())
 
-    def watching(self, name: str) -> Watching | None:
-        """Give the reader of one study: the same to all, as long as somebody keeps it.
+    def reader(self, name: str) -> StudyReader | None:
+        """Return the reader of one study: the same to all, as long as somebody keeps it.
 
         One that was known is given although the study was removed.
         """
         path = self.folder(name)
         with self._lock:
-            known = self._watching.get(name)
+            known = self._readers.get(name)
             if known is None and path is not None:
-                known = Watching(path, name, self.root)
+                known = StudyReader(path, name, self.root)
             if known is not None:
-                self._watching[name] = known
+                self._readers[name] = known
                 self._lately.pop(name, None)
                 self._lately[name] = known  # as the newest
             while len(self._lately) > MAX_KEPT:

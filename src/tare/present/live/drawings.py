@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from tare.core.model import Kind, Status, Trial
 from tare.present.charts.canvas import Canvas, Place, Point, Polyline, Rect, Text
-from tare.present.live.narrowing import Look
+from tare.present.live.looks import Look
 from tare.present.view import theme
 from tare.present.view.numbers import percent_text
 

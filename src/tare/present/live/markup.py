@@ -26,7 +26,7 @@ def problem(title: str, text: str) -> str:
 
 
 def macro(template: str, name: str) -> Any:  # noqa: ANN401 - what a template defines
-    """Give a part of a page that a template defines: a function that gives its HTML."""
+    """Return a part of a page that a template defines: a function that gives its HTML."""
     return getattr(_module(template), name)
 
 
@@ -52,12 +52,12 @@ def unquoted(text: str) -> str:
 
 
 def study_url(name: str) -> str:
-    """Give where the page of a study is."""
+    """Return where the page of a study is."""
     return f"/study/{quoted(name)}"
 
 
 def file_url(name: str, inner: str) -> str:
-    """Give where a file of a study is."""
+    """Return where a file of a study is."""
     return f"/files/{quoted(name)}/{quote(inner, errors='surrogateescape')}"
 
 

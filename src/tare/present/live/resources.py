@@ -19,8 +19,8 @@ from tare.present.live.drawings import (
     moments,
     ruled,
 )
-from tare.present.live.readings import MAX_TRIALS, Readings
-from tare.present.live.taken import Steps, Taken
+from tare.present.live.resource_usage import ResourceUsage, Steps
+from tare.present.live.samples import MAX_TRIALS, SampledUsage
 from tare.present.view import theme
 from tare.present.view.numbers import plain, scale_for
 
@@ -46,7 +46,7 @@ class Resources:
     """All platforms on the same time, whose beginning, middle and end are ``times``.
 
     Scales go from 0 to their ``top``. Of the trials ``shown``, those ``waiting`` have ended after
-    the last that has readings; of others that are ``unread`` there are none.
+    the last that has usage; of others that are ``unread`` there are none.
     """
 
     courses: Sequence[Course]
@@ -76,14 +76,14 @@ def resources(
     trials: Sequence[Trial],
     platforms: Mapping[str, str],
     names: Mapping[str, str],
-    readings: Readings,
+    usage: SampledUsage,
 ) -> Resources | None:
     """Draw what the last trials of the latest session took; None before anything was read.
 
     ``platforms`` gives the platform of a cell, the baseline first; ``names`` its workload.
     """
     shown = latest(trials, platforms, MAX_TRIALS)
-    known = [readings.of(one) for _, one in shown]
+    known = [usage.of(one) for _, one in shown]
     if not any(known):
         return None
     begin = min(start for start, _ in shown)
@@ -98,7 +98,7 @@ def resources(
         unit.factor * _rounded_up(most / unit.factor),
     )
     listed = list(dict.fromkeys(platforms.values()))
-    own: dict[str, list[tuple[float, Trial, Taken | None]]] = {name: [] for name in listed}
+    own: dict[str, list[tuple[float, Trial, ResourceUsage | None]]] = {name: [] for name in listed}
     for (start, one), took in zip(shown, known, strict=True):
         own[platforms[one.cell]].append((start, one, took))
     courses = [
@@ -119,7 +119,7 @@ def resources(
 def _course(
     platform: str,
     number: int,
-    own: Sequence[tuple[float, Trial, Taken | None]],
+    own: Sequence[tuple[float, Trial, ResourceUsage | None]],
     names: Mapping[str, str],
     scale: _Scale,
 ) -> Course:
@@ -156,7 +156,7 @@ def _stairs(steps: Steps, start: float, scale: _Scale) -> list[Place]:
     return stairs([*places, (end, places[-1][1])])
 
 
-def _slope(took: Taken, start: float, scale: _Scale) -> list[Place]:
+def _slope(took: ResourceUsage, start: float, scale: _Scale) -> list[Place]:
     """Return the line of memory; one too short to be seen is made wider."""
     places = [(scale.x(start + at), _y(level, scale.memory)) for at, level in took.memory]
     end = max(places[-1][0], places[0][0] + LEAST_WIDTH)

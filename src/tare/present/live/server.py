@@ -22,8 +22,8 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from tare.core.errors import ConfigError
 from tare.present.live import markup
-from tare.present.live.beside import Beside
 from tare.present.live.catalogue import Catalogue
+from tare.present.live.compared import ComparedStudies
 from tare.present.live.views import OneStudy, Parts, Studies, View
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ POLL_S = 0.5
 """How often files are looked at while somebody looks at a page."""
 REST_S = 0.8
 """For so long nothing is looked at after something has changed: however fast trials come, a page is
-drawn about once a second. Readings are stored up to a second after their trial; they too are then
+drawn about once a second. Samples are stored up to a second after their trial; they too are then
 on the page within two."""
 BEAT_S = 10.0
 """Where nothing changes for so long, that is said: a page then knows that the server lives."""
@@ -78,7 +78,7 @@ class Server(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), Visit)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say what is a bug; that a client has gone is none."""
+        """Return what is a bug; that a client has gone is none."""
         if isinstance(error := sys.exception(), ConnectionError | TimeoutError):
             log.debug("%s has gone: %s", client_address, error)
         else:
@@ -166,9 +166,9 @@ class Visit(BaseHTTPRequestHandler):
                 return Studies(catalogue)
             case ["study", name]:
                 return OneStudy(catalogue, markup.unquoted(name))
-            case ["beside"]:
+            case ["compare"]:
                 names = map(markup.unquoted, parse_qs(url.query).get("with", []))
-                return Beside(catalogue, tuple(dict.fromkeys(names)))
+                return ComparedStudies(catalogue, tuple(dict.fromkeys(names)))
             case _:
                 return None
 
@@ -202,8 +202,8 @@ class Visit(BaseHTTPRequestHandler):
         self.send_response(status)
         is_text = kind.startswith(("text/", "image/svg"))
         self.send_header("Content-Type", f"{kind}; charset=utf-8" if is_text else kind)
-        told = "; ".join(f"{name} {value}".strip() for name, value in policy.items())
-        self.send_header("Content-Security-Policy", told)
+        header = "; ".join(f"{name} {value}".strip() for name, value in policy.items())
+        self.send_header("Content-Security-Policy", header)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header("Referrer-Policy", "no-referrer")
@@ -246,8 +246,8 @@ class Visit(BaseHTTPRequestHandler):
         said_s = time.monotonic()
         for changed, rest_s in changes(view):
             if changed or time.monotonic() - said_s >= BEAT_S:
-                told = json.dumps(changed, ensure_ascii=False)  # encoded as the page itself was
-                self.wfile.write(f"data: {told}\n\n".encode(errors="replace"))
+                event = json.dumps(changed, ensure_ascii=False)  # encoded as the page itself was
+                self.wfile.write(f"data: {event}\n\n".encode(errors="replace"))
                 said_s = time.monotonic()
             # Nothing more is asked on such a connection: what can be read is its end.
             if gone.poll(1000 * rest_s):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tare.present.live.catalogue import Catalogue
-from tare.present.live.glancing import Glance, State
 from tare.present.live.markup import macro, problem, whole
-from tare.present.live.telling import Told
-from tare.present.live.watching import Seen, Watching
+from tare.present.live.overview import Overview, State
+from tare.present.live.study_reader import Snapshot, StudyReader
+from tare.present.live.study_view import LiveView
 
 Parts = Mapping[str, str]
 
@@ -39,16 +39,16 @@ class Studies:
 
     catalogue: Catalogue
 
-    def look(self) -> list[Glance]:
+    def look(self) -> list[Overview]:
         """See View.look."""
-        found = [one.glance() for one in self.catalogue.glancing()]
+        found = [one.read() for one in self.catalogue.overviews()]
         return sorted(found, key=lambda one: (one.state is not State.RUNNING, -one.active_at))
 
-    def parts(self, seen: Sequence[Glance]) -> Parts:
+    def parts(self, seen: Sequence[Overview]) -> Parts:
         """See View.parts."""
         return {"studies": str(macro("studies.html", "table")(seen))}
 
-    def page(self, seen: Sequence[Glance]) -> str:
+    def page(self, seen: Sequence[Overview]) -> str:
         """See View.page."""
         body = macro("studies.html", "body")(self.parts(seen), str(self.catalogue.root))
         return whole("Studies", body)
@@ -62,27 +62,27 @@ class OneStudy:
 
     def __init__(self, catalogue: Catalogue, name: str) -> None:
         self.catalogue, self.name = catalogue, name
-        self._watching: Watching | None = None
+        self._readers: StudyReader | None = None
         self._made: dict[str, tuple[tuple[object, ...], Parts]] = {}
 
-    def look(self) -> Seen | None:
+    def look(self) -> Snapshot | None:
         """See View.look; None if there is no such study."""
-        self._watching = self.catalogue.watching(self.name)
-        return self._watching.seen() if self._watching else None
+        self._readers = self.catalogue.reader(self.name)
+        return self._readers.snapshot() if self._readers else None
 
-    def parts(self, seen: Seen | None) -> Parts:
+    def parts(self, seen: Snapshot | None) -> Parts:
         """See View.parts; of a study that is gone, what was seen last stays in the browser."""
         if seen is None:
             return {}
-        told = Told(seen)
-        parts = dict(_part("state", told))
-        if told.glance.plan is None:
+        view = LiveView(seen)
+        parts = dict(_part("state", view))
+        if view.overview.plan is None:
             return parts
-        plan, rows, state = told.plan, told.course.rows, told.glance.state
+        plan, rows, state = view.plan, view.course.rows, view.overview.state
         made_of: Mapping[str, tuple[object, ...]] = {
             "progress": (seen,),
             "words": (plan, rows),
-            "resources": (plan, seen.trials, seen.readings, state),
+            "resources": (plan, seen.trials, seen.usage, state),
             "timeline": (plan, seen.trials),
             "failures": (plan, seen.failures),
             "comparisons": (plan, rows),
@@ -90,26 +90,26 @@ class OneStudy:
         for name, objects in made_of.items():
             known, made = self._made.get(name, ((), {}))
             if [*map(id, known)] != [*map(id, objects)]:
-                made = _comparisons(told) if name == "comparisons" else _part(name, told)
+                made = _comparisons(view) if name == "comparisons" else _part(name, view)
                 self._made[name] = (objects, made)  # kept, so that no other gets their ids
             parts |= made
         return parts
 
-    def page(self, seen: Seen | None) -> str:
+    def page(self, seen: Snapshot | None) -> str:
         """See View.page."""
         if seen is None:
             return problem("No such study", f"There is no study {self.name} here.")
-        body = macro("study.html", "body")(self.parts(seen), Told(seen))
+        body = macro("study.html", "body")(self.parts(seen), LiveView(seen))
         return whole(self.name, body)
 
 
-def _part(name: str, told: Told) -> Parts:
-    return {name: str(macro("study.html", name)(told))}
+def _part(name: str, view: LiveView) -> Parts:
+    return {name: str(macro("study.html", name)(view))}
 
 
-def _comparisons(told: Told) -> Parts:
+def _comparisons(view: LiveView) -> Parts:
     made = {}
-    for number, (_, lines) in enumerate(told.groups):
+    for number, (_, lines) in enumerate(view.groups):
         for line in lines:
             made[line.id] = str(macro("study.html", "line")(line))
         made[f"looks-{number}"] = str(macro("study.html", "looks")(lines))

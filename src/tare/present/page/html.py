@@ -19,7 +19,7 @@ from tare.core.model import NO_FACTS, Status, Trial
 from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
-from tare.present.view import numbers, words
+from tare.present.view import numbers
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
@@ -30,11 +30,11 @@ from tare.present.view.names import platform_text
 from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
 from tare.present.view.starts import start_sentences
-from tare.present.view.summary import three_sentences
-from tare.present.view.theme import dark_rules, page_colours
+from tare.present.view.study import CellRows, StudyView
+from tare.present.view.theme import dark_rules, page_colours, variables
 from tare.present.view.threats import threats
 from tare.present.view.value_tables import disk_lines, metric_tables, other_test_lines
-from tare.present.view.verdict_rows import VerdictRow, verdict_rows
+from tare.present.view.verdict_rows import Note, VerdictRow
 from tare.results.questions.attribution import Attribution
 from tare.results.store.raw_output import raw_name
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tare.present.page.render import Drawing
 
 MAX_TROUBLES = 100
-"""So many failed and suspect trials are listed; all are among the trials."""
+"""The most failed and suspect trials that are listed; all are among the trials."""
 
 _CHARTS_OF_A_WORKLOAD = {
     "distribution": "How its trials are distributed",
@@ -62,7 +62,7 @@ class Pages:
     from there to the raw output.
     """
 
-    def __init__(self, found: Findings, into: Path | None = None) -> None:
+    def __init__(self, found: StudyView, into: Path | None = None) -> None:
         self._found = found
         self._drill = drill_down(found, into)
 
@@ -87,7 +87,7 @@ class Pages:
 
 
 def _frame() -> dict[str, object]:
-    """Give what every page has: its style, its colours, and the one script that it may run."""
+    """Return what every page has: its style, its colours, and the one script that it may run."""
     script = environment().get_template("script.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
@@ -100,24 +100,24 @@ def _frame() -> dict[str, object]:
     }
 
 
-def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) -> str:
+def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown) -> str:
     plan = found.plan
     template = environment().get_template("report.html")
-    sentences = three_sentences(found)
-    verdicts = [(group, list(verdict_rows(found, group))) for group in found.groups]
+    sentences = found.headlines
     return template.render(
         _frame(),
         plan=plan,
         found=found,
         question=_question(found.results.study),
-        state=words.state(found),
+        state=found.state,
         stopped=bool(found.results.run.stop),
         sentences=[_unbroken(one) for one in (sentences[:-1] if found.untrusted else sentences)],
-        rests_on=[_unbroken(one) for one in words.summary(found)[:-1]],
-        control=_unbroken(words.control_text(found)),
-        trials=words.trials_text(found),
-        verdicts=verdicts,
-        choices=_choices(verdicts),
+        rests_on=[_unbroken(one) for one in found.summary[:-1]],
+        control=_unbroken(found.control),
+        trials=found.trial_counts,
+        verdicts=[(group, list(_noted(cells))) for group, cells in found.verdicts],
+        platform_colours=variables(found.platforms),
+        choices=_choices(found),
         margin=numbers.share_text(plan.repetition.margin),
         chart=lambda name: _chart(drawings.get(name)),
         details=_details(found),
@@ -159,20 +159,26 @@ def _report(found: Findings, drawings: Mapping[str, Drawing], drill: DrillDown) 
     )
 
 
-def _choices(
-    verdicts: Sequence[tuple[Group, Sequence[VerdictRow]]],
-) -> Mapping[str, Sequence[tuple[str, str]]]:
+def _noted(cells: Sequence[CellRows]) -> Iterator[tuple[VerdictRow, Sequence[Note]]]:
+    """Yield the rows of cells; what is to be read with a cell's number follows its last row."""
+    for rows in cells:
+        *before, last = rows
+        yield from ((row, ()) for row in before)
+        yield last, rows[0].notes
+
+
+def _choices(found: StudyView) -> Mapping[str, Sequence[tuple[str, str]]]:
     """List what the table of verdicts can be filtered by: values and what they are called."""
-    rows = [row for _, some in verdicts for row in some if row.order]
-    platforms = dict.fromkeys(row.platform for row in rows)
+    rows = [rows[0] for _, cells in found.verdicts for rows in cells]
+    platforms = dict.fromkeys(row.name for row in rows)
     return {
         "verdict": list({row.word: row.verdict for row in rows}.items()),
-        "workload": [(group.name, group.name) for group, _ in verdicts],
+        "workload": [(group.name, group.name) for group in found.groups],
         "platform": [(name, name) for name in platforms],
     }
 
 
-def _details(found: Findings) -> list[tuple[object, ...]]:
+def _details(found: StudyView) -> list[tuple[object, ...]]:
     """Gather what is shown of each workload that is drawn, with its number in figures' names."""
     return [
         (
@@ -217,7 +223,7 @@ def _question(study: str) -> str:
 
 
 def _chart(drawing: Drawing | None) -> dict[str, Any] | None:
-    """Give a chart to the template; its SVG was made by Vega, which escapes text."""
+    """Return a chart to the template; its SVG was made by Vega, which escapes text."""
     if drawing is None:
         return None
     figure = drawing.figure

@@ -16,12 +16,11 @@ from tare.present.charts.canvas import Canvas
 from tare.present.charts.catalogue import figures
 from tare.present.charts.figure import Figure, Spec
 from tare.present.charts.vega import is_awake, svg, write_figure
-from tare.present.export.tables import write_csv
-from tare.present.export.texts import write_latex, write_markdown
+from tare.present.export import write_exports
 from tare.present.page.html import Pages
 from tare.present.page.trials_page import FOLDER
-from tare.present.view.explanations import write_explanations
-from tare.present.view.findings import Findings, describe
+from tare.present.view.findings import Findings
+from tare.present.view.study import describe
 from tare.present.view.timelines import tell
 from tare.results.store import Results, load
 from tare.results.store.raw_output import read_raw
@@ -35,11 +34,6 @@ _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
 _FIGURES = "figures"
 _LIST = "report-files.json"
 """Lists the figures and pages of trials that a report wrote, for the next one to replace."""
-_EXPORTS = {
-    "results.csv": write_csv,
-    "results.md": write_markdown,
-    "results.tex": write_latex,
-}
 _SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", _SVG)
 
@@ -97,10 +91,7 @@ def _write(artists: Executor, folder: Path, read: Callable[[], Results], into: P
         found = replace(describe(read()), read_texts=told.result, read_raw=stored.result)
         drawn = _drawn(artists, found, into / _FIGURES)
         written: list[Path] = []
-        for name, export in _EXPORTS.items():
-            export(found, into / name)
-            written.append(into / name)
-        written += write_explanations(found, into / "explanations.csv")
+        written += write_exports(found, into)
         pages = Pages(found, into)
         written += _write_trial_pages(pages, into)
         drawings = {}

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 @cache
 def environment(package: str = "tare.present.page") -> Environment:
-    """Give the templates of a package."""
+    """Return the templates of a package."""
     return Environment(
         loader=PackageLoader(package),
         autoescape=True,

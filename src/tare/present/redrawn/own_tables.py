@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tare.present.export.texts import in_markdown
+from tare.present.export.markdown import in_markdown
 from tare.present.redrawn.own import OwnFigure, OwnResult
 from tare.present.redrawn.own_bars import panel_text as metric_text
 from tare.present.redrawn.own_lines import axis_text, levels, panels

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tare.core.parameter import unit_of, word_of
-from tare.present.terminal.tables import drawn, plain, print_lines
+from tare.present.terminal.tables import Field, plain, print_lines, print_table
 from tare.present.view.numbers import NONE, cost_text, costs_text, scale_for, share_text
 from tare.present.view.reasons import reason_text
 from tare.results.compare.pairing import Group
@@ -26,7 +25,7 @@ Names = Callable[["Group"], str]
 
 
 def as_json(found: Advice, mix: Mix, names: Names) -> dict[str, Any]:
-    """Put advice into plain data; ratios to the baseline, infinite ends as the text "inf"."""
+    """Return advice as plain data; ratios to the baseline, infinite ends as the text "inf"."""
     return {
         "mix": [
             {"workload": names(key), "params": dict(key[1]), "share": share}
@@ -84,7 +83,7 @@ def _constraint_json(one: Constrained) -> dict[str, Any]:
 
 
 def _source_text(source: Source | None) -> str:
-    """Say where the values of a constraint are from."""
+    """Return where the values of a constraint are from."""
     if source is None:
         return ""
     if not isinstance(source, Lives):
@@ -103,7 +102,7 @@ _LEGEND = (
     "interval of 95 %. Platforms that share a letter are tied. Trials: those that ran to their end."
 )
 
-_LEGEND_BESIDE = (
+_LEGEND_EXTREMES = (
     "Worst: the largest cost in the mix. Left out: the least and the largest slowdown without one "
     "workload. Index: the weighted geometric mean of the costs, which is no time."
 )
@@ -119,18 +118,18 @@ def show(side: ResultSet, found: Advice, mix: Mix, names: Names) -> None:
     for line in _first(found):
         console.print(Text(line))
     for key in found.untrusted:
-        told = f"NOT TRUSTED: the A/A control of {names(key)} differs from its baseline."
-        console.print(Text(told, "bold red"))
+        control = f"the A/A control of {names(key)} differs from its baseline."
+        console.print(Text(f"NOT TRUSTED: {control}", "bold red"))
     console.print()
-    console.print(_ranking(found))
+    _show_ranking(console, found)
     console.print(Text(_LEGEND.format(side.plan.reference), "dim"))
     console.print()
-    console.print(_beside(found, names))
-    console.print(Text(_LEGEND_BESIDE, "dim"))
+    _show_extremes(console, found, names)
+    console.print(Text(_LEGEND_EXTREMES, "dim"))
     limited = {name: most for name, most in asdict(mix.constraints).items() if most is not None}
     if limited:
         console.print()
-        console.print(_constraints(found, limited))
+        _show_constraints(console, found, limited)
         console.print(Text(_LEGEND_CONSTRAINTS, "dim"))
     print_lines(console, "WHAT WOULD CHANGE THE RANKING", _changes(found, names))
     print_lines(console, "MISSING MEASUREMENTS", _gaps(found.missing, names))
@@ -158,8 +157,13 @@ def _slowdown(place: Place) -> tuple[str, str]:
     return cost_text(place.slowdown, *ends), costs_text(*ends, place.slowdown)
 
 
-def _ranking(found: Advice) -> Table:
-    table = drawn(("rank", "platform"), ("slowdown", "95 %", "tied", "trials"))
+def _show_ranking(console: Console, found: Advice) -> None:
+    fields = (
+        *map(Field, ("rank", "platform")),
+        *(Field("slowdown", number=True), Field("95 %", number=True, weight=2)),
+        *(Field("tied", number=True), Field("trials", number=True, weight=1)),
+    )
+    lines = []
     for place in found.places:
         texts = (
             NONE if place.rank is None else str(place.rank),
@@ -167,31 +171,34 @@ def _ranking(found: Advice) -> Table:
             *(*_slowdown(place), place.letters),
             f"{place.completed} of {place.trials}",
         )
-        table.add_row(*map(Text, texts), style="dim" if place.rank is None else "")
-    return table
+        lines.append([Text(text, "dim" if place.rank is None else "") for text in texts])
+    print_table(console, fields, lines)
 
 
-def _beside(found: Advice, names: Names) -> Table:
-    table = drawn(("platform", "worst"), ("left out", "index"))
+def _show_extremes(console: Console, found: Advice, names: Names) -> None:
+    fields = (
+        *map(Field, ("platform", "worst")),
+        *(Field("left out", number=True, weight=2), Field("index", number=True, weight=1)),
+    )
+    lines = []
     for place in found.places:
         worst = NONE
         if place.worst is not None:
             worst = f"{cost_text(place.worst[1])} {names(place.worst[0])}"
         left_out = costs_text(*(place.without or (None, None)))
-        table.add_row(*map(Text, (place.platform, worst, left_out, cost_text(place.index))))
-    return table
+        lines.append((place.platform, worst, left_out, cost_text(place.index)))
+    print_table(console, fields, lines)
 
 
-def _constraints(found: Advice, limited: Mapping[str, float]) -> Table:
+def _show_constraints(console: Console, found: Advice, limited: Mapping[str, float]) -> None:
     most = [f"{word_of(name)}, at most {_amount(name, limit)}" for name, limit in limited.items()]
-    table = drawn(("platform", *most), ())
-    for place in found.places:
-        table.add_row(Text(place.platform), *map(_constrained, place.constraints))
-    return table
+    lines = [
+        [Text(place.platform), *map(_constrained, place.constraints)] for place in found.places
+    ]
+    print_table(console, [*map(Field, ("platform", *most))], lines)
 
 
-def _constrained(one: Constrained) -> Any:  # noqa: ANN401 - rich's is imported only here
-
+def _constrained(one: Constrained) -> Text:
     if one.value is None:
         word = one.keeps.value if one.is_measurable else "nothing measures it yet"
         return Text(word, "yellow")
@@ -223,7 +230,7 @@ def _changes(found: Advice, names: Names) -> Iterator[str]:
 
 
 def _of_weights(found: Advice, names: Names) -> Iterator[str]:
-    """Say which weights would change it."""
+    """Return which weights would change it."""
     ranked = [place.platform for place in found.places if place.rank is not None]
     if len(ranked) < 2:
         yield "No weight: there are no two platforms to be ranked."
@@ -253,7 +260,7 @@ def _swap(one: Swap, names: Names) -> str:
 
 
 def _gaps(gaps: Iterable[Gap], names: Names) -> Iterator[str]:
-    """Say what is missing, one line for each reason."""
+    """Return what is missing, one line for each reason."""
 
     grouped: dict[tuple[str, str], list[str]] = {}
     for gap in gaps:

@@ -15,7 +15,7 @@ from tare.present.terminal.tables import Field, plain, print_table
 
 
 def as_json(figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
-    """Put figures into plain data, in base units, those without a result too."""
+    """Return figures as plain data, in base units, those without a result too."""
     return [
         {
             "study": figure.study,

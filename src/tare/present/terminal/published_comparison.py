@@ -28,11 +28,11 @@ from tare.results.published.significance import Tested
 LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
 MAX_TITLES = 3
-"""So many rows of a table that have no counterpart are named; of more, their number is told."""
+"""The most rows of a table without a counterpart that are named; the rest are counted."""
 
 
 def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
-    """Put one study's side into plain data; infinite numbers are the text "inf".
+    """Return one study's side as plain data; infinite numbers are the text "inf".
 
     ``most_alike`` are the rows that the printed table and the figures have.
     """
@@ -83,7 +83,7 @@ def _row_json(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a published row
 
 
 def our_json(row: Comparison) -> dict[str, Any]:
-    """Put one comparison of ours into plain data."""
+    """Return one comparison of ours as plain data."""
     cell = row.cell
     return {
         "platform": cell.platform,
@@ -135,11 +135,11 @@ def show(
             _show_pairs(console, part.study, pairs, names)
             for note in _notes(pairs, names):
                 console.print(Text(note))
-            told = [pair for pair in pairs if pair.printed.of_rate is not None]
-            if told:
+            of_rates = [pair for pair in pairs if pair.printed.of_rate is not None]
+            if of_rates:
                 console.print()
                 console.print(Text("As the study counts: of a rate what is lost", "bold"))
-                _show_in_its_words(console, part.study, told, names)
+                _show_in_its_words(console, part.study, of_rates, names)
                 console.print("Its differences from other studies stand as it prints them.")
         else:
             console.print("No cost of these results stands beside a row of it.")
@@ -185,7 +185,7 @@ def _baselines(pairs: Sequence[Pair]) -> list[str]:
 
 
 def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
-    """Say what the table does not: the baseline, agreement, and what was not as in the study."""
+    """Return what the table does not: the baseline, agreement, and what was not as in the study."""
     known = [pair.within for pair in pairs if pair.within is not None]
     agree = f" {sum(known)} of {len(known)} published numbers lie within our interval."
     yield f"Against {' or '.join(_baselines(pairs))}.{agree if known else ''}"
@@ -201,12 +201,12 @@ def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
 
 def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
     """Name what of ours could stand beside a row too, with what is not as in the study."""
-    told: dict[tuple[str, str, str], dict[str, None]] = {}
+    by_row: dict[tuple[str, str, str], dict[str, None]] = {}
     for pair in pairs:
         row, ours = pair.printed.row, pair.ours
         place = f"{row.table}, {row.title}", _what(ours, names), "; ".join(pair.differs)
-        told.setdefault(place, {})[ours.cell.platform] = None
-    for (row_name, what, differs), platforms in told.items():
+        by_row.setdefault(place, {})[ours.cell.platform] = None
+    for (row_name, what, differs), platforms in by_row.items():
         yield f"{row_name}: {what} on {', '.join(platforms)} ({differs})"
 
 
@@ -225,11 +225,15 @@ def _show_in_its_words(
         cost, printed = pair.ours.cost, pair.printed
         if cost is None or printed.row.value is None:
             continue
-        mine = printed.as_the_study_says(cost)
+        own_value = printed.as_the_study_says(cost)
         differences = (pair.printed_differences.get(title) for title in titles)
         texts = (
             *(_what(pair.ours, names), pair.ours.cell.platform),
-            *(_points(mine), _points(printed.row.value), _points(mine - printed.row.value)),
+            *(
+                _points(own_value),
+                _points(printed.row.value),
+                _points(own_value - printed.row.value),
+            ),
             *map(_points, differences),
         )
         lines.append(texts)
@@ -248,7 +252,7 @@ def _points(value: float | None) -> str:
 
 
 def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
-    """Say what has no counterpart: a line for each table and reason."""
+    """Return what has no counterpart: a line for each table and reason."""
 
     grouped: dict[tuple[str, str, str], list[Missing]] = {}
     for one in missing:
@@ -266,7 +270,7 @@ def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
 
 
 def _rest_lines(rest: Sequence[Comparison], names: Mapping[str, str]) -> Iterator[str]:
-    """Say what no study has, one line for each workload of ours."""
+    """Return what no study has, one line for each workload of ours."""
     grouped: dict[str, list[Comparison]] = {}
     for row in rest:
         grouped.setdefault(names[row.cell.id], []).append(row)

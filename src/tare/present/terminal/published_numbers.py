@@ -24,7 +24,7 @@ TESTS = (
 
 
 def numbers_as_json(numbers: Sequence[Quantity]) -> list[dict[str, Any]]:
-    """Put the numbers that are no costs into plain data."""
+    """Return the numbers that are no costs as plain data."""
     return [
         {
             "table": one.row.table,
@@ -51,7 +51,7 @@ def numbers_as_json(numbers: Sequence[Quantity]) -> list[dict[str, Any]]:
 def tests_as_json(
     tests: Sequence[Tested], our_json: Callable[[Comparison], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Put the p values that have comparisons of ours into plain data."""
+    """Return the p values that have comparisons of ours as plain data."""
     return [
         {
             "table": one.row.table,

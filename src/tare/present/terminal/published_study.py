@@ -15,7 +15,7 @@ from tare.results.published import Analysis, Form, Sort, Table, setup_of
 
 
 def as_json(analysis: Analysis) -> dict[str, Any]:
-    """Put an analysis into plain data; infinite costs are the text "inf"."""
+    """Return an analysis as plain data; infinite costs are the text "inf"."""
     return {
         "study": analysis.study,
         "source": analysis.source,

@@ -37,7 +37,7 @@ def show_setup(console: Console, setup: Setup) -> None:
 
 
 def setup_as_json(setup: Setup) -> dict[str, Any]:
-    """Put a set-up into plain data; the value of what a study is silent about is null."""
+    """Return a set-up as plain data; the value of what a study is silent about is null."""
     return {
         "conditions": {
             topic: [_condition_as_json(one) for one in conditions]

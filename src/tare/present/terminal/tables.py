@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-MAX_HEADING = 25
-"""Longer headings, those of a study's own tables, are wrapped where there is no room."""
 GAP = 2
 """The spaces between two columns."""
 MAX_PART = 20
@@ -36,6 +34,8 @@ class Field:
     number: bool = False
     weight: int | None = None
     """Where there is no room for all, the smallest is left out first; None is always kept."""
+    whole: int = 0
+    """Texts up to this width are not broken while another column can be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class _Column:
     styles: tuple[str, ...]
     least: int
     most: int
+    broken: int
+    """The least width where nothing is left to be left out."""
 
     @property
     def constant(self) -> bool:
@@ -58,57 +60,67 @@ class _Column:
 def print_table(
     console: Console, fields: Sequence[Field], rows: Iterable[Sequence[str | Text]]
 ) -> None:
-    """Print rows within the width of the console; a cell may have a style.
+    """Print rows within the width of the console; see ``laid_out``."""
+    for part in laid_out(fields, rows, console.width):
+        console.print(part)
+
+
+def laid_out(
+    fields: Sequence[Field], rows: Iterable[Sequence[str | Text]], width: int
+) -> Iterator[Table | Text]:
+    """Yield the table of rows that fits into a width, and notes to it; a cell may have a style.
 
     Names wrap at their parts, numbers never. Where lines would be wrapped, texts that all rows
     share become a note; where that is not enough, columns are left out by their weight, and a line
     below says which. A column of texts without any is never printed.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     listed = [tuple(row) for row in rows]
     columns = [_column(one, [row[at] for row in listed]) for at, one in enumerate(fields)]
-    shared, left_out = _make_room(columns, console.width)
+    shared, left_out = _make_room(columns, width)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
-    widths = _widths(columns, console.width)
-    for column, width in zip(columns, widths, strict=True):
-        name = wrapped(column.field.name, width)
+    widths = _widths(columns, width)
+    for column, own in zip(columns, widths, strict=True):
         side: Literal["left", "right"] = "right" if column.field.number else "left"
-        table.add_column(name, justify=side, width=width, overflow="fold")
+        table.add_column(wrapped(column.field.name, own), justify=side, width=own, overflow="fold")
     for at in range(len(listed)):
         table.add_row(
             *(
                 Text(
-                    column.cells[at] if column.field.number else wrapped(column.cells[at], width),
+                    column.cells[at] if column.field.number else wrapped(column.cells[at], own),
                     column.styles[at],
                 )
-                for column, width in zip(columns, widths, strict=True)
+                for column, own in zip(columns, widths, strict=True)
             )
         )
-    console.print(table)
+    yield table
     for column in shared:
-        console.print(Text(f"{column.field.name} in all rows: {column.cells[0]}", "italic"))
+        yield Text(f"{column.field.name} in all rows: {column.cells[0]}", "italic")
     if left_out:
         names = ", ".join(column.field.name for column in left_out)
         line = f"No room for: {names}. A wider terminal and --json have all columns."
-        console.print(Text(line, "italic"))
+        yield Text(line, "italic")
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break a text into lines of a width at the parts of its names, or within parts too long."""
-    from rich.cells import cell_len, chop_cells
+    """Break a text into lines of a width at the parts of its names, or within parts too long.
 
-    lines = [""]
-    for part in _parts(text, width):
+    All lines are indented as the first one is.
+    """
+    indent = _indent(text)
+    room, lines = max(1, width - len(indent)), [""]
+    for part in _parts(text[len(indent) :], room):
         if "\n" in part:
             lines.append("")
-        elif cell_len(lines[-1]) + cell_len(part.rstrip()) <= width:
+        elif cell_len(lines[-1]) + cell_len(part.rstrip()) <= room:
             lines[-1] += part if lines[-1] or part.strip() else ""
         elif part.strip():
-            first, *rest = chop_cells(part, width)
+            first, *rest = chop_cells(part, room)
             lines += [first, *rest]
-    return "\n".join(line.rstrip() for line in lines if line)
+    return "\n".join(f"{indent}{line.rstrip()}" for line in lines if line)
+
+
+def _indent(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" "))]
 
 
 def _parts(text: str, width: int = 0) -> Iterator[str]:
@@ -119,17 +131,16 @@ def _parts(text: str, width: int = 0) -> Iterator[str]:
 
 
 def _column(field: Field, column: Sequence[str | Text]) -> _Column:
-    from rich.cells import cell_len
-
     cells = tuple(map(str, column))
     styles = tuple("" if isinstance(cell, str) else str(cell.style) for cell in column)
     widest = max(map(cell_len, cells), default=0)
-    parts = [cell_len(part.strip()) for text in cells for part in _parts(text)]
+    parts = [len(_indent(text)) + cell_len(part.strip()) for text in cells for part in _parts(text)]
     word = max(map(cell_len, field.name.split()), default=1)
     least = widest if field.number else min(max(parts, default=1), MAX_PART)
     heading = math.ceil(cell_len(field.name) / 2) if field.number else cell_len(field.name)
-    least, most = max(least, word), max(widest, word, heading)
-    return _Column(field, cells, styles, min(least, most), most)
+    most = max(widest, word, heading)
+    broken = min(max(least, word), most)
+    return _Column(field, cells, styles, max(broken, min(widest, field.whole)), most, broken)
 
 
 def _make_room(columns: list[_Column], room: int) -> tuple[list[_Column], list[_Column]]:
@@ -146,6 +157,7 @@ def _make_room(columns: list[_Column], room: int) -> tuple[list[_Column], list[_
     while not _fits(columns, room):
         light = [one for one in columns if one.field.weight is not None]
         if not light:
+            columns[:] = [replace(one, least=one.broken) for one in columns]
             break
         last = min(reversed(light), key=lambda one: one.field.weight or 0)
         left_out.append(last)
@@ -175,26 +187,16 @@ def _widths(columns: Sequence[_Column], room: int) -> list[int]:
             break
         widths[missing.index(max(missing))] += 1
         rest -= 1
+    for at, one in enumerate(columns):
+        wanted = cell_len(one.field.name) - widths[at]  # a heading on one line, if there is room
+        if 0 < wanted <= rest:
+            widths[at] += wanted
+            rest -= wanted
     return widths
-
-
-def drawn(texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    """Begin a table with columns of texts, then of numbers."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in texts:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        wide = len(name) > MAX_HEADING
-        table.add_column(name, justify="right", no_wrap=not wide, overflow="fold")
-    return table
 
 
 def print_lines(console: Console, title: str, lines: Iterable[str]) -> None:
     """Print lines below a title, if there are any."""
-    from rich.text import Text
-
     listed = list(lines)
     if listed:
         console.print()

@@ -19,7 +19,7 @@ from tare.results.questions.between import Between, CellChange, Change
 
 
 def as_json(found: Between) -> dict[str, Any]:
-    """Put two result sets beside each other into plain data; infinite ends are the text "inf"."""
+    """Return the comparison of two results as plain data; infinite ends are the text "inf"."""
 
     return {
         "margin": found.margin,
@@ -94,14 +94,14 @@ def show(title: str, found: Between, names: Mapping[str, str]) -> None:
     print_lines(console, "WHAT CHANGED AROUND IT", what_changed or ["nothing that was stored"])
     console.print()
     _show_changes(console, found, names)
-    told: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
     for row in found.rows:
         for why in (*_whys(row), *flag_texts(row.flags)):
-            told.setdefault(why, []).append(f"{names[row.cell.id]} on {platform_text(row.cell)}")
+            listed.setdefault(why, []).append(f"{names[row.cell.id]} on {platform_text(row.cell)}")
     alone = [f"{names[cell.id]} on {platform_text(cell)}" for cell in found.only_in_b]
     print_lines(console, "NOT COMPARABLE", _refused_lines(found, names))
     print_lines(console, "ONLY IN B", alone)
-    lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in told.items()]
+    lines = [f"{', '.join(dict.fromkeys(where))}: {why}" for why, where in listed.items()]
     print_lines(console, "TO BE READ WITH IT", [*flag_texts(found.notes), *lines])
 
 
@@ -145,7 +145,7 @@ def _change_texts(change: Change) -> tuple[str, str]:
 
 
 def _whys(row: CellChange) -> Iterator[str]:
-    """Say why a number that should be there is not."""
+    """Return why a number that should be there is not."""
     if row.refused:
         return
     if row.change.reason:

@@ -60,8 +60,8 @@ def _less_work(share: float) -> str:
 
 
 def _other_readings(readings: Sequence[tuple[str, object, object]]) -> str:
-    told = (f"{name} {here} ({there} there)" for name, here, there in readings)
-    return ", ".join(told).replace("_", " ")
+    texts = (f"{name} {here} ({there} there)" for name, here, there in readings)
+    return ", ".join(texts).replace("_", " ")
 
 
 _WORDS: Mapping[CauseKind, str | Callable[..., str]] = {

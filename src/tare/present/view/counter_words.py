@@ -83,7 +83,7 @@ class Amount:
 
 
 def counter_text(resource: Resource) -> str:
-    """Say what a resource of a trial counts, and where."""
+    """Return what a resource of a trial counts, and where."""
     kind = resource.kind
     words = COUNTERS[kind].words if kind in COUNTERS else kind.replace("_", " ")
     if resource.source not in WHERE:

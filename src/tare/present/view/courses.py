@@ -16,7 +16,7 @@ from tare.present.view.sampled_rows import Identity, identity
 from tare.present.view.timelines import rows_of
 
 MAX_OTHERS = 5
-"""So many trials of a platform are drawn beside that of its median."""
+"""The most trials of a platform that are drawn besides that of its median."""
 
 Points = Sequence[tuple[float, float]]
 """Seconds since the tool began to measure, each with the value of the time before it."""

@@ -53,7 +53,7 @@ def disturbances(found: Findings) -> Disturbances | None:
     suspect = [one for one in trials if one.status is Status.SUSPECT]
     if not seen and not suspect:
         return None
-    told = [name for name in COLUMNS if name in seen]
+    known = [name for name in COLUMNS if name in seen]
     of_each: dict[str, list[int]] = {platform: [] for platform in found.platforms}
     for at, one in enumerate(found.results.trials):
         if one.cell in platforms and _was_measured(one):
@@ -65,11 +65,11 @@ def disturbances(found: Findings) -> Disturbances | None:
             bad = sum(one.status is Status.SUSPECT for one in own)
             again = sum(one.repeat > 0 for one in own)
             counted = (f"{len(own):,}", share_text(bad / len(own)), f"{again:,}")
-            spread = [_spread(name, found.noise[name][places]) for name in told]
+            spread = [_spread(name, found.noise[name][places]) for name in known]
             rows.append((platform, *counted, *spread))
     reasons = merged(why for one in suspect for why in one.complaints or [one.reason])
     return Disturbances(
-        columns=[COLUMNS[name] for name in told],
+        columns=[COLUMNS[name] for name in known],
         rows=rows,
         untold=[words for name, words in COLUMNS.items() if name not in seen],
         reasons=[f"{why} ({count:,} of {len(trials):,} trials)" for why, count in reasons.items()],
@@ -98,7 +98,7 @@ def _as_one(texts: Sequence[str]) -> str:
     """Write texts that differ in numbers only as one, with the ranges of these."""
     columns = zip(*map(_NUMBER.findall, texts), strict=True)
     parts, ranges = _NUMBER.split(texts[0]), map(_range, columns)
-    return "".join(f"{part}{told}" for part, told in zip(parts, [*ranges, ""], strict=True))
+    return "".join(f"{part}{known}" for part, known in zip(parts, [*ranges, ""], strict=True))
 
 
 def _range(numbers: Sequence[str]) -> str:
@@ -112,10 +112,10 @@ def _was_measured(trial: Trial) -> bool:
 
 
 def _spread(name: str, column: Array) -> str:
-    """Give the median, and what is farthest from undisturbed: for the clock rate that is least."""
-    told = column[~np.isnan(column)]
-    if not len(told):
+    """Return the median, and the value farthest from undisturbed (of clock rates, the least)."""
+    known = column[~np.isnan(column)]
+    if not len(known):
         return NONE
-    far = told.min() if name == "frequency_ratio" else told.max()
-    middle, farthest = (f"{plain(100 * float(share), 2)}" for share in (np.median(told), far))
+    far = known.min() if name == "frequency_ratio" else known.max()
+    middle, farthest = (f"{plain(100 * float(share), 2)}" for share in (np.median(known), far))
     return f"{middle} | {farthest} %"

@@ -5,11 +5,9 @@ It is correlation, and no sentence here says more.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tare.core.model import ContrastKind, Source
@@ -23,7 +21,7 @@ from tare.results.questions.counters import Amplification, Movement, Pace
 from tare.results.questions.explanation import Explanation
 
 MAX_TABLES = 40
-"""So many slower cells have a table in the page, those with the largest costs."""
+"""The most slower cells with a table in the page: those with the largest costs."""
 
 CAUTION = (
     "It is correlation: what moved need not be why, and what makes a platform slow may have no "
@@ -45,13 +43,13 @@ class Explained:
 
 
 def sentence(one: Explanation, found: Findings) -> str:
-    """Say of a slower cell what moved with its cost, or that nothing did, or is known."""
+    """Return which counters of a slower cell changed with its cost, or why none is known."""
     cost = one.row.cost
     size = "" if cost is None or math.isinf(cost) else f" ({numbers.cost_text(cost)})"
     slower = f"{_where(one, found)} is slower{size}"
     compared = sum(this.p is not None for this in one.movements)
     if one.reason:
-        return f"{slower}; what moved with it is not known: {reason_text(one.reason)}."
+        return f"{slower}; which counters changed with it is not known: {reason_text(one.reason)}."
     if not compared:
         return f"{slower}; no counter was read on both sides, so what moved is not known."
     if one.named:
@@ -86,12 +84,12 @@ def has_counters(found: Findings) -> bool:
 
 
 def sentences(found: Findings) -> list[str]:
-    """Say it of every slower cell; nothing where no counter was ever stored."""
+    """Return it of every slower cell; nothing where no counter was ever stored."""
     return [sentence(one, found) for one in slower(found)] if has_counters(found) else []
 
 
 def brief_lines(found: Findings) -> Iterator[str]:
-    """Say in a line a cell, for a terminal, what moved."""
+    """Return in a line a cell, for a terminal, what moved."""
     for one in slower(found):
         if one.named:
             unit = unit_of(one)
@@ -125,12 +123,12 @@ def _explained(one: Explanation, found: Findings) -> Explained:
 
 def _nothing(some: Sequence[Movement]) -> Iterator[str]:
     """Name the counters that have nothing but 0, by whether they were read on both sides."""
-    told: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for one in some:
         read_on_both = one.baseline == one.own == 0
         where = "0 on both sides" if read_on_both else "0 on one side, not read on the other"
-        told.setdefault(where, []).append(counter_text(one.resource))
-    yield from (f"{where}: {', '.join(names)}." for where, names in told.items())
+        texts.setdefault(where, []).append(counter_text(one.resource))
+    yield from (f"{where}: {', '.join(names)}." for where, names in texts.items())
 
 
 def _line(one: Movement, unit: Amount) -> Sequence[str]:
@@ -143,16 +141,16 @@ def _line(one: Movement, unit: Amount) -> Sequence[str]:
 
 
 def _remark(one: Movement) -> str:
-    said = [reason_text(one.reason)] if one.reason and not one.moved else []
+    remarks = [reason_text(one.reason)] if one.reason and not one.moved else []
     if one.moved:
-        said = ["grew" if one.pace is None else f"grew, {one.pace.value}"]
+        remarks = ["grew" if one.pace is None else f"grew, {one.pace.value}"]
     if one.in_warmups:
-        said.append("warm-ups")
-    return "; ".join(said)
+        remarks.append("warm-ups")
+    return "; ".join(remarks)
 
 
 def _part(one: Movement, unit: Amount, baseline: str) -> str:
-    """Say how much a counter grew; what was 0 has no ratio."""
+    """Return how much a counter grew; what was 0 has no ratio."""
     there, here = amounts_text(one.resource, (one.baseline, one.own), unit)
     remarks = [f"{there} on {baseline}"]
     if _has_ratio(one):
@@ -240,17 +238,3 @@ def explanation_rows(found: Findings) -> Iterator[dict[str, Any]]:
             name = f"{inner.outer.name}/{inner.inner.name}"
             ends = {"ratio": inner.ratio, "low": inner.low, "high": inner.high}
             yield {**about, "counter": name, **ends, "n": inner.trials}
-
-
-def write_explanations(found: Findings, path: Path) -> list[Path]:
-    """Write explanations.csv; nothing where no counter was ever stored."""
-    path.unlink(missing_ok=True)
-    if not has_counters(found):
-        return []
-    table = list(explanation_rows(found))
-    columns = list(dict.fromkeys(name for row in table for name in row))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
-    return [path]

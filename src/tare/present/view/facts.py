@@ -103,7 +103,7 @@ def selftest(found: Findings) -> list[str]:
 
 
 def version(found: Findings) -> str:
-    """Give the version of Tare that ran the study, if it is known."""
+    """Return the version of Tare that ran the study, if it is known."""
     return _text(found.results.facts.tare.get("version"))
 
 

@@ -17,9 +17,9 @@ from tare.results.stats.sequential import Verdict
 USEFUL_BOUND = 100.0
 """A cost above which the end of an interval says how few pairs there are, and not what is paid."""
 FEW = 3
-"""So many platforms are named in one clause; of more their number is given."""
+"""The most platforms that are named in one clause; of more, their number is given."""
 WORKLOADS = 3
-"""So many workloads are named in one clause."""
+"""The most workloads that are named in one clause."""
 
 
 class _Kind(IntEnum):

@@ -27,7 +27,7 @@ from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Array
 from tare.results.store import Results
 from tare.results.store.raw_output import Stored, read_raw
-from tare.results.study import Comparisons, compare
+from tare.results.study import Comparisons
 
 if TYPE_CHECKING:
     from tare.present.view.timelines import Texts, Timelines
@@ -118,7 +118,7 @@ class Findings:
         return places
 
     def values(self, cell: Cell, metric: Metric) -> Array:
-        """Give the finite values of a metric of a cell's measured trials, in their order."""
+        """Return the finite values of a metric of a cell's measured trials, in their order."""
         key = cell.id, metric.name
         if key not in self._values:
             trials = self.measured[cell.id]
@@ -255,13 +255,13 @@ class Findings:
     def overhead_s(self) -> Mapping[str, Mapping[str, float]]:
         """Tare's own time around a trial by platform: median of each phase, and of their sum."""
         trials = self.results.trials
-        told = by_name([one.phases_s for one in trials])
+        phases_s = by_name([one.phases_s for one in trials])
         by_platform: dict[str, list[int]] = {}
         for cell in self.plan.cells:
             places = [at for at in self._measured_at[cell.id] if trials[at].phases_s]
             by_platform.setdefault(cell.platform, []).extend(places)
         return {
-            name: overhead({phase: column[places] for phase, column in told.items()})
+            name: overhead({phase: column[places] for phase, column in phases_s.items()})
             for name, places in by_platform.items()
             if places
         }
@@ -274,8 +274,3 @@ class Findings:
             by_platform.setdefault(cell.platform, []).extend(self.measured[cell.id])
         found = {name: sampling(trials) for name, trials in by_platform.items()}
         return {name: one for name, one in found.items() if one is not None}
-
-
-def describe(results: Results) -> Findings:
-    """Compare everything that was measured."""
-    return Findings(results, compare(results.plan, results.trials, results.facts))

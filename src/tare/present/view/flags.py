@@ -47,19 +47,19 @@ def flag_text(flag: Flag) -> str:
 
 
 def size(log: float) -> str:
-    """Say how large a difference is, whichever way it goes."""
+    """Return how large a difference is, whichever way it goes."""
     return f"{100 * (ratio(abs(log)) - 1):.2g} %"
 
 
 def percent(log: float) -> str:
-    """Say a difference with its sign; from 100 % on in full, not as a power of ten."""
+    """Return a difference with its sign; from 100 % on in full, not as a power of ten."""
     change = 100 * (ratio(log) - 1)
     text = f"{change:+,.0f}" if 100 <= abs(change) < 1e6 else f"{change:+.2g}"
     return f"{text} %".replace("-", "\N{MINUS SIGN}")
 
 
 def chance(p: float) -> str:
-    """Say a p value."""
+    """Return a p value."""
     return f"p {p:.1g}" if p >= 0.001 else "p < 0.001"
 
 
@@ -118,12 +118,12 @@ def _below_floor(floor: float) -> str:
     return f"Below the noise floor of {100 * floor:.2g} %."
 
 
-def _unlike(said: Sequence[str]) -> str:
-    return f"Unlike its baseline: {'; '.join(said)}."
+def _unlike(sentences: Sequence[str]) -> str:
+    return f"Unlike its baseline: {'; '.join(sentences)}."
 
 
-def _baseline_unlike(said: Sequence[str]) -> str:
-    return f"The baseline: {'; '.join(said)}."
+def _baseline_unlike(sentences: Sequence[str]) -> str:
+    return f"The baseline: {'; '.join(sentences)}."
 
 
 def _not_direct(share: float, *, of_baseline: bool) -> str:
@@ -142,9 +142,9 @@ def _implausible(
         ("checked", ", ".join(LOOKS[one] for one in clean)),
         ("not known here", ", ".join(LOOKS[one] for one in unknown)),
     ]
-    told = "; ".join(f"{title}: {text}" for title, text in parts if text)
+    texts = "; ".join(f"{title}: {text}" for title, text in parts if text)
     explained = "; ".join(map(cause_text, causes))
-    found = f"EXPLAINED ({explained})." if causes else f"UNEXPLAINED ({told})."
+    found = f"EXPLAINED ({explained})." if causes else f"UNEXPLAINED ({texts})."
     return f"IMPLAUSIBLE: faster than its baseline, and by more than the noise floor. {found}"
 
 
@@ -213,16 +213,16 @@ def _order(worst: int, best: int, gap: float, p: float) -> str:
 
 
 def _outliers(outliers: int, pairs: int, far: float, listed: Sequence[Mapping[str, Any]]) -> str:
-    told = [f"block {one['block']}, {percent(one['change'])} ({_seen(one)})" for one in listed]
+    texts = [f"block {one['block']}, {percent(one['change'])} ({_seen(one)})" for one in listed]
     more = f"; and {outliers - len(listed)} more" if outliers > len(listed) else ""
     return (
         f"{outliers} of {pairs} pairs are outliers, more than {far:g} deviations from the cost, "
-        f"and are kept: {'; '.join(told)}{more}."
+        f"and are kept: {'; '.join(texts)}{more}."
     )
 
 
 def _seen(outlier: Mapping[str, Any]) -> str:
-    """Say what the host saw during either trial of an outlier that stands out."""
+    """Return what the host saw during either trial of an outlier that stands out."""
     own = [_unusual(*one) for one in outlier["own"].items()]
     base = [f"baseline: {_unusual(*one)}" for one in outlier["baseline"].items()]
     nothing = "the host shows no cause" if outlier["read"] else "nothing was read on the host"
@@ -235,7 +235,7 @@ def _unusual(name: str, value: float) -> str:
 
 
 def _effect(effect: Mapping[str, Any]) -> str:
-    """Say how two ways of measuring a pair differ, by the effect on each half."""
+    """Return how two ways of measuring a pair differ, by the effect on each half."""
     more = "more" if effect["shift"] > 0 else "less"
     counts = f"{effect['ones']} and {effect['others']} pairs"
     return f"{size(effect['shift'])} {more} ({chance(effect['p'])}, {counts})"
@@ -250,8 +250,8 @@ def _start_order(effect: Mapping[str, Any]) -> str:
 
 
 def _control_by_cores(sides: Sequence[tuple[str, float, float]]) -> str:
-    told = " and ".join(f"{percent(log)} on CPUs {name} ({chance(p)})" for name, log, p in sides)
-    return f"By cores, the A/A control is not its baseline: {told}."
+    texts = " and ".join(f"{percent(log)} on CPUs {name} ({chance(p)})" for name, log, p in sides)
+    return f"By cores, the A/A control is not its baseline: {texts}."
 
 
 def _not_together(share: float) -> str:
@@ -263,9 +263,9 @@ def _not_together(share: float) -> str:
 
 def _no_common_noise(tau: float | None, p: float | None) -> str:
     known = tau is not None and p is not None
-    told = f"tau {tau:.2f}, {chance(p or 0.0)}" if known else "they do not vary"
+    texts = f"tau {tau:.2f}, {chance(p or 0.0)}" if known else "they do not vary"
     return (
-        f"Noise that is common to both halves is not shown ({told}): without it a duet is no more "
+        f"Noise that is common to both halves is not shown ({texts}): without it a duet is no more "
         "exact than interleaving."
     )
 

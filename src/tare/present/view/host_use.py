@@ -64,7 +64,7 @@ def disk_use(noise: Mapping[str, Array], places: Sequence[int]) -> DiskUse:
 
 
 def sampling(trials: Sequence[Trial]) -> tuple[float, float] | None:
-    """Give what reading host, layer and machine took of a trial: CPU time, and share of a core.
+    """Return what reading host, layer and machine took of a trial: CPU time, and share of a core.
 
     Medians over the trials that were watched, None if none was: seconds, first and last reading
     outside the measured time among them; and these as a part of the trial's wall time.
@@ -80,7 +80,7 @@ def sampling(trials: Sequence[Trial]) -> tuple[float, float] | None:
 
 
 def overhead(phases_s: Mapping[str, Array]) -> Mapping[str, float]:
-    """Give the median of each phase over some trials, of their sum, and how many trials it is."""
+    """Return the median of each phase over some trials, of their sum, and how many trials it is."""
     medians = {name: _median(phases_s[name]) for name in OVERHEAD_PHASES if name in phases_s}
     around = [column for name, column in phases_s.items() if name != "command"]
     trials = len(next(iter(phases_s.values())))

@@ -111,7 +111,7 @@ def sentences(found: Findings, one: LadderCosts) -> list[str]:
         (part for part in one.switches if part.took_effect is not False),
         key=lambda part: -(part.from_default.cost or 0.0),
     )
-    said = [f"{'; '.join([*parts, between])}."]
+    text = [f"{'; '.join([*parts, between])}."]
     margin = share_text(found.plan.repetition.margin)
     for verdicts, words in (
         ((Verdict.SLOWER,), "Shown to cost something, seen from the default"),
@@ -122,11 +122,11 @@ def sentences(found: Findings, one: LadderCosts) -> list[str]:
         some = [part for part in ranked if part.from_default.verdict in verdicts]
         texts = [f"{part.switch.name} ({cost_words(part.from_default)})" for part in some]
         if texts:
-            said.append(f"{words}: {', '.join(texts)}.")
+            text.append(f"{words}: {', '.join(texts)}.")
     idle = [part.switch.name for part in one.switches if part.took_effect is False]
     if idle:
-        said.append(f"Without any effect on this host, and so without a cost: {', '.join(idle)}.")
-    return said
+        text.append(f"Without any effect on this host, and so without a cost: {', '.join(idle)}.")
+    return text
 
 
 def brief(found: Findings) -> Iterator[str]:
@@ -134,13 +134,13 @@ def brief(found: Findings) -> Iterator[str]:
     for one in found.comparisons.ladders:
         for line in lines(one):
             name, positions, default, bare, read = line.texts
-            told = f" ({positions})" if positions else ""
+            known = f" ({positions})" if positions else ""
             costs = f"{default}, from the bare end {bare}" if line.counts else read
-            yield f"{title(found, one)}: {name}{told}: {costs}."
+            yield f"{title(found, one)}: {name}{known}: {costs}."
 
 
 def ladder_rows(found: Findings) -> list[dict[str, Any]]:
-    """Put all ladders into plain data, in ratios."""
+    """Return all ladders as plain data, in ratios."""
     return [
         {
             "platform": one.ladder.default,

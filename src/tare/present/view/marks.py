@@ -52,7 +52,7 @@ def is_flawed(row: Comparison) -> bool:
 
 
 def own_gap(found: Findings, cell: Cell) -> str:
-    """Say in a word why a cell has no numbers at all; empty if it has some."""
+    """Return in a word why a cell has no numbers at all; empty if it has some."""
     if found.measured[cell.id]:
         return ""
     ended = Counter(one.status for one in found.trials[cell.id] if one.kind is Kind.MEASURED)
@@ -63,7 +63,7 @@ def own_gap(found: Findings, cell: Cell) -> str:
 
 
 def gap(found: Findings, row: Comparison) -> str:
-    """Say in a word why a comparison has no cost; empty if it has one."""
+    """Return in a word why a comparison has no cost; empty if it has one."""
     if row.cost is not None:
         return ""
     if row.verdict is not Verdict.NOT_MEASURED and row.why_no_ratio:
@@ -74,10 +74,10 @@ def gap(found: Findings, row: Comparison) -> str:
 
 
 def explained(words: set[str]) -> str:
-    """Say what the words in a chart mean, those that are in it; both forms of each."""
-    said = []
+    """Return what the words in a chart mean, those that are in it; both forms of each."""
+    text = []
     for word, meaning in MEANINGS.items():
         if word in words:
             both = f"{word} or {SHORT[word]}" if word in SHORT else word
-            said.append(f"{both}: {meaning}")
-    return f" {'; '.join(said)}." if said else ""
+            text.append(f"{both}: {meaning}")
+    return f" {'; '.join(text)}." if text else ""

@@ -25,7 +25,7 @@ LARGE = 2.0
 """From this cost on, a sentence says times instead of per cent."""
 
 _ROUNDED = tuple(f"{{:,.{places}f}}".format for places in range(10))
-"""Write a number with so many decimal places."""
+"""Write a number with this number of decimal places."""
 _MANY = 999
 """A number below this has no thousands, however it is rounded."""
 _FEW = tuple(f"%.{places}f" for places in range(10))
@@ -72,7 +72,7 @@ def scale_for(unit: Unit, values: Iterable[float | None]) -> Scale:
 
 
 def plain(value: float, digits: int = 4) -> str:
-    """Write a number with so many significant digits, thousands apart, whole ones whole."""
+    """Return a number with significant digits, thousands apart, whole ones whole."""
     if not math.isfinite(value):
         return "∞" if value > 0 else f"{MINUS}∞" if value < 0 else NONE
     if value == 0:
@@ -176,7 +176,7 @@ def size_text(cost: float, low: float | None = None, high: float | None = None) 
 def middle_texts(
     middle: float, low: float | None, high: float | None, digits: int = 3
 ) -> tuple[str, str]:
-    """Write a number with so many significant digits, and the ends beside it: 1.02, [1.00, 1.04].
+    """Return a number with significant digits, and the ends beside it: 1.02, [1.00, 1.04].
 
     The ends are "" where there are none; else all have the same digits behind the point, as
     ``costs_text`` has.
@@ -242,11 +242,11 @@ def _places(
         return least
     most = max(least, FINEST)
     apart = {*known, *(() if neutral is None else (neutral,))}
-    told = len({round(one, most) for one in apart})
+    texts = len({round(one, most) for one in apart})
     return next(
         places
         for places in range(least, most + 1)
-        if len({round(one, places) for one in apart}) == told
+        if len({round(one, places) for one in apart}) == texts
     )
 
 
@@ -262,7 +262,7 @@ def _percent_places(percent: float) -> int:
 
 
 def _digits_behind(value: float, digits: int) -> int:
-    """Say how many digits behind the point a number with so many significant ones has."""
+    """Return how many digits behind the point a number with significant digits has."""
     return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 
 
@@ -287,7 +287,7 @@ def _percent(cost: float, places: int) -> str:
 
 
 def _fixed(value: float, places: int) -> str:
-    """Write a number with so many digits behind the point, if it has an end and is not too long."""
+    """Return a number with digits behind the point, if it is finite and not too long."""
     if places > LONGEST or not abs(value) < TOO_LONG:
         return plain(value)
     return _signed(f"{value:,.{places}f}")

@@ -42,7 +42,7 @@ _Coded = tuple[Places, list[str]]
 
 
 def identity(trial: Trial) -> Identity:
-    """Give what tells a trial's samples from those of others."""
+    """Return what tells a trial's samples from those of others."""
     who: Identity = _who(trial)  # a kind is a text, and the same as that
     return who
 
@@ -95,21 +95,21 @@ class Rows:
         self._values: Numbers = columns["value"].values.to_numpy(zero_copy_only=False)
 
     def watched(self) -> Places:
-        """Say of which trials anything that is drawn was to be read, as places in ``trials``."""
+        """Return of which trials anything that is drawn was to be read, as places in ``trials``."""
         return np.flatnonzero((self._places >= 0).any(axis=0))
 
     def with_courses(self) -> Places:
-        """Say of which trials the tool told anything, as places in ``trials``."""
+        """Return of which trials the tool told anything, as places in ``trials``."""
         return np.unique(self._trial[self._is_work])
 
     def courses(self, trials: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Give what the tools of some trials told: whose it is, and a row by columns' names."""
+        """Return what the tools of some trials told: whose it is, and a row by columns' names."""
         rows = np.flatnonzero(self._is_work & np.isin(self._trial, trials))
-        told = self._table.take(rows).to_pylist()
-        return zip(self._trial[rows].tolist(), told, strict=True)
+        known = self._table.take(rows).to_pylist()
+        return zip(self._trial[rows].tolist(), known, strict=True)
 
     def readings(self, trial: int) -> Mapping[Name, Readings]:
-        """Give all that was read during a trial, apart from the file."""
+        """Return all that was read during a trial, apart from the file."""
         found = {}
         for number, name in enumerate(NAMES):
             row = int(self._places[number, trial])
@@ -146,19 +146,19 @@ def joined(extracts: Sequence[Extract]) -> Extract:
 
 
 def ranges(begins: Places, counts: Places) -> Places:
-    """Give so many numbers from each of some on, one range after the other."""
+    """Return ranges of numbers, one after the other, by their first numbers and lengths."""
     ends = np.cumsum(counts)
     some: Places = np.arange(counts.sum()) + np.repeat(begins - (ends - counts), counts)
     return some
 
 
 def _whole(column: Any) -> Any:  # noqa: ANN401
-    """Give a column as one array; it is one already unless a file has several groups of rows."""
+    """Return a column as one array; it is one already unless a file has several groups of rows."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _changes(columns: Sequence[Any]) -> NDArray[np.bool_]:
-    """Say in which rows any column has another value than in the row before."""
+    """Return in which rows any column has another value than in the row before."""
     changes = np.zeros(len(columns[0]), bool)
     changes[:1] = True
     for column in columns:
@@ -168,7 +168,7 @@ def _changes(columns: Sequence[Any]) -> NDArray[np.bool_]:
 
 
 def _taken(column: Any, rows: Places) -> list[Any]:  # noqa: ANN401
-    """Give what a column of texts or of numbers has in some rows."""
+    """Return what a column of texts or of numbers has in some rows."""
     if not hasattr(column, "indices"):
         numbers: list[Any] = column.to_numpy()[rows].tolist()
         return numbers
@@ -177,12 +177,12 @@ def _taken(column: Any, rows: Places) -> list[Any]:  # noqa: ANN401
 
 
 def _coded(column: Any) -> _Coded:  # noqa: ANN401
-    """Give a column of texts as places in the list of its words."""
+    """Return a column of texts as places in the list of its words."""
     return column.indices.to_numpy(), column.dictionary.to_numpy(zero_copy_only=False).tolist()
 
 
 def _figures(sources: _Coded, names: _Coded) -> Places:
-    """Say which of ``NAMES`` each row is, whatever device it is of; -1: none."""
+    """Return which of ``NAMES`` each row is, whatever device it is of; -1: none."""
     numbers = {name: number for number, name in enumerate(NAMES)}
     pairs = [numbers.get((source, name), -1) for source in sources[1] for name in names[1]]
     found: Places = np.array(pairs, np.int8)[len(names[1]) * sources[0] + names[0]]

@@ -23,7 +23,7 @@ class Speed:
 
     @classmethod
     def of(cls, cost: float) -> Speed:
-        """Write a cost with two digits."""
+        """Return a cost with two digits."""
         word = "slower" if cost >= 1 else "faster"
         if cost >= TIMES_FROM:
             return cls(_factor(cost), "times", word)

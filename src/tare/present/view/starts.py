@@ -73,7 +73,7 @@ def _parts_together(found: Findings) -> dict[tuple[str, ...], list[tuple[Part, .
 
 
 def start_sentences(found: Findings) -> Iterator[str]:
-    """Say it of each cell in a sentence."""
+    """Return it of each cell in a sentence."""
     for one in starts(found):
         missing = f"; {one.missing} parts were not seen to start" if one.missing else ""
         yield (
@@ -84,5 +84,5 @@ def start_sentences(found: Findings) -> Iterator[str]:
 
 
 def start_rows(found: Findings) -> list[dict[str, Any]]:
-    """Put it into plain data, in seconds."""
+    """Return it as plain data, in seconds."""
     return [asdict(one) for one in starts(found)]

@@ -75,7 +75,7 @@ def _size(row: Comparison) -> float:
 
 
 def _most(row: Comparison, rows: Sequence[Comparison], found: Findings) -> str:
-    """Say a platform's worst verdict, and on how many of its workloads there is none."""
+    """Return a platform's worst verdict, and on how many of its workloads there is none."""
     name = platform_text(row.cell)
     own = [one for one in rows if platform_text(one.cell) == name]
     decided = sum(one.verdict in _DECIDED for one in own)
@@ -85,24 +85,24 @@ def _most(row: Comparison, rows: Sequence[Comparison], found: Findings) -> str:
 
 
 def _number(row: Comparison, found: Findings) -> str:
-    said = words.verdict_text(row, found.plan.repetition.margin)
+    text = words.verdict_text(row, found.plan.repetition.margin)
     if row.cost is None:
-        return f"{said} (no cost: {reason_text(row.why_no_ratio)})"
+        return f"{text} (no cost: {reason_text(row.why_no_ratio)})"
     size = numbers.size_text(row.cost, row.low, row.high)
-    return size if row.verdict is Verdict.SLOWER else f"{said}, {size},"
+    return size if row.verdict is Verdict.SLOWER else f"{text}, {size},"
 
 
 def _counts(rows: Sequence[Comparison], found: Findings) -> str:
     counts = Counter(row.verdict for row in rows)
     same = f"the same within {numbers.share_text(found.plan.repetition.margin)}"
-    said = {
+    text = {
         Verdict.SLOWER: "slower",
         Verdict.FASTER: "faster",
         Verdict.SAME: same,
         Verdict.UNDECIDED: "undecided",
         Verdict.NOT_MEASURED: "not measured",
     }
-    parts = [f"{counts[verdict]:,} {word}" for verdict, word in said.items() if counts[verdict]]
+    parts = [f"{counts[verdict]:,} {word}" for verdict, word in text.items() if counts[verdict]]
     listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
     weighed = [row for row in rows if row.evidence is not None]
     likely = sum(row.evidence is Evidence.LIKELY for row in weighed)

@@ -45,26 +45,26 @@ class Taken:
         cell_by_cell = [*chain.from_iterable(places.values())]
         ends = accumulate(map(len, places.values()), initial=0)
         self._of_cell = dict(zip(places, pairwise(ends), strict=True))
-        told = by_name([one.resources for one in trials])
+        texts = by_name([one.resources for one in trials])
         self._columns = [
-            (said, *_scaled(name, told[name][cell_by_cell]))
-            for name, said in SHOWN.items()
-            if name in told
+            (text, *_scaled(name, texts[name][cell_by_cell]))
+            for name, text in SHOWN.items()
+            if name in texts
         ]
-        self.untold = [said for name, said in SHOWN.items() if name not in told]
+        self.untold = [text for name, text in SHOWN.items() if name not in texts]
 
     def of(self, cell: str) -> Iterator[tuple[str, str, list[float | None]]]:
-        """Give what the trials of a cell took, in their order: what, unit, numbers; None: unread.
+        """Return what the trials of a cell took, in their order: what, unit, numbers; None: unread.
 
         The cell has at least one trial.
         """
         begin, end = self._of_cell[cell]
-        for said, unit, column in self._columns:
+        for text, unit, column in self._columns:
             own = column[begin:end]
             values: list[float | None] = own.tolist()
             for unknown in np.flatnonzero(~np.isfinite(own)):
                 values[unknown] = None
-            yield said, unit, values
+            yield text, unit, values
 
 
 def _scaled(name: str, column: Array) -> tuple[str, Array]:

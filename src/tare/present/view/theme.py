@@ -98,7 +98,7 @@ CONFIG: dict[str, Any] = {
 
 
 def colours(platforms: tuple[str, ...]) -> dict[str, str]:
-    """Give each platform its colour, the same in all charts; the first is the baseline.
+    """Return each platform its colour, the same in all charts; the first is the baseline.
 
     Only after twelve the colours begin again: a platform is named in words wherever it is drawn.
     """

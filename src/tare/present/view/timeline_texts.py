@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_STEPS = 30
-"""So many steps of a trial are in the page; ten thousand such trials are 5 MB."""
+"""The most steps of a trial in the page; ten thousand such trials are 5 MB."""
 
 
 def write(extracts: Sequence[Extract]) -> list[str]:
@@ -82,7 +82,7 @@ def _chosen(of: Extract, trials: Places) -> Extract:
 
 
 def _of_readings(of: Extract, counts: Places) -> NDArray[np.object_]:
-    """Write the texts of trials that have so many readings each, at least one."""
+    """Write the texts of trials of equal numbers of readings, at least one."""
     trials = np.arange(len(counts))
     clock = of.times_s[ranges(of.begins[of.counts.argmax(axis=0), trials], counts)]
     ends = np.cumsum(counts)
@@ -118,7 +118,7 @@ def _of_readings(of: Extract, counts: Places) -> NDArray[np.object_]:
 
 
 def _aligned(of: Extract, name: Name, begins: Places, total: int) -> tuple[Numbers, Numbers]:
-    """Give times and values of a figure, those of each trial from its place in ``begins`` on.
+    """Return times and values of a figure, those of each trial from its place in ``begins`` on.
 
     All files of a host are read at every tick, so that readings of the same number belong
     together. What was not read is not a number.
@@ -132,7 +132,7 @@ def _aligned(of: Extract, name: Name, begins: Places, total: int) -> tuple[Numbe
 
 
 def _most_since(values: Numbers, marks: Places, firsts: Places) -> Numbers:
-    """Give for each mark the most that was read since the mark before it."""
+    """Return for each mark the most that was read since the mark before it."""
     since = np.append(0, marks[:-1] + 1)
     since[firsts] = marks[firsts]
     most: Numbers = np.fmax.reduceat(values, since)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tare.present.view.findings import Findings
 
 _READINGS = 100_000
-"""So many are made texts at once: those of some thousands of short trials, in a few megabytes."""
+"""The number that are made texts at once: those of thousands of short trials, in megabytes."""
 Whose = Sequence[tuple[Path, Sequence[Identity]]]
 """Files, each with some of the trials in it."""
 
@@ -121,13 +121,13 @@ def tell(folder: Path, begin: Path | None = None) -> Texts:
     waiting: list[Extract] = []
     for path in files if begin is None else [one for one in files if one >= begin]:
         try:
-            watched, told, extract = _extract(path)
+            watched, written, extract = _extract(path)
         except ResultsError as error:
             damages.append(str(error))
             continue
         whose.append((path, watched))
-        if told:
-            courses.append((path, told))
+        if written:
+            courses.append((path, written))
         waiting.append(extract)
         if sum(len(one.values) for one in waiting) >= _READINGS:
             texts += write(waiting)
@@ -139,49 +139,52 @@ def tell(folder: Path, begin: Path | None = None) -> Texts:
 
 
 def _extract(path: Path) -> tuple[Sequence[Identity], Sequence[Identity], Extract]:
-    """Give whose texts are made of a file, whose tools told anything, and what the texts need.
+    """Return whose texts are made of a file, whose tools told anything, and what the texts need.
 
     All else of the file is gone before the next is read.
     """
     rows = rows_of(path)
     watched = rows.watched()
     whose = [rows.trials[at] for at in watched.tolist()]
-    told = [rows.trials[at] for at in rows.with_courses().tolist()]
-    return whose, told, rows.extract(watched)
+    written = [rows.trials[at] for at in rows.with_courses().tolist()]
+    return whose, written, rows.extract(watched)
 
 
 def gather(found: Findings) -> Timelines:
     """Add to the texts of all trials the one that stands for each cell."""
     if found.read_texts:
-        told = found.read_texts()
+        written = found.read_texts()
         if not found.results.run.stop:
-            told = _up_to_date(told, found.results.folder)
+            written = _up_to_date(written, found.results.folder)
     else:
-        told = tell(found.results.folder)
-    everyone = chain.from_iterable(whose for _, whose in told.files)
-    texts = dict(zip(everyone, told.texts, strict=True))
+        written = tell(found.results.folder)
+    everyone = chain.from_iterable(whose for _, whose in written.files)
+    texts = dict(zip(everyone, written.texts, strict=True))
     chosen = (_first(trials, texts) for trials in _ranked(found))
     wanted = {identity(trial): trial for trial in chosen if trial is not None}
     typical = {
-        who[0]: (path, wanted[who]) for path, whose in told.files for who in whose if who in wanted
+        who[0]: (path, wanted[who])
+        for path, whose in written.files
+        for who in whose
+        if who in wanted
     }
-    return Timelines(_Typical(typical), texts, told.courses, told.damage)
+    return Timelines(_Typical(typical), texts, written.courses, written.damage)
 
 
-def _up_to_date(told: Texts, folder: Path) -> Texts:
+def _up_to_date(written: Texts, folder: Path) -> Texts:
     """Read the last file anew, and those after it.
 
     Where a study runs, trials came after its samples were read and before its trials were.
     """
-    if not told.files:
-        return told if told.damage else tell(folder)
-    last, whose = told.files[-1]
+    if not written.files:
+        return written if written.damage else tell(folder)
+    last, whose = written.files[-1]
     later = tell(folder, last)
     return Texts(
-        [*told.files[:-1], *later.files],
-        [*told.texts[: len(told.texts) - len(whose)], *later.texts],
-        [*(one for one in told.courses if one[0] != last), *later.courses],
-        told.damage or later.damage,
+        [*written.files[:-1], *later.files],
+        [*written.texts[: len(written.texts) - len(whose)], *later.texts],
+        [*(one for one in written.courses if one[0] != last), *later.courses],
+        written.damage or later.damage,
     )
 
 

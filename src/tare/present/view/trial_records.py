@@ -31,7 +31,7 @@ MAX_TRIALS = 10_000
 MAX_TEXT = 2_000
 """Characters of one text of a trial; what is cut off is in its raw output or in trials.jsonl."""
 MAX_LIST = 100
-"""So many warnings, or raw files, of one trial are listed."""
+"""The most warnings, or raw files, of one trial that are listed."""
 
 FIELDS = (
     *("block", "slot", "repeat", "kind", "status", "instance", "reason", "warnings"),
@@ -183,8 +183,8 @@ class _Records:
 
     def _coded(self, field: str, values: Sequence[Any]) -> list[int]:
         """Write values as places in the list of texts."""
-        said = self._partner if field == "partner" else lambda one: one
-        places = {value: self._place(said(value)) for value in dict.fromkeys(values)}
+        sentence = self._partner if field == "partner" else lambda one: one
+        places = {value: self._place(sentence(value)) for value in dict.fromkeys(values)}
         return [places[value] for value in values]
 
     def _samples(self, cell: Cell, samples: Sequence[Mapping[str, float]]) -> Iterator[object]:
@@ -199,9 +199,9 @@ class _Records:
     def _costs(self, costs: Sequence[HostCost | None]) -> Iterator[tuple[int, object]]:
         """Write what the host saw of each trial."""
         rows = [_cost(cost) if cost else (None,) * len(_HOST) for cost in costs]
-        for said, values in zip(_HOST.values(), zip(*rows, strict=True), strict=True):
-            if said not in self.source.untold["readings"]:
-                yield self._place(said), _numbers(values, _seconds)
+        for sentence, values in zip(_HOST.values(), zip(*rows, strict=True), strict=True):
+            if sentence not in self.source.untold["readings"]:
+                yield self._place(sentence), _numbers(values, _seconds)
 
     def _noises(self, noises: Sequence[Mapping[str, float]]) -> Iterator[tuple[int, object]]:
         """Write what else the host did in each."""
@@ -211,16 +211,16 @@ class _Records:
         if len(shapes) > 1:
             rows = ([noise.get(name) for name in names] for noise in noises)
         for name, values in zip(names, zip(*rows, strict=True), strict=True):
-            said, write = _NOISE.get(name, (name.replace("_", " "), _plain))
-            yield self._place(said), _numbers(values, write)
+            sentence, write = _NOISE.get(name, (name.replace("_", " "), _plain))
+            yield self._place(sentence), _numbers(values, write)
         for name in COLUMNS:
             if name in self.found.noise and name not in names:
                 yield self._place(COLUMNS[name]), ""
 
     def _taken(self, cell: Cell) -> Iterator[tuple[int, str, object]]:
         """Write what the platform took of the host."""
-        for said, unit, values in self.source.taken.of(cell.id):
-            yield self._place(said), unit, _column(values)
+        for sentence, unit, values in self.source.taken.of(cell.id):
+            yield self._place(sentence), unit, _column(values)
 
     def _metrics(self, cell: Cell) -> Sequence[Metric]:
         return self.found.plan.metrics[cell.workload]
@@ -281,8 +281,12 @@ def _unread(found: Findings) -> list[str]:
     """Name what was read on the host of no trial at all."""
     costs = [one.host for one in found.results.trials if one.host]
     return [
-        *(said for name, said in _HOST.items() if all(getattr(one, name) is None for one in costs)),
-        *(said for name, said in COLUMNS.items() if name not in found.noise),
+        *(
+            sentence
+            for name, sentence in _HOST.items()
+            if all(getattr(one, name) is None for one in costs)
+        ),
+        *(sentence for name, sentence in COLUMNS.items() if name not in found.noise),
     ]
 
 
@@ -291,7 +295,7 @@ def _seconds(values: Sequence[float]) -> list[str]:
 
 
 def _platform(row: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Say what is known of a platform, as it was found."""
+    """Return what is known of a platform, as it was found."""
     told = [("read back inside", row["inside"]), *row["known"]]
     return [*told, *(("to be known", warning) for warning in row["warnings"])]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.core.model import Metric
-from tare.present.view import numbers, words
-from tare.present.view.findings import Findings, Group
+from tare.present.view import numbers
+from tare.present.view.findings import Group
 from tare.present.view.names import platform_text
-from tare.results.compare.comparison import Comparison
+from tare.present.view.study import StudyView
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class ValueTable:
     rows: Sequence[Sequence[str]]
 
 
-def metric_tables(found: Findings, group: Group) -> list[ValueTable]:
+def metric_tables(found: StudyView, group: Group) -> list[ValueTable]:
     """Describe each metric of a group that any platform has a number of."""
     tables = []
     for metric in group.metrics:
@@ -33,18 +33,21 @@ def metric_tables(found: Findings, group: Group) -> list[ValueTable]:
         scale = numbers.scale_for(metric.unit, (one.median for one in described))
         table = [
             (
-                platform_text(one.cell),
+                row.name,
                 f"{one.values.n if one.values else 0:,}",
                 *(scale.text(value) for value in _described(one.values)),
-                *_compared(found, found.rows.get((one.cell.id, metric.name))),
+                row.cost,
+                row.interval,
+                row.verdict,
             )
             for one in summaries
+            for row in found.rows_of(one.cell, metric)[:1]
         ]
         tables.append(ValueTable(metric, scale.unit, table))
     return tables
 
 
-def disk_lines(found: Findings, group: Group) -> list[Sequence[str]]:
+def disk_lines(found: StudyView, group: Group) -> list[Sequence[str]]:
     """Write how busy the host's disks were, a line a platform, of work on files."""
     used = {platform_text(cell): found.disk_use[cell.id] for cell in group.cells}
     if all(one.busy_share is None for one in used.values()):
@@ -55,19 +58,15 @@ def disk_lines(found: Findings, group: Group) -> list[Sequence[str]]:
     ]
 
 
-def other_test_lines(found: Findings, group: Group) -> list[Sequence[str]]:
+def other_test_lines(found: StudyView, group: Group) -> list[Sequence[str]]:
     """Write what the tests of older studies say of a group's first metric, a line a platform."""
     lines: list[Sequence[str]] = []
     for cell in group.cells:
-        tests, row = (
-            found.other_tests.get(cell.id),
-            found.rows.get((cell.id, group.metrics[0].name)),
-        )
-        if tests is None or row is None or row.cost is None:
+        tests, row = found.other_tests.get(cell.id), found.rows_of(cell, group.metrics[0])[0]
+        if tests is None or row.comparison is None or row.comparison.cost is None:
             continue
         ps = (tests.student, tests.welch, tests.mann_whitney, tests.paired_t)
-        verdict = words.verdict_text(row, found.plan.repetition.margin)
-        lines.append((platform_text(cell), *map(numbers.p_text, ps), verdict))
+        lines.append((row.name, *map(numbers.p_text, ps), row.verdict))
     return lines
 
 
@@ -75,11 +74,3 @@ def _described(values: Any) -> tuple[float | None, ...]:  # noqa: ANN401
     if values is None:
         return (None,) * 5
     return values.median, values.mean, values.sd, values.minimum, values.maximum
-
-
-def _compared(found: Findings, row: Comparison | None) -> tuple[str, str, str]:
-    if row is None:
-        return "1", "", "baseline"
-    interval = numbers.percents_text(row.low, row.high, row.cost) if row.low is not None else ""
-    verdict = words.verdict_text(row, found.plan.repetition.margin)
-    return numbers.cost_text(row.cost), interval, verdict

@@ -8,7 +8,7 @@ from tare.core.model import Limits, Unit
 from tare.core.parameter import unit_of, word_of
 
 MOST = 4
-"""So many names, or reasons, are written; others are counted."""
+"""The most names, or reasons, that are written; others are counted."""
 NOT_TOLD = "not told"
 
 

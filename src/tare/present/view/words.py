@@ -15,9 +15,9 @@ from tare.results.stats.hierarchy import ENOUGH_GROUPS
 from tare.results.stats.sequential import LookKind, Stop, Verdict
 
 MAX_PLATFORMS = 5
-"""So many platforms have a sentence of their own in the summary."""
+"""The most platforms with a sentence of their own in the summary."""
 MAX_WORKLOADS = 4
-"""So many workloads are named in one clause of it."""
+"""The most workloads that are named in one clause of it."""
 VARIANTS = {
     Variant.WALL: "wall time",
     Variant.CORRECTED: "less foreign delay",
@@ -26,7 +26,7 @@ VARIANTS = {
 
 
 def verdict_text(row: Comparison, margin: float) -> str:
-    """Say a verdict as people read it."""
+    """Return a verdict as people read it."""
     if row.verdict is Verdict.SAME:
         return f"same within {share_text(margin)}"
     return row.verdict.value
@@ -38,14 +38,14 @@ def variant_text(row: Comparison) -> str:
 
 
 def state(found: Findings) -> str:
-    """Say whether the study has ended, and why."""
+    """Return whether the study has ended, and why."""
     if stop := found.results.run.stop:
         return f"ended: {stop}"
     return "not ended: the study is running or was killed; what follows is what there is so far"
 
 
 def lost_text(found: Findings, cell: Cell) -> str:
-    """Say what part of its traffic a platform lost or failed: 65 % lost."""
+    """Return what part of its traffic a platform lost or failed: 65 % lost."""
     lost = found.lost.get(cell.id, {})
     return ", ".join(f"{share_text(share)} {word}" for word, share in lost.items())
 
@@ -57,7 +57,7 @@ def pairs_text(row: Comparison) -> str:
 
 
 def stop_text(row: Comparison) -> str:
-    """Say why a comparison has as many pairs as it has."""
+    """Return why a comparison has as many pairs as it has."""
     match row.stop:
         case Stop.EXCLUDES_ONE:
             return f"{_decided(row)}: the interval leaves out 1{strength(row)}"
@@ -82,7 +82,7 @@ def _decided(row: Comparison) -> str:
 
 
 def strength(row: Comparison) -> str:
-    """Say what a verdict rests on, to follow its reason (METHOD.md 2.4)."""
+    """Return what a verdict rests on, to follow its reason (METHOD.md 2.4)."""
     match row.evidence:
         case Evidence.ESTABLISHED:
             return "; established: the e-process, which is stricter, agrees"
@@ -98,20 +98,20 @@ def strength(row: Comparison) -> str:
 
 
 def summary(found: Findings) -> list[str]:
-    """Say in a few sentences what was decided, with the numbers."""
+    """Return in a few sentences what was decided, with the numbers."""
     rows = [row for row in found.headline if not row.is_control]
     if not rows:
         return ["The plan compares nothing: it has no platform beside the baseline."]
     by_platform: dict[str, list[Comparison]] = {}
     for row in rows:  # by its full name, since the arms of a self-test are one platform
         by_platform.setdefault(platform_text(row.cell), []).append(row)
-    said = [
+    text = [
         _sentence(platform, some, found)
         for platform, some in list(by_platform.items())[:MAX_PLATFORMS]
     ]
     if len(by_platform) > MAX_PLATFORMS:
-        said.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
-    return [*said, *_variant_sentence(found), *_evidence_sentence(rows), control_text(found)]
+        text.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
+    return [*text, *_variant_sentence(found), *_evidence_sentence(rows), control_text(found)]
 
 
 def _evidence_sentence(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _variant_sentence(found: Findings) -> Iterator[str]:
 
 
 def control_text(found: Findings) -> str:
-    """Say what the A/A control says about all other numbers."""
+    """Return what the A/A control says about all other numbers."""
     controls = [row for row in found.headline if row.is_control]
     floors = [row.noise_floor for row in controls if row.noise_floor is not None]
     if found.untrusted:
@@ -162,7 +162,7 @@ def control_text(found: Findings) -> str:
 
 
 def _again_text(found: Findings) -> str:
-    """Say what stands for the control where there is none: the self-test's arm of no more work."""
+    """Return what stands for a missing control: the self-test's arm of no more work."""
     again = next((row for row in found.headline if row.known == 0), None)
     if again is None or again.cost is None:
         return "There is no A/A control, so nobody knows how far equal things differ here."
@@ -195,7 +195,7 @@ def _sentence(platform: str, rows: Sequence[Comparison], found: Findings) -> str
 
 
 def _clauses(rows: Sequence[Comparison], found: Findings) -> Iterator[str]:
-    """Say each kind of verdict once, with the workloads it was reached on."""
+    """Return each kind of verdict once, with the workloads it was reached on."""
     margin = found.plan.repetition.margin
     for verdict in (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNDECIDED):
         some = [row for row in rows if row.verdict is verdict]

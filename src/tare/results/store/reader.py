@@ -1,13 +1,15 @@
-"""Reads a results directory."""
+"""Reads a results directory: finished, or while a session writes it."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from stat import S_ISREG
+from typing import BinaryIO, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -64,26 +66,61 @@ def load(folder: Path) -> Results:
 
 def read_trials(path: Path) -> tuple[Trial, ...]:
     """Read the trials, in the order in which they ended; one of several cells as one of each."""
-    read = _reader(Trial).validate_json
-    trials = []
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                break
-            todays = formats.todays_trial(line, f"{path}:{number}")
-            try:
-                trial = read(todays)
-            except ValidationError as error:
-                raise ResultsError(
-                    f"{path}:{number}: not a trial: {first_of(error)}; restore the file from a "
-                    "copy of the results, or remove this line"
-                ) from error
-            by_cell = trial.by_cell()
-            # Few have an escaped character: most are spared the copy.
-            if b"\\" in line or not line.isascii():
-                by_cell = tuple(map(_visibly, by_cell))
-            trials.extend(by_cell)
-    return tuple(trials)
+    trials, _ = TrialsFile(path).read()
+    return tuple(one for trial in trials for one in trial.by_cell())
+
+
+class TrialsFile:
+    """The trials of a results directory, which a session may append to: all, or what is new."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._inode = self._offset = self._lines = 0
+
+    def read(self) -> tuple[Iterator[Trial], bool]:
+        """Return the trials since the last reading, and whether they begin the file (anew).
+
+        A last line without its end is being written, or was cut by a kill; it is left for later.
+        Raises OSError, and while the trials are read ResultsError, which names the line; the next
+        reading begins anew.
+        """
+        file = opened(self.path)
+        about = os.fstat(file.fileno())
+        anew = about.st_ino != self._inode or about.st_size < self._offset
+        if anew:
+            self._inode, self._offset, self._lines = about.st_ino, 0, 0
+        return self._from(file), anew
+
+    def _from(self, file: BinaryIO) -> Iterator[Trial]:
+        read = _reader(Trial).validate_json
+        with file:
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                where = f"{self.path}:{self._lines + 1}"
+                try:
+                    trial = read(formats.todays_trial(line, where))
+                except ResultsError:
+                    self._inode = 0
+                    raise
+                except ValidationError as error:
+                    self._inode = 0
+                    raise ResultsError(
+                        f"{where}: not a trial: {first_of(error)}; restore the file from a copy of "
+                        "the results, or remove this line"
+                    ) from error
+                self._offset += len(line)
+                self._lines += 1
+                # Few have an escaped character: most are spared the copy.
+                yield _visibly(trial) if b"\\" in line or not line.isascii() else trial
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file to read it, or raise OSError: reading a FIFO, say, might never end."""
+    if not S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path.name} is no regular file")
+    return path.open("rb")
 
 
 def _visibly(trial: Trial) -> Trial:
@@ -108,7 +145,7 @@ def plan_of(content: bytes, where: object) -> Plan:
 def read_plan(path: Path) -> Plan:
     """Read a plan, or raise ResultsError."""
     try:
-        plan = plan_of(path.read_bytes(), path)
+        plan = plan_of(_content(path), path)
     except ValidationError as error:
         raise ResultsError(f"{path} is not understood: {first_of(error)}; {_RESTORE}") from error
     for field, text in _texts(asdict(replace(plan, slots=()))):
@@ -141,9 +178,14 @@ def _texts(content: object, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(value, f"{path}.{place}")
 
 
+def _content(path: Path) -> bytes:
+    with opened(path) as file:
+        return file.read()
+
+
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return _content(path).decode()
     except UnicodeDecodeError as error:
         raise ResultsError(f"{path} is not UTF-8 (byte {error.start}); {_RESTORE}") from error
 

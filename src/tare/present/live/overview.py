@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from stat import S_ISLNK, S_ISREG
-from typing import BinaryIO
-
-from pydantic import TypeAdapter, ValidationError
+from stat import S_ISLNK
 
 from tare.core.errors import ResultsError
-from tare.core.model import NO_RUN, Kind, Phase, Plan, Run, SessionProgress, Status, Trial
-from tare.results.store import formats
+from tare.core.model import NO_RUN, Kind, Phase, Plan, SessionProgress, Status, Trial
 from tare.results.store.progress import NAME as PROGRESS
 from tare.results.store.progress import SILENT_S, progress_of
-from tare.results.store.reader import first_of, plan_of
-from tare.results.store.run import run_of
+from tare.results.store.reader import TrialsFile, opened, read_plan, read_run
 
 FILES = ("plan.json", "trials.jsonl", "facts.json", "run.json", "report.html")
 Stamp = tuple[int, int, int] | None
-
-TRIALS = TypeAdapter(Trial)
 
 
 class State(StrEnum):
@@ -44,7 +35,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Glance:
+class Overview:
     """What a study is at a moment, as far as counting lines tells.
 
     ``done`` of ``planned`` slots have a trial; ``bad`` trials are not ok. ``active_at`` is when a
@@ -68,59 +59,6 @@ class Glance:
     def planned(self) -> int:
         """How many slots the plan has; fewer are run where comparisons are decided early."""
         return len(self.plan.slots) if self.plan else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
-    """What is counted of a trial; ``is_half``: it is one of the two that a slot has."""
-
-    kind: Kind
-    status: Status
-    session: str
-    block: int
-    repeat: int
-    is_half: bool
-
-    @classmethod
-    def of(cls, trial: Trial) -> Noted:
-        """Return what is counted of a stored trial."""
-        return cls(
-            kind=trial.kind,
-            status=trial.status,
-            session=trial.session,
-            block=trial.block,
-            repeat=trial.repeat,
-            is_half=bool(trial.partner),
-        )
-
-
-class Tail:
-    """The whole lines of a file that is appended to."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._inode = self._offset = 0
-
-    def read(self) -> tuple[list[bytes], bool]:
-        """Give the lines since the last reading, and whether they begin the file (anew).
-
-        A last line without its end is being written, or was cut by a kill; it is left for later.
-        """
-        try:
-            file = opened(self.path)
-        except FileNotFoundError:
-            self._inode = self._offset = 0
-            return [], True
-        with file:
-            about = os.fstat(file.fileno())
-            anew = about.st_ino != self._inode or about.st_size < self._offset
-            if anew:
-                self._inode, self._offset = about.st_ino, 0
-            file.seek(self._offset)
-            content = file.read()
-        whole = content.rfind(b"\n") + 1
-        self._offset += whole
-        return content[:whole].split(b"\n")[:-1], anew
 
 
 class Pulse:
@@ -156,11 +94,11 @@ class Pulse:
     @property
     def unended(self) -> str:
         """The session that did not say that it has ended, living or dead; empty: none."""
-        said = self._said
-        return said.session if said is not None and said.phase is not Phase.ENDED else ""
+        progress = self._said
+        return progress.session if progress and progress.phase is not Phase.ENDED else ""
 
 
-class Glancing:
+class OverviewReader:
     """A study of which only the state and the numbers of trials are wanted."""
 
     def __init__(
@@ -172,35 +110,35 @@ class Glancing:
         self._lock = threading.Lock()
         self._stamps: tuple[Stamp, ...] = ()
         self._progress: SessionProgress | None = None
-        self._said: tuple[object, ...] = ()
-        self._glance: Glance | None = None
+        self._made_of: tuple[object, ...] = ()
+        self._overview: Overview | None = None
         self._forget()
 
-    def glance(self) -> Glance:
+    def read(self) -> Overview:
         """Look again; what is given is the same object as before if nothing has changed."""
         with self._lock:
             return self._refresh()
 
-    def _refresh(self) -> Glance:
+    def _refresh(self) -> Overview:
         # First the session: what it leaves at its end is there before it says that it has ended.
         progress = self._pulse.look()
         stamps = tuple(stamp(path, self.root) for path in self._paths)
-        said = (stamps, progress, self._pulse.unended)
-        if self._glance and said == self._said:
-            return self._glance
+        seen = (stamps, progress, self._pulse.unended)
+        if self._overview and seen == self._made_of:
+            return self._overview
         if self._stamps[:1] != stamps[:1]:  # another study under the same name
             self._forget()
-        self._stamps, self._progress, self._said = stamps, progress, said
+        self._stamps, self._progress, self._made_of = stamps, progress, seen
         try:
             self._read()
             problem = ""
-        except (OSError, ValueError, KeyError, TypeError, ResultsError) as error:
+        except (OSError, ValueError, ResultsError) as error:
             problem = f"{self.folder} cannot be read: {error}"
-        self._glance = self._described(problem)
-        return self._glance
+        self._overview = self._described(problem)
+        return self._overview
 
     def _forget(self) -> None:
-        self._tail = Tail(self.folder / "trials.jsonl")
+        self._file = TrialsFile(self.folder / "trials.jsonl")
         self._plan: Plan | None = None
         self._run = NO_RUN
         self._anew()
@@ -216,59 +154,35 @@ class Glancing:
             self._forget()
             raise ResultsError("its plan.json was removed, or is a link that leads elsewhere")
         if self._plan is None:
-            self._plan = _plan(self.folder / "plan.json")
-        self._run = _run(self.folder / "run.json") if is_there["run.json"] else NO_RUN
-        lines, anew = self._tail.read() if is_there["trials.jsonl"] else ([], True)
+            self._plan = read_plan(self.folder / "plan.json")
+        self._run = read_run(self.folder) if is_there["run.json"] else NO_RUN
+        if not is_there["trials.jsonl"]:
+            self._anew()
+            return
+        trials, anew = self._file.read()
         if anew:
             self._anew()
-        for line in lines:
-            self._count += 1
-            try:
-                self._take(line)
-            except ResultsError:
-                self._tail = Tail(self._tail.path)  # so that it is said again until it is repaired
-                raise
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                self._tail = Tail(self._tail.path)  # so that it is said again until it is repaired
-                raise ResultsError(
-                    f"trials.jsonl:{self._count} is not a trial ({_why(line)}); restore the file "
-                    "from a copy, or delete the line, which gives its trial up"
-                ) from error
+        for trial in trials:
+            self._take(trial)
 
-    def _take(self, line: bytes) -> None:
-        trial = json.loads(self._todays(line))
-        self._note(
-            Noted(
-                kind=Kind(trial["kind"]),
-                status=Status(trial["status"]),
-                session=str(trial["session"]),
-                block=int(trial["block"]),
-                repeat=int(trial["repeat"]),
-                is_half=bool(trial.get("partner")),
-            )
-        )
-
-    def _todays(self, line: bytes) -> bytes:
-        return formats.todays_trial(line, f"trials.jsonl:{self._count}")
-
-    def _note(self, one: Noted) -> None:
-        is_measured = one.kind is Kind.MEASURED
-        if is_measured and not one.repeat:
-            self._halves += one.is_half
-            self._whole += not one.is_half
-        self._bad += one.status is not Status.OK
-        self._blocks = max(self._blocks, one.block + 1) if is_measured else self._blocks
-        self._session = one.session or self._session
+    def _take(self, trial: Trial) -> None:
+        is_measured = trial.kind is Kind.MEASURED
+        if is_measured and not trial.repeat:
+            self._halves += bool(trial.partner)
+            self._whole += not trial.partner
+        self._bad += trial.status is not Status.OK
+        self._blocks = max(self._blocks, trial.block + 1) if is_measured else self._blocks
+        self._session = trial.session or self._session
 
     @property
     def _done(self) -> int:
         """How many slots have a trial; those of a duet had two before one trial was of both."""
         return self._whole + self._halves // 2
 
-    def _described(self, problem: str) -> Glance:
+    def _described(self, problem: str) -> Overview:
         times = [one[2] for one in self._stamps[:4] if one]
         state = State.RUNNING if self._progress else self._state_at_rest()
-        return Glance(
+        return Overview(
             name=self.name,
             plan=self._plan,
             state=state,
@@ -315,36 +229,3 @@ def stamp(path: Path, root: Path) -> Stamp:
     except OSError:
         return None
     return about.st_ino, about.st_size, about.st_mtime_ns
-
-
-def opened(path: Path) -> BinaryIO:
-    """Open a file to read it, or raise OSError: reading a FIFO, say, might never end."""
-    if not S_ISREG(path.stat().st_mode):
-        raise OSError(f"{path.name} is no regular file")
-    return path.open("rb")
-
-
-def _why(line: bytes) -> str:
-    """Say what is wrong with a line that is not a trial."""
-    try:
-        TRIALS.validate_json(line)
-    except ValidationError as error:
-        return first_of(error)
-    return "it is not understood"
-
-
-def _plan(path: Path) -> Plan:
-    try:
-        with opened(path) as file:
-            return plan_of(file.read(), path.name)
-    except ValidationError as error:
-        raise ResultsError(f"plan.json is not understood: {error.error_count()} errors") from error
-
-
-def _run(path: Path) -> Run:
-    with opened(path) as file:
-        content = json.load(file)
-    if not isinstance(content, dict):
-        raise ResultsError("run.json is not understood: expected an object")
-    formats.refuse_newer(content, formats.RUN, path.name)
-    return run_of(content)

@@ -16,9 +16,9 @@ HOST_CPU = ("host cpu_user_s", "host cpu_system_s", "host cpu_guest_s")
 """What of a host's CPU time is work; waiting for a disk and what was stolen are not."""
 
 LEAST_SPAN_S = 0.05
-"""Readings closer than that tell no rate, as in ``tare.experiment.probes.series``."""
+"""Samples closer than that tell no rate, as in ``tare.experiment.probes.series``."""
 FINEST = 120
-"""So many points a trial has; more would not be seen where it stands among others."""
+"""The most points of a trial; more would not be seen among others."""
 
 Steps = Sequence[tuple[float, float, float]]
 """Begin and end in seconds since the trial's begin, and the rate between them."""
@@ -36,7 +36,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Taken:
+class ResourceUsage:
     """CPUs that the layer and all of the host kept busy, and bytes that the layer held.
 
     Each is empty where it is not known; ``reason`` says why, where the readings do. What is made of
@@ -65,21 +65,21 @@ class Taken:
 
     @cached_property
     def cpus_text(self) -> str:
-        """Say how many CPUs were kept busy."""
+        """Return how many CPUs were kept busy."""
         known = (("layer", self.layer_cpus), ("host", self.host_cpus))
-        told = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
-        return f"{', '.join(told)} CPUs" if told else "no rate of CPU time is known"
+        texts = [f"{name} {plain(mean, 3)}" for name, mean in known if mean is not None]
+        return f"{', '.join(texts)} CPUs" if texts else "no rate of CPU time is known"
 
     @cached_property
     def memory_text(self) -> str:
-        """Say how much memory was held, or nothing if that is not known."""
+        """Return how much memory was held, or nothing if that is not known."""
         if self.most_bytes is None:
             return ""
         scale = scale_for(Unit.BYTE, [self.most_bytes])
         return f"{plain(self.most_bytes / scale.factor, 3)} {scale.unit} at most"
 
 
-def taken(tracks: Mapping[str, Track]) -> Taken:
+def resource_usage(tracks: Mapping[str, Track]) -> ResourceUsage:
     """Make of a trial's figures what it took."""
     nothing = Track((), ())
     layer, memory = tracks.get(LAYER_CPU, nothing), tracks.get(LAYER_MEMORY, nothing)
@@ -87,7 +87,7 @@ def taken(tracks: Mapping[str, Track]) -> Taken:
     # All of one file, so that their readings match; else the sum would mix moments.
     is_whole = len({tuple(one.times_s) for one in host}) == 1
     busy = zip(*(one.values for one in host), strict=True) if is_whole else ()
-    return Taken(
+    return ResourceUsage(
         _rates(layer.times_s, layer.values),
         _rates(host[0].times_s if is_whole else (), [sum(values) for values in busy]),
         _levels(memory),
@@ -116,7 +116,7 @@ def _rates(times_s: Sequence[float], values: Sequence[float]) -> Steps:
 
 
 def _levels(track: Track) -> Points:
-    """Give the levels that were read; of those too close to be told apart, the highest."""
+    """Return the levels that were read; of those too close to be told apart, the highest."""
     known = list(zip(track.times_s, track.values, strict=True))
     if len(known) < 2:
         return ()

@@ -1,29 +1,25 @@
-"""All numbers as rows, in base units: results.csv, and the same for programs."""
+"""All numbers in base units, as plain data for programs: what ``tare show --json`` prints."""
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tare.core.model import Cell, Status, Trial
 from tare.present.view.explanations import explanation_rows
-from tare.present.view.finding import finding
-from tare.present.view.findings import Findings
 from tare.present.view.flags import flag_texts
 from tare.present.view.ladders import ladder_rows
 from tare.present.view.reasons import reason_text
 from tare.present.view.starts import start_rows
-from tare.present.view.words import summary
+from tare.present.view.study import StudyView
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.summary import Summary
 
 
-def as_json(found: Findings) -> dict[str, Any]:
-    """Put everything found into plain data, in base units; infinite ends are the text "inf"."""
+def as_json(found: StudyView) -> dict[str, Any]:
+    """Return everything found as plain data, in base units; infinite ends are the text "inf"."""
     plan, run = found.plan, found.results.run
     return {
         "study": plan.study,
@@ -35,8 +31,8 @@ def as_json(found: Findings) -> dict[str, Any]:
         "blocks": found.blocks,
         "trials": {status.value: found.statuses[status] for status in Status},
         "trusted": not found.untrusted,
-        "finding": finding(found),
-        "summary": summary(found),
+        "finding": found.finding,
+        "summary": found.summary,
         "rows": [{name: _plain(value) for name, value in row.items()} for row in rows(found)],
         "attributions": [
             {
@@ -61,36 +57,20 @@ def as_json(found: Findings) -> dict[str, Any]:
     }
 
 
-def write_csv(found: Findings, path: Path) -> None:
-    """Write a row for each cell and metric: factors, summary, cost and verdict, in base units."""
-    names: dict[str, None] = {}
-    factors: dict[str, None] = {}
-    table = []
-    for row in _rows(found):
-        cell = row.pop("cell")
-        own, given = _factors(found, cell) | row, _given(cell)
-        table.append({**own, "flags": " ".join(row.get("flags", ())), **given})
-        names |= dict.fromkeys((*own, "flags"))
-        factors |= dict.fromkeys(given)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*names, *factors], restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
-
-
-def rows(found: Findings) -> Iterator[dict[str, Any]]:
+def rows(found: StudyView) -> Iterator[dict[str, Any]]:
     """List all that is known of each cell and metric."""
-    for row in _rows(found):
+    for row in cell_rows(found):
         cell = row.pop("cell")
         named = {"settings": dict(cell.settings), "params": dict(cell.params)}
-        yield {**_factors(found, cell), **named, **row}
+        yield {**factors(found, cell), **named, **row}
 
 
-def _rows(found: Findings) -> Iterator[dict[str, Any]]:
+def cell_rows(found: StudyView) -> Iterator[dict[str, Any]]:
+    """Yield the cell, summary, cost and verdict of each cell and metric, then of its variants."""
     peaks = {cell: _memory_peak_bytes(trials) for cell, trials in found.measured.items()}
     for one in found.comparisons.summaries:
-        row = found.rows.get((one.cell.id, one.metric.name))
-        usage = found.usage.get(one.cell.id)
+        row, *variants = found.rows_of(one.cell, one.metric)
+        usage = row.usage
         yield {
             "cell": one.cell,
             **_summary(one),
@@ -99,22 +79,23 @@ def _rows(found: Findings) -> Iterator[dict[str, Any]]:
             "memory_peak_bytes": peaks[one.cell.id],
             "disk_busy_share": found.disk_use[one.cell.id].busy_share,
             "psi_io_some": found.disk_use[one.cell.id].pressure,
-            **_comparison(row),
-            **_other_tests(found, row),
+            **_comparison(row.comparison),
+            **_other_tests(found, row.comparison),
         }
-        for beside in found.beside.get((one.cell.id, one.metric.name), ()):
+        for variant in variants:
             named = {"metric": one.metric.name, "unit": one.metric.unit.value}
-            yield {"cell": one.cell, **named, **_comparison(beside)}
+            yield {"cell": one.cell, **named, **_comparison(variant.comparison)}
 
 
 def _memory_peak_bytes(trials: Sequence[Trial]) -> float | None:
-    """Give the median of what the platform held of the host's memory at its peak."""
+    """Return the median of what the platform held of the host's memory at its peak."""
     peaks = [one.resources.get("layer_memory_peak_bytes") for one in trials]
     known = [peak for peak in peaks if peak is not None]
     return median(known) if known else None
 
 
-def _factors(found: Findings, cell: Cell) -> dict[str, Any]:
+def factors(found: StudyView, cell: Cell) -> dict[str, Any]:
+    """Return what identifies a cell, without its settings and parameters."""
     return {
         "workload": cell.workload,
         "platform": cell.platform,
@@ -127,7 +108,7 @@ def _factors(found: Findings, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _given(cell: Cell) -> dict[str, Any]:
+def levels(cell: Cell) -> dict[str, Any]:
     """Return the settings and parameters of a cell, each with a column of its own."""
     return {
         **{f"setting.{name}": value for name, value in cell.settings},
@@ -192,8 +173,8 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
     }
 
 
-def _other_tests(found: Findings, row: Comparison | None) -> dict[str, Any]:
-    """Give the p values of the tests that older studies used, beside the row that decides."""
+def _other_tests(found: StudyView, row: Comparison | None) -> dict[str, Any]:
+    """Return the p values of the tests that older studies used, beside the row that decides."""
     tests = found.other_tests.get(row.cell.id) if row and row.primary else None
     if tests is None:
         return {}

@@ -1,4 +1,4 @@
-"""Several studies beside each other: how they stand, and what each says of each platform."""
+"""Several studies compared: how far each is, and what each says of each platform."""
 
 from __future__ import annotations
 
@@ -7,30 +7,26 @@ from dataclasses import dataclass, field
 
 from tare.present.live.catalogue import Catalogue
 from tare.present.live.drawings import strip
-from tare.present.live.glancing import Glance
+from tare.present.live.looks import Look
 from tare.present.live.markup import macro, problem, whole
-from tare.present.live.narrowing import Look
-from tare.present.live.telling import Told
+from tare.present.live.overview import Overview
+from tare.present.live.study_reader import Snapshot, StudyReader
+from tare.present.live.study_view import LiveView
 from tare.present.live.views import Parts
-from tare.present.live.watching import Seen, Watching
-from tare.present.view.names import params_text, platform_text
-from tare.present.view.numbers import bytes_text, cost_text, costs_text
-from tare.present.view.words import pairs_text, verdict_text
+from tare.present.view.names import params_text
+from tare.present.view.numbers import bytes_text
+from tare.present.view.verdict_rows import VerdictRow
 from tare.results.compare.comparison import Comparison
 
-MAX_BESIDE = 7
-"""So many studies stand beside each other: as many as there are colours."""
+MAX_COMPARED = 7
+"""The most studies that are compared: as many as there are colours."""
 
 
 @dataclass(frozen=True)
 class Value:
     """What one study says; ``differs`` is what sets its cell apart from the others of the row."""
 
-    cost: str
-    interval: str
-    pairs: str
-    verdict: str
-    word: str
+    row: VerdictRow
     differs: str = ""
 
 
@@ -43,7 +39,7 @@ class Row:
 
     platform: str
     values: Sequence[Sequence[Value]]
-    lacks: Sequence[str]
+    missing: Sequence[str]
     drawing: object = None
 
 
@@ -56,80 +52,82 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Sides:
+class Compared:
     """The studies with the numbers of their colours, the tables, and the names of what lacks."""
 
-    studies: Sequence[tuple[Glance, int]]
+    studies: Sequence[tuple[Overview, int]]
     shared: Sequence[Table]
     other: Sequence[Table]
     missing: Sequence[str]
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Result:
     """A comparison of one study."""
 
     study: str
     group: str
-    row: Comparison
-    margin: float
+    row: VerdictRow
+    comparison: Comparison
 
 
 @dataclass(frozen=True)
-class Beside:
+class ComparedStudies:
     """Several studies: cost and interval of each platform under each workload."""
 
     catalogue: Catalogue
     names: tuple[str, ...]
-    kept: list[Watching | None] = field(default_factory=list, compare=False)
+    kept: list[StudyReader | None] = field(default_factory=list, compare=False)
 
-    def look(self) -> list[Seen | None]:
+    def look(self) -> list[Snapshot | None]:
         """See View.look; None where there is no such study."""
-        self.kept[:] = [self.catalogue.watching(name) for name in self.names[:MAX_BESIDE]]
-        return [one.seen() if one else None for one in self.kept]
+        self.kept[:] = [self.catalogue.reader(name) for name in self.names[:MAX_COMPARED]]
+        return [one.snapshot() if one else None for one in self.kept]
 
-    def parts(self, seen: Sequence[Seen | None]) -> Parts:
+    def parts(self, seen: Sequence[Snapshot | None]) -> Parts:
         """See View.parts."""
-        if len(self.names) > MAX_BESIDE:
+        if len(self.names) > MAX_COMPARED:
             return {}
-        known = sides(self.names, seen)
-        return {name: str(macro("beside.html", name)(known)) for name in ("chosen", "beside")}
+        known = compared(self.names, seen)
+        return {name: str(macro("compared.html", name)(known)) for name in ("chosen", "compared")}
 
-    def page(self, seen: Sequence[Seen | None]) -> str:
+    def page(self, seen: Sequence[Snapshot | None]) -> str:
         """See View.page."""
-        if len(self.names) > MAX_BESIDE:
-            return problem("Too many studies", f"At most {MAX_BESIDE} stand beside each other.")
-        body = macro("beside.html", "body")(self.parts(seen), self.names)
-        return whole("Beside each other", body)
+        if len(self.names) > MAX_COMPARED:
+            return problem("Too many studies", f"At most {MAX_COMPARED} are compared.")
+        body = macro("compared.html", "body")(self.parts(seen), self.names)
+        return whole("Studies compared", body)
 
 
-def sides(names: Sequence[str], seen: Sequence[Seen | None]) -> Sides:
-    """Put what studies say beside each other: first of cells that are the same, then the others."""
-    told = {
-        name: Told(one)
+def compared(names: Sequence[str], seen: Sequence[Snapshot | None]) -> Compared:
+    """Return the rows of cells that several studies share, then of all others."""
+    views = {
+        name: LiveView(one)
         for name, one in zip(names, seen, strict=True)
-        if one is not None and one.glance.plan is not None
+        if one is not None and one.overview.plan is not None
     }
-    all_said = [
-        _Said(name, one.found.group_names[row.cell.id], row, one.plan.repetition.margin)
-        for name, one in told.items()
-        for row in one.course.rows
+    results = [
+        _Result(name, group, line.row, line.row.comparison)
+        for name, one in views.items()
+        for group, lines in one.groups
+        for line in lines
+        if line.row.comparison
     ]
-    by_cell: dict[tuple[object, ...], list[_Said]] = {}
-    for said in all_said:
-        by_cell.setdefault(_same(said.row), []).append(said)
-    by_name: dict[tuple[str, str], list[_Said]] = {}
-    for said in all_said:
-        by_name.setdefault(_name(said), []).append(said)
+    by_cell: dict[tuple[object, ...], list[_Result]] = {}
+    for result in results:
+        by_cell.setdefault(_same(result.comparison), []).append(result)
+    by_name: dict[tuple[str, str], list[_Result]] = {}
+    for result in results:
+        by_name.setdefault(_name(result), []).append(result)
     shared = [some for some in by_cell.values() if len(some) > 1]
     alone = {_name(some[0]) for some in by_cell.values() if len(some) == 1}
     other = [some for name, some in by_name.items() if name in alone]
-    studies = tuple(told)
-    return Sides(
-        [(one.glance, index + 1) for index, one in enumerate(told.values())],
+    studies = tuple(views)
+    return Compared(
+        [(one.overview, index + 1) for index, one in enumerate(views.values())],
         _tables([(some[0].group, _shared(some, by_name, studies)) for some in shared]),
         _tables([(some[0].row.cell.workload, _other(some, studies)) for some in other]),
-        [name for name in names if name not in told],
+        [name for name in names if name not in views],
     )
 
 
@@ -141,22 +139,22 @@ def _tables(rows: Sequence[tuple[str, Row]]) -> Sequence[Table]:
 
 
 def _same(row: Comparison) -> tuple[object, ...]:
-    """Tell comparisons apart: the same cell, against the same, by the same variant of a metric."""
+    """Return what is equal for one cell, against one baseline, by one variant of a metric."""
     baseline = row.baseline.id if row.baseline else ""
     return (row.cell.id, baseline, row.metric.name, row.variant.value)
 
 
-def _name(said: _Said) -> tuple[str, str]:
-    """Tell what people would set beside each other."""
-    return said.row.cell.workload, platform_text(said.row.cell)
+def _name(result: _Result) -> tuple[str, str]:
+    """Return what people would compare by."""
+    return result.row.cell.workload, result.row.name
 
 
 def _shared(
-    some: Sequence[_Said],
-    by_name: Mapping[tuple[str, str], Sequence[_Said]],
+    some: Sequence[_Result],
+    by_name: Mapping[tuple[str, str], Sequence[_Result]],
     studies: Sequence[str],
 ) -> Row:
-    values = [[_value(one) for one in some if one.study == study] for study in studies]
+    values = [[Value(one.row) for one in some if one.study == study] for study in studies]
     otherwise = {one.study for one in by_name[_name(some[0])]}
     lacks = [
         "measured otherwise: see below" if study in otherwise else "not in this study"
@@ -165,38 +163,30 @@ def _shared(
     bars = [
         (Look(row.pairs, row.cost, row.low, row.high), studies.index(one.study) + 1, one.study)
         for one in some
-        for row in [one.row]
+        for row in [one.comparison]
     ]
-    return Row(platform_text(some[0].row.cell), values, lacks, strip(bars))
+    return Row(some[0].row.name, values, lacks, strip(bars))
 
 
-def _other(some: Sequence[_Said], studies: Sequence[str]) -> Row:
-    """Set cells beside each other that are not the same, each with what sets it apart."""
-    traits = [dict(_traits(one.row)) for one in some]
+def _other(some: Sequence[_Result], studies: Sequence[str]) -> Row:
+    """Return the row of cells that are not the same, each with what sets it apart."""
+    traits = [dict(_traits(one.comparison)) for one in some]
     names = dict.fromkeys(name for one in traits for name in one)
     apart = [name for name in names if len({one.get(name) for one in traits}) > 1]
     differs = [", ".join(filter(None, (one.get(name) for name in apart))) for one in traits]
     values = [
-        [_value(one, text) for one, text in zip(some, differs, strict=True) if one.study == study]
+        [
+            Value(one.row, text)
+            for one, text in zip(some, differs, strict=True)
+            if one.study == study
+        ]
         for study in studies
     ]
-    return Row(platform_text(some[0].row.cell), values, ["not in this study"] * len(studies))
-
-
-def _value(said: _Said, differs: str = "") -> Value:
-    row = said.row
-    return Value(
-        cost_text(row.cost, row.low, row.high),
-        costs_text(row.low, row.high, row.cost),
-        pairs_text(row),
-        verdict_text(row, said.margin),
-        row.verdict.value.replace(" ", "-"),
-        differs,
-    )
+    return Row(some[0].row.name, values, ["not in this study"] * len(studies))
 
 
 def _traits(row: Comparison) -> Iterator[tuple[str, str]]:
-    """Give what makes a comparison what it is, by what kind of thing it is, in words."""
+    """Yield what makes a comparison what it is: the kind of each trait, and its words."""
     cell, baseline = row.cell, row.baseline
     yield "stack", cell.stack
     for name, value in cell.settings:

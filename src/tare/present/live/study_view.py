@@ -9,15 +9,15 @@ from functools import cached_property
 
 from tare.core.model import NO_FACTS, NO_RUN, Phase, Plan, Status, Trial
 from tare.present.live.drawings import colour, narrowed, timeline
-from tare.present.live.glancing import Glance
+from tare.present.live.looks import Course, Look
 from tare.present.live.markup import file_url
-from tare.present.live.narrowing import Course, Look
+from tare.present.live.overview import Overview
 from tare.present.live.resources import resources
-from tare.present.live.watching import Seen
-from tare.present.view.findings import Findings
+from tare.present.live.study_reader import Snapshot
 from tare.present.view.names import platform_text
-from tare.present.view.numbers import cost_text, percents_text
-from tare.present.view.words import control_text, pairs_text, stop_text, summary, verdict_text
+from tare.present.view.study import StudyView
+from tare.present.view.verdict_rows import VerdictRow
+from tare.present.view.words import stop_text
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.schedule import all_looks
 from tare.results.stats.sequential import Stop
@@ -31,35 +31,29 @@ class Line:
     """A comparison in the table of intervals."""
 
     id: str
-    platform: str
+    row: VerdictRow
     colour: int
-    row: Comparison
-    pairs: str
-    cost: str
-    interval: str
-    verdict: str
-    word: str
     said: str
     looks: Sequence[Look]
     drawing: object
 
 
 @dataclass(frozen=True)
-class Told:
+class LiveView:
     """What a page tells of one study."""
 
-    seen: Seen
+    seen: Snapshot
 
     @property
-    def glance(self) -> Glance:
+    def overview(self) -> Overview:
         """The state and the numbers of trials."""
-        return self.seen.glance
+        return self.seen.overview
 
     @cached_property
     def plan(self) -> Plan:
         """The plan, which is known wherever more than the state is told."""
-        assert self.glance.plan is not None  # noqa: S101 - OneStudy.parts looks first
-        return self.glance.plan
+        assert self.overview.plan is not None  # noqa: S101 - OneStudy.parts looks first
+        return self.overview.plan
 
     @cached_property
     def course(self) -> Course:
@@ -67,12 +61,12 @@ class Told:
         return self.seen.course or Course(rows=())
 
     @cached_property
-    def found(self) -> Findings:
+    def found(self) -> StudyView:
         """The primary comparisons in the shape in which reports put them into words."""
         results = Results(
             self.seen.folder, "", self.plan, NO_FACTS, NO_RUN, tuple(self.seen.trials)
         )
-        return Findings(results, Comparisons(summaries=(), comparisons=self.course.rows,
+        return StudyView(results, Comparisons(summaries=(), comparisons=self.course.rows,
                                              attributions=()))  # fmt: skip
 
     @cached_property
@@ -84,7 +78,7 @@ class Told:
     @property
     def now(self) -> str:
         """Return what runs now and what comes next, or what was run last."""
-        doing = self.glance.progress
+        doing = self.overview.progress
         if doing is not None and doing.phase is Phase.REMOVING:
             return "Now: what was started is removed."
         if doing is not None and doing.cells:
@@ -110,13 +104,13 @@ class Told:
 
     @property
     def sentences(self) -> Sequence[str]:
-        """Say what was decided; the last sentence is about the control."""
-        return [_unbroken(sentence) for sentence in summary(self.found)]
+        """Return what was decided; the last sentence is about the control."""
+        return [_unbroken(sentence) for sentence in self.found.summary]
 
     @property
     def control(self) -> str:
-        """Say what the A/A control says, if it says that nothing is to be trusted."""
-        return _unbroken(control_text(self.found)) if self.found.untrusted else ""
+        """Return what the A/A control says, if it says that nothing is to be trusted."""
+        return _unbroken(self.found.control) if self.found.untrusted else ""
 
     @cached_property
     def groups(self) -> Sequence[tuple[str, Sequence[Line]]]:
@@ -136,7 +130,7 @@ class Told:
     def resources(self) -> object:
         """CPU and memory over the time of the last trials."""
         names = self.found.group_names
-        return resources(self.seen.trials, self._platforms, names, self.seen.readings)
+        return resources(self.seen.trials, self._platforms, names, self.seen.usage)
 
     @cached_property
     def _platforms(self) -> Mapping[str, str]:
@@ -152,7 +146,7 @@ class Told:
     def _failure(self, trial: Trial) -> Mapping[str, object]:
         raw = raw_name(trial)
         kept = [
-            (name, file_url(self.glance.name, f"raw/{raw}/{name}"))
+            (name, file_url(self.overview.name, f"raw/{raw}/{name}"))
             for name in ("stdout", "stderr")
             if (self.seen.folder / "raw" / raw / name).is_file()
         ]
@@ -174,14 +168,8 @@ class Told:
             said = f"next look at {following} pairs"
         return Line(
             id=f"c-{row.cell.id}",
-            platform=platform_text(row.cell),
+            row=VerdictRow(cell=row.cell, metric=row.metric, comparison=row, margin=rule.margin),
             colour=colour(self.found.platforms.index(row.cell.platform)),
-            row=row,
-            pairs=pairs_text(row),
-            cost=cost_text(row.cost),
-            interval=percents_text(row.low, row.high, row.cost),
-            verdict=verdict_text(row, rule.margin),
-            word=row.verdict.value.replace(" ", "-"),
             said=said,
             looks=course,
             drawing=narrowed(course, rule.margin),

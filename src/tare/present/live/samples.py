@@ -15,11 +15,12 @@ from typing import Any
 
 from tare.core.errors import ResultsError
 from tare.core.model import Trial
-from tare.present.live.glancing import Stamp, is_inside, opened, stamp
-from tare.present.live.taken import Taken, Track, taken
+from tare.present.live.overview import Stamp, is_inside, stamp
+from tare.present.live.resource_usage import ResourceUsage, Track, resource_usage
+from tare.results.store.reader import opened
 
 MAX_TRIALS = 60
-"""So many trials have their readings on the page: those that ended last."""
+"""The most trials with samples on the page: those that ended last."""
 
 _NAMES = {"layer": ("cpu_s", "memory_bytes"), "host": ("cpu_user_s", "cpu_system_s", "cpu_guest_s")}
 _FIGURES = sum(map(len, _NAMES.values()))
@@ -31,36 +32,36 @@ Identity = tuple[object, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Readings:
+class SampledUsage:
     """What the last trials took that have been written.
 
     ``problem`` says why a file cannot be read, if so.
     """
 
-    by_trial: Mapping[Identity, Taken] = field(default_factory=dict)
+    by_trial: Mapping[Identity, ResourceUsage] = field(default_factory=dict)
     problem: str = ""
 
-    def of(self, trial: Trial) -> Taken | None:
-        """Give what a trial took; None if nothing was read, or it is not written yet."""
+    def of(self, trial: Trial) -> ResourceUsage | None:
+        """Return what a trial took; None if nothing was read, or it is not written yet."""
         return self.by_trial.get(_identity(trial))
 
 
-class Recent:
+class SampledUsageReader:
     """The readings of the last trials of one study."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         self._folder, self._root = folder / "samples", root
         self._stamps: Mapping[Path, Stamp] = {}
         self._files: dict[Path, _File] = {}
-        self._readings = Readings()
+        self._usage = SampledUsage()
 
-    def look(self) -> Readings:
+    def look(self) -> SampledUsage:
         """Look again; what is given is the same object as before if nothing has changed."""
         stamps = self._newest()
         if stamps != self._stamps:
-            self._readings = self._read(stamps)
+            self._usage = self._read(stamps)
             self._stamps = stamps
-        return self._readings
+        return self._usage
 
     def _newest(self) -> Mapping[Path, Stamp]:
         """Find the last two files: trials of the one before stand on the page too."""
@@ -75,9 +76,9 @@ class Recent:
         found = {path: stamp(path, self._root) for path in paths}
         return {path: version for path, version in found.items() if version}
 
-    def _read(self, stamps: Mapping[Path, Stamp]) -> Readings:
+    def _read(self, stamps: Mapping[Path, Stamp]) -> SampledUsage:
         self._files = {path: self._files.get(path) or _File(path) for path in stamps}
-        found: dict[Identity, Taken] = {}
+        found: dict[Identity, ResourceUsage] = {}
         problem = ""
         for path, version in stamps.items():
             try:
@@ -87,7 +88,7 @@ class Recent:
                 self._files[path] = _File(path)
                 problem = str(error)
             found |= self._files[path].by_trial
-        return Readings(found, problem)
+        return SampledUsage(found, problem)
 
 
 class _File:
@@ -95,7 +96,7 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self._path, self._rows = path, 0
-        self.by_trial: dict[Identity, Taken] = {}
+        self.by_trial: dict[Identity, ResourceUsage] = {}
 
     def read(self) -> None:
         """Take in what is new, or raise ResultsError if the file is damaged."""
@@ -139,7 +140,7 @@ def _drawn(table: Any) -> Any:  # noqa: ANN401
     return table.filter(pc.or_(*wanted))
 
 
-def _by_trial(rows: Iterable[Mapping[str, Any]]) -> Mapping[Identity, Taken]:
+def _by_trial(rows: Iterable[Mapping[str, Any]]) -> Mapping[Identity, ResourceUsage]:
     found: dict[Identity, dict[str, Track]] = {}
     for row in rows:
         known = zip(row["time_s"], row["value"], strict=True)
@@ -147,7 +148,7 @@ def _by_trial(rows: Iterable[Mapping[str, Any]]) -> Mapping[Identity, Taken]:
         track = Track([at for at, _ in finite], [value for _, value in finite], row["reason"])
         identity = tuple(row[column] for column in _IDENTITY)
         found.setdefault(identity, {})[f"{row['source']} {row['name']}"] = track
-    return {identity: taken(tracks) for identity, tracks in found.items()}
+    return {identity: resource_usage(tracks) for identity, tracks in found.items()}
 
 
 def _identity(trial: Trial) -> Identity:

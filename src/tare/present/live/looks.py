@@ -15,7 +15,7 @@ from tare.results.stats.schedule import all_looks
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Cost and interval after so many pairs; ratios, an end may be 0 or infinite."""
+    """Cost and interval after a number of pairs; ratios, an end may be 0 or infinite."""
 
     pairs: int
     cost: float | None
@@ -35,7 +35,7 @@ class Course:
     looks: Mapping[str, Sequence[Look]] = field(default_factory=dict)
 
 
-class Narrowing:
+class LookTaker:
     """Compares a study that grows; what a look has shown stays, so it is computed once."""
 
     def __init__(self, plan: Plan) -> None:
@@ -57,7 +57,7 @@ class Narrowing:
             self._at_look[blocks] = decided_rows(self._plan, before)
 
     def is_due(self, whole: int) -> bool:
-        """Whether after so many whole blocks there is a look that was not taken."""
+        """Whether a look is due after a number of whole blocks."""
         return bool(self._due(whole))
 
     def _due(self, whole: int) -> Sequence[int]:

@@ -1,0 +1,79 @@
+"""results.md: summary, verdicts and warnings in GitHub's Markdown, for issues and wikis.
+
+Names, reasons and warnings come from study files, tools and guests: all of it is escaped, so that
+it stays text wherever the file is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tare.present.export.verdict_lines import (
+    COLUMNS,
+    NUMBERS,
+    measured,
+    one_line,
+    reading,
+    table_lines,
+)
+from tare.present.view import ladders
+from tare.present.view.explanations import CAUTION, sentences
+from tare.present.view.study import StudyView
+
+FILE = "results.md"
+
+
+def write(found: StudyView, path: Path) -> None:
+    """Write the file."""
+    path.write_text(markdown(found), encoding="utf-8")
+
+
+def markdown(found: StudyView) -> str:
+    """Write everything as Markdown."""
+    parts = [
+        f"# {in_markdown(found.plan.study)}",
+        in_markdown(found.finding),
+        in_markdown(f"{found.trial_counts}. Study {found.state}."),
+        "\n".join(f"- {in_markdown(sentence)}" for sentence in found.summary),
+        "## Verdicts",
+        in_markdown(reading(found)),
+    ]
+    for group, cells in found.verdicts:
+        parts += [f"### {in_markdown(group.name)}", in_markdown(measured(group))]
+        parts.append(_markdown_table(table_lines(cells)))
+    if apart := list(ladders.brief(found)):
+        parts += ["## Which switch costs what", in_markdown(ladders.READING)]
+        parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
+    if texts := sentences(found):
+        parts += ["## Counters that changed with the degradation", in_markdown(CAUTION)]
+        parts.append("\n".join(f"- {in_markdown(one)}" for one in texts))
+    if noted := found.warnings:
+        parts.append("## Warnings")
+        lines = [f"{in_markdown(one)} ({in_markdown('; '.join(at))})" for one, at in noted.items()]
+        parts.append("\n".join(f"- {line}" for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def in_markdown(text: str) -> str:
+    """Escape all that GitHub's Markdown would not show as it stands; line ends become spaces."""
+    text = _MARKED.sub(lambda one: _ENTITIES.get(one[0], f"\\{one[0]}"), one_line(text))
+    # What begins a list, a heading or a rule does so at the beginning only.
+    return _BEGINS.sub(_first, text)
+
+
+_MARKED = re.compile(r"[\\`*_{}\[\]<>#|~&@!$^]|:(?=/)")
+_BEGINS = re.compile(r"^(?:[-+](?=\s|$)|[-=](?=[-=\s]*$)|\d+(?=[.)](?:\s|$)))")
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", ":": "&#58;"}
+"""What a backslash does not keep from being a tag, a mention or a link."""
+
+
+def _first(found: re.Match[str]) -> str:
+    return f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}"
+
+
+def _markdown_table(rows: Iterator[Sequence[str]]) -> str:
+    rules = ["---:" if place in NUMBERS else "---" for place in range(len(COLUMNS))]
+    lines = [COLUMNS, rules, *([in_markdown(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
