@@ -17,6 +17,7 @@ from tare.present.live import samples
 from tare.present.live.drawings import COLOURS, colour
 from tare.present.live.resource_usage import FINEST, LAYER_CPU, LEAST_SPAN_S, Track, resource_usage
 from tare.present.live.resources import resources
+from tare.present.live.samples import MAX_TRIALS, SampledUsage, SampledUsageReader
 from tare.present.view.theme import INK
 from tare.results.store.samples import TRIALS_A_FILE, Samples
 from unit.drawing import marks
