@@ -24,6 +24,7 @@ from tare.machines.ledger import Ledger, Scope, Services, leftovers
 from tare.machines.machine import Host, await_true, check
 from tare.machines.stack import open_stack
 from tare.machines.userland import REMOVE_FOLDER, Userland
+from tare.machines.userland.architecture import HERE
 
 PACKAGES = ("bubblewrap", "fio", "mbw", "sysbench")
 """What the userland of all these tests holds, so that it is built once."""
@@ -49,7 +50,7 @@ class Place:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(self.path)
         self.services = Services(self.ledger)
-        self.userland = Userland("bookworm", PACKAGES, self.ledger, NESTED)
+        self.userland = Userland("bookworm", PACKAGES, self.ledger, NESTED, arch=HERE)
         self.folder = home() / "run" / self.id
         self.scope = Scope(self.ledger)
         remove = ["sh", "-c", REMOVE_FOLDER, str(self.folder)]
