@@ -30,6 +30,7 @@ PACKAGES = (
     *(name for name in AMD64_PACKAGES if name not in AMD64_ONLY and "xen" not in name),
     *("linux-image-arm64", "qemu-system-arm"),
     *("podman", "catatonit", "crun", "runsc", "bubblewrap", "systemd-container", "lxc"),
+    "sysbench",  # the host alone is measured with its own
 )
 # Programs of the tree are emulated, those of dpkg and initramfs-tools too.
 BUILD_S = 3600.0
