@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -12,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tare.core import durable
 from tare.present.charts.canvas import Canvas
 from tare.present.charts.catalogue import figures
 from tare.present.charts.figure import Figure, Spec
@@ -32,7 +32,7 @@ LARGE_BYTES = 10_000_000
 
 _NOTHING: Spec = {"data": {"values": []}, "mark": "point"}
 _FIGURES = "figures"
-_LIST = "report-files.json"
+_LIST = "report-files.txt"
 """Lists the figures and pages of trials that a report wrote, for the next one to replace."""
 _SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", _SVG)
@@ -113,11 +113,11 @@ def _replace_earlier(into: Path, written: Sequence[Path]) -> None:
     """Delete the figures and pages that an earlier report wrote and this one did not."""
     known = into / _LIST
     own = [f"{path.parent.name}/{path.name}" for path in written if path.parent != into]
-    earlier = json.loads(known.read_text(encoding="utf-8")) if known.is_file() else []
+    earlier = known.read_text("utf-8", "replace").splitlines() if known.is_file() else []
     for path in (into / one for one in set(earlier).difference(own)):
         if path.parent in (into / _FIGURES, into / FOLDER):
             path.unlink(missing_ok=True)
-    known.write_text(json.dumps(own, indent=0), encoding="utf-8")
+    durable.replace(known, "".join(f"{one}\n" for one in own))
 
 
 def _drawn(
