@@ -118,12 +118,12 @@ def _below_floor(floor: float) -> str:
     return f"Below the noise floor of {100 * floor:.2g} %."
 
 
-def _unlike(sentences: Sequence[str]) -> str:
-    return f"Unlike its baseline: {'; '.join(sentences)}."
+def _unlike(said: Sequence[str]) -> str:
+    return f"Unlike its baseline: {'; '.join(said)}."
 
 
-def _baseline_unlike(sentences: Sequence[str]) -> str:
-    return f"The baseline: {'; '.join(sentences)}."
+def _baseline_unlike(said: Sequence[str]) -> str:
+    return f"The baseline: {'; '.join(said)}."
 
 
 def _not_direct(share: float, *, of_baseline: bool) -> str:

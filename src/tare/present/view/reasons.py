@@ -50,8 +50,8 @@ def unlike_text(one: Unlike) -> str:
     return f"{named} {values[0]} in A, {values[1]} in B"
 
 
-def _unavailable(text: str) -> str:
-    return text or CANNOT
+def _unavailable(said: str) -> str:
+    return said or CANNOT
 
 
 def _baseline_unavailable(why: Reason) -> str:
@@ -62,24 +62,24 @@ def _platform_unavailable(platform: str, why: Reason) -> str:
     return f"{platform} is unavailable: {reason_text(why)}"
 
 
-def _last(text: str) -> str:
-    return f"; the last reason: {text}" if text else ""
+def _last(said: str) -> str:
+    return f"; the last reason: {said}" if said else ""
 
 
-def _no_common_number(text: str) -> str:
-    return f"no block has a number of both it and the baseline{_last(text)}"
+def _no_common_number(said: str) -> str:
+    return f"no block has a number of both it and the baseline{_last(said)}"
 
 
-def _baseline_gave_none(blocks: int, text: str) -> str:
-    return f"the baseline has no number in any of {blocks} blocks{_last(text)}"
+def _baseline_gave_none(blocks: int, said: str) -> str:
+    return f"the baseline has no number in any of {blocks} blocks{_last(said)}"
 
 
-def _gave_none(blocks: int, text: str) -> str:
-    return f"it gave no number in any of {blocks} blocks{_last(text)}"
+def _gave_none(blocks: int, said: str) -> str:
+    return f"it gave no number in any of {blocks} blocks{_last(said)}"
 
 
-def _both_failed(blocks: int, text: str) -> str:
-    return f"it and the baseline failed in all {blocks} blocks of both{_last(text)}"
+def _both_failed(blocks: int, said: str) -> str:
+    return f"it and the baseline failed in all {blocks} blocks of both{_last(said)}"
 
 
 def _variant_unknown(variant: Variant, unknown: Sequence[tuple[Unaccounted, int]]) -> str:
@@ -185,7 +185,7 @@ def _several(reasons: Sequence[Reason]) -> str:
 _WORDS: Mapping[ReasonKind, str | Callable[..., str]] = {
     ReasonKind.NOT_STARTED: "no trial has been measured yet",
     ReasonKind.UNAVAILABLE: _unavailable,
-    ReasonKind.TRIAL_SAID: "{text}",
+    ReasonKind.TRIAL_SAID: "{said}",
     ReasonKind.NO_BASELINE: "the plan has no baseline cell for it",
     ReasonKind.BASELINE_UNAVAILABLE: _baseline_unavailable,
     ReasonKind.NO_COMMON_NUMBER: _no_common_number,
