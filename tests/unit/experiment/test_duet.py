@@ -652,8 +652,8 @@ def test_a_half_that_is_lost_before_its_command_leaves_the_other_its_trial(
             raise LayerError("its engine went away")
         return init(run, placed, *others)
 
-    init = measure.Run.__init__
-    monkeypatch.setattr(measure.Run, "__init__", begin)
+    init = measure.CommandRun.__init__
+    monkeypatch.setattr(measure.CommandRun, "__init__", begin)
     results = lab.run(pair_of())
 
     (failed,) = [t for t in results.trials if t.status is Status.FAILED]

@@ -62,11 +62,11 @@ class Lifecycle(Measured):
             raise ValueError(f"count: {self.count} was given; expected 1 to {MAX_COUNT}")
 
     def makes(self) -> int:
-        """Say how many instances a trial makes."""
+        """Return how many instances a trial makes."""
         return self.count
 
     def expected_s(self) -> float:
-        """Say how long one trial takes; what boots longer than a container takes longer."""
+        """Return how long one trial takes; what boots longer than a container takes longer."""
         return 2.0 * self.count
 
 
