@@ -14,7 +14,7 @@ class Cache(StrEnum):
     """What the host's page cache holds of the image when a trial begins."""
 
     WARM = "warm"
-    """What the trial before left there."""
+    """What the previous trial left in it."""
     COLD = "cold"
     """Nothing: the page cache is dropped, that of the whole host."""
 
