@@ -31,7 +31,7 @@ FIELDS = (
     Field("floor", number=True, weight=1),
 )
 LADDER_FIELDS = [
-    Field(name, number=place in (2, 3), weight=1 if place == len(COLUMNS) - 1 else None)
+    Field(name, place in (2, 3), weight=1 if place == len(COLUMNS) - 1 else None, whole=40)
     for place, name in enumerate(COLUMNS)
 ]
 STYLES = {"slower": "red", "faster": "green", "same": "cyan", "undecided": "yellow"}
