@@ -312,7 +312,7 @@ def test_run_ends_with_one_error_and_the_status_of_what_this_host_cannot_do(
 def test_the_plan_of_what_is_opened_by_blocks_has_the_starts_in_its_time(
     lab, scripted, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("tare.experiment.host.facts.available_bytes", lambda: 4 * GIB)
+    monkeypatch.setattr("tare.cli.plan.available_bytes", lambda: 4 * GIB)
     told = []
     for memory in ("16MiB", "1GiB"):
         file = tmp_path / f"{memory}.yaml"

@@ -26,9 +26,9 @@ from tare.experiment.study import read_study
 from tare.experiment.study.duet import ASSUMES, Pairing
 from tare.experiment.trial import measure
 from tare.machines.simulation.tools import answer
-from tare.present.view.findings import describe
 from tare.present.view.flags import flag_texts
 from tare.present.view.starts import start_rows
+from tare.present.view.study import describe
 from tare.present.view.words import stop_text
 from tare.results.stats.sequential import Rule, Verdict
 from tare.results.store import load
