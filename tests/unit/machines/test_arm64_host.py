@@ -3,6 +3,7 @@
 No test here runs on such a host; see docs/how-to/prepare-a-host.md for what has been run.
 """
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
@@ -13,8 +14,9 @@ from tare.core.completed import Completed
 from tare.core.errors import ConfigError, Unavailable
 from tare.core.model import Limits
 from tare.machines import layer
-from tare.machines.backends import domain
+from tare.machines.backends import domain, guest_disk
 from tare.machines.backends.qemu import Hardware
+from tare.machines.machine import Host, text
 from tare.machines.userland import Guest, System, architecture, kvm
 
 LIMITS = Limits(cpus=4, memory_bytes=2**30)
@@ -132,6 +134,27 @@ def test_a_guest_of_an_arm64_board_boots_its_kernel_on_its_console():
 
 def test_unless_told_a_guest_is_what_the_controlling_host_is():
     assert layer.load("kvm").arch == layer.load("qemu-tcg").arch == architecture.HERE
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="it opens a file by the bit of x86-64")
+def test_a_disk_is_held_open_directly_by_the_bit_of_its_architecture(tmp_path):
+    held = tmp_path / "disk"
+    held.touch()
+    (tmp_path / "uname").write_text("#!/bin/sh\necho aarch64\n")
+    (tmp_path / "uname").chmod(0o755)
+    ask = ["sh", "-c", guest_disk.IS_DIRECT, str(held)]
+    on_arm64 = ["env", f"PATH={tmp_path}:{os.environ['PATH']}", *ask]
+
+    flags = [os.O_RDONLY, os.O_RDONLY | os.O_DIRECT]
+    found = []
+    for flag in flags:
+        opened = os.open(held, flag)
+        try:
+            found.append([text(Host(), argv).strip() for argv in (ask, on_arm64)])
+        finally:
+            os.close(opened)
+
+    assert found == [["no", "no"], ["yes", "no"]]
 
 
 # --- libvirt

@@ -7,18 +7,22 @@ from tare.core.model import DiskCache
 from tare.machines.machine import Machine, check, text
 from tare.machines.userland import DISK_BYTES
 
-# The open files of the process that serves the disk show whether the host caches it. O_DIRECT is
-# 040000 (octal) in the flags that the kernel shows.
-IS_DIRECT = r"""
+# The open files of the process that serves the disk show whether the host caches it. O_DIRECT in
+# the (octal) flags that the kernel shows is another bit on arm64.
+DIRECT = "case $(uname -m) in aarch64) direct=0200000 ;; *) direct=040000 ;; esac\n"
+IS_DIRECT = (
+    DIRECT
+    + r"""
 for file in /proc/[0-9]*/fd/*; do
     [ "$(readlink "$file")" = "$0" ] || continue
     flags=$(awk '/^flags:/ { print $2 }' "${file%/fd/*}/fdinfo/${file##*/}")
-    [ $((flags & 040000)) -ne 0 ] && echo yes || echo no
+    [ $((flags & direct)) -ne 0 ] && echo yes || echo no
     exit
 done
 echo "no process holds $0 open" >&2
 exit 1
 """
+)
 
 
 # The file system is on the whole disk. It can grow while it is mounted, which takes a second.

@@ -24,19 +24,21 @@ PORTS = (20000, 32000)
 PORT_TRIES = 5
 PORT_TAKEN = b"Could not set up host forwarding rule"
 SIGNAL_S = 20.0
-# O_DIRECT is 040000 (octal) in the flags that the kernel shows for an open file.
-DISK_IS_DIRECT = r"""
+DISK_IS_DIRECT = (
+    disk.DIRECT
+    + r"""
 pid=$(cat "$0/pid")
 for file in /proc/"$pid"/fd/*; do
     [ "$(readlink "$file")" = "$0/disk" ] || continue
     flags=$(awk '/^flags:/ { print $2 }' "/proc/$pid/fdinfo/${file##*/}")
-    [ $((flags & 040000)) -ne 0 ] || { echo no; exit; }
+    [ $((flags & direct)) -ne 0 ] || { echo no; exit; }
     echo yes
     exit
 done
 echo "QEMU does not hold $0/disk open" >&2
 exit 1
 """
+)
 # Each virtual CPU is a thread, ``CPU 0/KVM`` or ``CPU 0/TCG``; single-threaded emulation has one.
 PIN = r"""
 folder=$0
