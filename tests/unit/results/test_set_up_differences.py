@@ -464,7 +464,7 @@ def test_a_spread_of_ours_is_drawn_beside_the_studys():
     (side,) = Here("hpe2016", ours).sides(row)
 
     assert side.value == pytest.approx(10)
-    assert "largest less smallest run, of the largest" in side.said
-    assert "(2 trials)" in side.said
+    assert "largest less smallest run, of the largest" in side.tip
+    assert "(2 trials)" in side.tip
     (spread,) = [one for one in figures("hpe2016", ours) if one.name == "hpe2016-spread"]
     assert "the study is silent on what its percentage is of" in spread.caption

@@ -8,6 +8,7 @@ with it.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from pathlib import PurePath
@@ -61,6 +62,11 @@ def _options(arguments: Sequence[str]) -> dict[str, str]:
 
 def _silent(_arguments: Sequence[str], _speed: float) -> Answer:
     return b"", 0.0
+
+
+def _uname(_arguments: Sequence[str], _speed: float) -> Answer:
+    """Print the architecture of the host, on which a simulated machine is."""
+    return f"{platform.machine()}\n".encode(), 0.0
 
 
 def _sleep(arguments: Sequence[str], speed: float) -> Answer:
@@ -278,5 +284,6 @@ TOOLS: Mapping[str, Callable[[Sequence[str], float], Answer | None]] = {
     "sleep": _sleep,
     "sysbench": _sysbench,
     "true": _silent,
+    "uname": _uname,
     "xorshift": _xorshift,
 }

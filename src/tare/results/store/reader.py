@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -125,10 +125,19 @@ def opened(path: Path) -> BinaryIO:
 
 def _visibly(trial: Trial) -> Trial:
     """Make the characters of a trial's texts visible that would command a terminal."""
-    if not trial.reason and not trial.warnings:
-        return trial
-    warnings = tuple(one if isinstance(one, Complaint) else visible(one) for one in trial.warnings)
-    return replace(trial, reason=visible(trial.reason), warnings=warnings)
+    return replace(
+        trial,
+        reason=visible(trial.reason),
+        warnings=_visible_warnings(trial.warnings),
+        parts=tuple(
+            replace(part, reason=visible(part.reason), warnings=_visible_warnings(part.warnings))
+            for part in trial.parts
+        ),
+    )
+
+
+def _visible_warnings(warnings: Iterable[str | Complaint]) -> tuple[str | Complaint, ...]:
+    return tuple(one if isinstance(one, Complaint) else visible(one) for one in warnings)
 
 
 @cache
