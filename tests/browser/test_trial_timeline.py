@@ -77,8 +77,8 @@ def test_what_is_not_told_is_said_and_not_drawn(visit, results):
     page = visit(sampled(results, lacking=("cpu_s", "memory_bytes")))
     open_trial(page)
     assert labels(page) == [
-        "CPU over 2 s: layer not told on this host; host 1.5 CPUs",
-        "Memory over 2 s: layer not told on this host",
+        "CPU over 2 s: layer not reported on this host; host 1.5 CPUs",
+        "Memory over 2 s: layer not reported on this host",
     ]
     assert page.locator("#trial svg path.layer").first.get_attribute("d") == ""
 

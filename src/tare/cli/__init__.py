@@ -22,10 +22,10 @@ COMMANDS = {
     "run": "measure a study and store its trials",
     "serve": "show studies in the browser while they run; only reads",
     "show": "print the verdicts of a results directory",
-    "report": "write report.html, the tables beside it and the figures of a results directory",
+    "report": "write report.html, the tables next to it and the figures of a results directory",
     "selftest": "inject overheads of known size, and say what this host can resolve in which time",
     "published": "put the numbers of a published study through Tare's statistics",
-    "compare": "set results beside those of published studies, or beside earlier ones of the same "
+    "compare": "compare results with those of published studies, or with earlier ones of the same "
     "study",
     "advise": "rank platforms for a mix of workloads, with constraints",
     "record-noise": "record this host's noise as a trace that the sim layer and make prove can "

@@ -1,4 +1,4 @@
-"""``tare compare``: results beside published ones, or beside earlier results of the same study."""
+"""``tare compare``: results compared with published ones, or with earlier ones of the study."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "two results directories of one study, the earlier first",
     )
     parser.add_argument("--json", action="store_true", help="print facts for programs")
-    add_figures(parser, "the studies' figures, with the same from the results beside them,")
+    add_figures(parser, "the studies' figures, each next to the same from the results,")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -102,12 +102,12 @@ def _two_results(first: Path, second: Path, *, as_facts: bool) -> int:
         facts = {"a": str(first), "b": str(second), "study": a.plan.study}
         print(json.dumps({**facts, **two_results.as_json(found)}, allow_nan=False))
     else:
-        two_results.show(f"{a.plan.study}: {second} (B) beside {first} (A)", found, names)
+        two_results.show(f"{a.plan.study}: {second} (B) compared with {first} (A)", found, names)
     return 0
 
 
 def sorted_out(words: Iterable[str], known: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Tell directories from names of studies; what is both, or neither, is a ConfigError."""
+    """Return the directories and the names of studies; raise ConfigError for both, or neither."""
     folders: list[Path] = []
     names: list[str] = []
     for word in dict.fromkeys(words):

@@ -84,7 +84,7 @@ def _weigh(part: Item, rows: Sequence[Group], weights: dict[Group, float], side:
     """Read one weight and find the row that it is for."""
     entries = part.entries() if part.is_mapping else {WEIGHT: part}
     if WEIGHT not in entries:
-        part.wrong(f"missing {WEIGHT}; expected it beside the parameters")
+        part.wrong(f"missing {WEIGHT}; expected it next to the parameters")
         _chosen(part, entries, rows)  # it may be there, with a slip of the pen
         return
     weight = _number(entries.pop(WEIGHT))

@@ -44,9 +44,9 @@ def run(options: argparse.Namespace) -> int:
     analysis = analyse(options.study)
     paths = write_all([options.study], options.figures)
     if options.json:
-        told = as_json(analysis) | {"setup": setup_as_json(setup_of(options.study))}
-        told |= {"figures": paths} if paths else {}
-        print(json.dumps(told, allow_nan=False))
+        content = as_json(analysis) | {"setup": setup_as_json(setup_of(options.study))}
+        content |= {"figures": paths} if paths else {}
+        print(json.dumps(content, allow_nan=False))
     else:
         show(analysis)
         show_paths(paths)

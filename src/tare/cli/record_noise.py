@@ -165,7 +165,7 @@ def _row(trial: Trial, plan: Plan, in_pairs: set[int]) -> Row | None:
 def _foreign_delay_s(cost: HostCost) -> float | None:
     """Return the waiting that may be taken off the wall time; None where too little was seen.
 
-    Nothing of the platform's own runs beside these workloads, so that all they wait is for others.
+    Nothing of the platform's own runs next to these workloads, so that all they wait is for others.
     """
     if cost.foreign_delay_s is not None:
         return cost.foreign_delay_s

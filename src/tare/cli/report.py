@@ -12,7 +12,7 @@ from tare.present.report import read_and_report
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("results", type=Path, help="a results directory, finished or not")
-    parser.add_argument("--into", type=Path, metavar="DIR", help="where to write; else beside")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="where to write; else next to")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tare.present.live import Catalogue, serving
 
 SELDOM_S = 3600.0
-"""How often the server asks itself whether it was told to end; an interrupt ends it at once."""
+"""Interval at which the server checks for a request to end; an interrupt ends it at once."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -504,7 +504,7 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert "docker and kvm would be equal if cpu had 67 % of the time instead of 75 %." in said
     assert "Without cpu, kvm would be first" in said
     assert "disk on <script>: the study does not measure it" in said
-    assert "isolation_loss: what it loses beside a greedy neighbour: nothing in Tare" in said
+    assert "isolation_loss: what it loses next to a greedy neighbour: nothing in Tare" in said
     assert "Whether it keeps isolation_loss is not known: see the missing measurements." in said
 
 

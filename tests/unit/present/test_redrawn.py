@@ -474,7 +474,9 @@ def test_results_stand_beside_a_study_in_its_page(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
 
     assert told["figures"][0] == str(tmp_path / "aspernas2016.html")
-    assert "aspernas2016 beside results of made" in (tmp_path / "aspernas2016.html").read_text()
+    assert (
+        "aspernas2016 compared with results of made" in (tmp_path / "aspernas2016.html").read_text()
+    )
 
 
 def test_a_study_of_an_evil_name_stays_text(tmp_path):

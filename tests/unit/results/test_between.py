@@ -268,14 +268,14 @@ def test_a_platform_is_what_it_is_made_of_and_not_what_it_is_called():
         ({"params": (("size_bytes", 2**21),)}, "parameter size 64 B in A, 2 MiB in B"),
         (
             {"params": (("size_bytes", 64), ("time_s", 0.5))},
-            "parameter time not told in A, 0.5 s in B",
+            "parameter time not reported in A, 0.5 s in B",
         ),
         ({"limits": replace(LIMITS, cpus=2)}, "limit cpus 1 in A, 2 in B"),
         (
             {"limits": replace(LIMITS, memory_bytes=3 * 2**29)},
             "limit memory 1 GiB in A, 1,536 MiB in B",
         ),
-        ({"settings": ()}, "setting docker.network dear in A, not told in B"),
+        ({"settings": ()}, "setting docker.network dear in A, not reported in B"),
         ({"stack": "host/podman"}, "stack host/docker in A, host/podman in B"),
     ],
 )
@@ -406,7 +406,7 @@ def test_what_changed_on_the_host_is_listed_once_and_what_passes_is_not():
 
     assert [(what_text(one), *ends_text(one)) for one in found.differences] == [
         ("kernel", "6.1", "6.12"),
-        ("smt", "not told", "on"),
+        ("smt", "not reported", "on"),
         ("dear: docker.version", "20.10", "24.0"),
         ("dear: CPU flags only there", "sse", "vmx"),
     ]

@@ -73,7 +73,7 @@ def round_step(least: float, steps: Sequence[float] = (1, 2, 5, 10)) -> float:
 
 
 def inner_ticks(low: float, high: float, most: int) -> list[float]:
-    """Choose round numbers within a range: about so many, but two at least."""
+    """Choose round numbers within a range: about ``most``, but two at least."""
     step = round_step((high - low) / max(1, most))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     if first == last:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tare.present.charts.cost_axis import cost_axis
 from tare.present.charts.figure import (
-    BESIDE,
+    LABELS_SHARE,
     NARROW,
     OWN_COLOUR,
     Spec,
@@ -44,18 +44,18 @@ class Costed(Protocol):
 
 def widths(names: Sequence[str], width: int) -> tuple[int, int]:
     """Share a width between the names on the left, a plot, and the numbers on the right."""
-    left = round(min(label_width(names), BESIDE * width))
+    left = round(min(label_width(names), LABELS_SHARE * width))
     return left, max(60, width - left - (64 if width < NARROW else 150))
 
 
 def across(field: str, low: float, high: float, plot: int) -> Spec:
-    """Return the logarithmic axis of costs, of so many pixels."""
+    """Return the logarithmic axis of costs, ``plot`` pixels wide."""
     scale = {"type": "log", "domain": [low, high], "nice": False}
     return quantity(field, scale=scale, axis=cost_axis(low, high, plot))
 
 
 def axis_of_names(field: str, names: Sequence[str], left: int) -> Spec:
-    """Return the axis of names, in their order, of so many pixels."""
+    """Return the axis of names, in their order, ``left`` pixels wide."""
     order = list(dict.fromkeys(names))
     return category(field, sort=order, axis={"title": None, **fitted(order, left - 12)})
 

@@ -166,8 +166,8 @@ def _step(
 
 def _gap(found: Findings, row: Comparison) -> str:
     """Return the word in the place of a cost: the verdict if there is one."""
-    is_told = row.verdict is not Verdict.NOT_MEASURED
-    return row.verdict.value if is_told else gap(found, row)
+    is_measured = row.verdict is not Verdict.NOT_MEASURED
+    return row.verdict.value if is_measured else gap(found, row)
 
 
 def _forest_text(row: Comparison) -> str:

@@ -18,7 +18,7 @@ from tare.present.charts.figure import BOLD, MAX_POINTS, NARROW, Figure, shorten
 from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import better
 from tare.present.view import theme
-from tare.present.view.courses import MAX_OTHERS, Points, Told, chosen
+from tare.present.view.courses import MAX_OTHERS, Points, ToolSeries, chosen
 from tare.present.view.findings import Findings, Group
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
@@ -30,12 +30,12 @@ MAX_COLUMNS = 3
 MAX_IN_LINE = 120
 """More points in a line would be narrower than one sees: means of neighbours stand for them."""
 FAR = 50
-"""A response time has a logarithmic axis where its longest is so many times its shortest."""
+"""A response time has a logarithmic axis where its longest is this many times its shortest."""
 AWAY = {MetricRole.LOSS: "was lost", MetricRole.FAILED: "failed"}
 """What is said of the shares of work that did not come to its end."""
 FIGURE_SPACE = "\N{FIGURE SPACE}"
 GAP = 1.5
-"""A line ends where the next value is so many times later than values mostly are."""
+"""A line ends where the next value is this many times later than values mostly are."""
 _MAX_REASON = 110
 
 
@@ -44,7 +44,7 @@ class Course:
     """A workload, and what is known of the trials of all workloads that are drawn."""
 
     group: Group
-    known: Mapping[Identity, Told]
+    known: Mapping[Identity, ToolSeries]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Lane:
     """A platform with the trials that are drawn, the one nearest to the median first."""
 
     cell: Cell
-    trials: Sequence[tuple[Trial, Told]]
+    trials: Sequence[tuple[Trial, ToolSeries]]
     note: str = ""
 
 
@@ -129,13 +129,13 @@ def _lanes(found: Findings, course: Course) -> list[_Lane]:
     return [_lane(found, cell, course.known) for cell in course.group.cells]
 
 
-def _lane(found: Findings, cell: Cell, told: Mapping[Identity, Told]) -> _Lane:
+def _lane(found: Findings, cell: Cell, known: Mapping[Identity, ToolSeries]) -> _Lane:
     """Return the trials of a platform that are drawn, or the reason why there are none."""
-    known = [(one, told[identity(one)]) for one in chosen(found, cell) if identity(one) in told]
-    drawn = [both for both in known if both[1].points]
+    trials = [(one, known[identity(one)]) for one in chosen(found, cell) if identity(one) in known]
+    drawn = [both for both in trials if both[1].points]
     if drawn:
         return _Lane(cell, drawn)
-    reasons = [one.reason for _, one in known if one.reason]
+    reasons = [one.reason for _, one in trials if one.reason]
     return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not reported"))
 
 
@@ -217,9 +217,9 @@ def _draw(  # noqa: PLR0913 - what is drawn, and where
     lanes = Lanes(canvas, (corner[0], corner[1] + 18), width, titles, labels, axis)
     for lane, one in enumerate(some):
         colour = of.colours[one.cell.platform]
-        for number, (_, told) in reversed([*enumerate(one.trials)]):
+        for number, (_, series) in reversed([*enumerate(one.trials)]):
             line_width, opacity = (1.0, 0.4) if number else (2.0, 1.0)
-            for part in _thinned(told.points.get(column.metric.name, ()), of.every):
+            for part in _thinned(series.points.get(column.metric.name, ()), of.every):
                 places = lanes.places(lane, ((at, column.share(value)) for at, value in part))
                 if len(places) == 1:  # a value between two gaps is no line
                     canvas.add(Point(places[0], 2, colour))
@@ -237,11 +237,11 @@ def _note(lane: _Lane, column: _Column) -> str:
     """Return which trial the strong line is, and its metric over the whole run."""
     if not lane.trials:
         return lane.note
-    trial, told = lane.trials[0]
+    trial, series = lane.trials[0]
     whole = trial.samples.get(column.metric.name)
     said = f"block {trial.block}, slot {trial.slot}"
     said += f": {column.scale.full(whole)}" if whole is not None else ""
-    return said if column.metric.name in told.points else f"{said}, not reported over time"
+    return said if column.metric.name in series.points else f"{said}, not reported over time"
 
 
 def _caption(
@@ -264,8 +264,8 @@ def _caption(
         caption += f" Each point is the mean of {every} values that follow each other."
     if others:
         caption += f" Reported but not drawn: {', '.join(one.name for one in others)}."
-    lacking = [one for one in some if not one.trials]
-    if lacking:
-        said = shortened("; ".join(dict.fromkeys(one.note for one in lacking)), _MAX_REASON, 1)
-        caption += f" Of {len(lacking)} of {len(some)} platforms nothing is drawn ({said})."
+    missing = [one for one in some if not one.trials]
+    if missing:
+        said = shortened("; ".join(dict.fromkeys(one.note for one in missing)), _MAX_REASON, 1)
+        caption += f" Of {len(missing)} of {len(some)} platforms nothing is drawn ({said})."
     return caption

@@ -23,7 +23,7 @@ from tare.results.stats.signed_rank import Array
 MAX_STEPS = 100
 """Maximum number of steps drawn of a staircase; each lies on it exactly."""
 FAR = 5.0
-"""The axis ends where a value is so many times as far from its median as the tenth part is that
+"""The axis ends where a value is this many times as far from its median as the tenth part is that
 lies farthest out, on the platform where that is farthest."""
 
 

@@ -30,7 +30,7 @@ MAX_POINTS = 600
 FARTHEST = 1e15
 """Values beyond this, in the unit of the chart, are drawn at its edge."""
 
-BESIDE = 0.4
+LABELS_SHARE = 0.4
 """The labels of an axis take no more of a chart's width than this."""
 _CHARACTER = 6.9
 """The mean width of a character of a label, in pixels."""
@@ -89,7 +89,7 @@ def facets(
     """
     titles = list(dict.fromkeys(value[field] for value in values))
     room = spec["width"] + (16 if shared_y else 60)
-    told = {
+    labels = {
         title: [short, notes[title]] if notes else short
         for title, short in shortened_apart(titles, room, BOLD).items()
     }
@@ -111,7 +111,7 @@ def facets(
                     "labelPadding": 6,
                     "labelLimit": room,
                     "labelLineHeight": 14,
-                    "labelExpr": f"{json.dumps(told)}[datum.value]",
+                    "labelExpr": f"{json.dumps(labels)}[datum.value]",
                 },
             }
         },
@@ -131,7 +131,7 @@ def text_width(text: str, character: float = _CHARACTER) -> float:
 
 
 def shortened(text: str, width: float, character: float = _CHARACTER) -> str:
-    """Leave out the middle of a text that is wider than so many pixels; its ends tell more."""
+    """Leave out the middle of a text that is wider than ``width`` pixels; its ends tell more."""
     room = max(5, int(width / character))
     if len(text) <= room:
         return text
@@ -164,7 +164,7 @@ def shortened_apart(
 
 
 def _around(text: str, place: int, room: int) -> str:
-    """Shorten a text to so many characters, those at a place and what is before it among them."""
+    """Shorten a text to ``room`` characters, those at a place and what is before it among them."""
     head = max(1, room // 3)
     begin = max(head, place - max(2, room // 6))
     rest = max(3, room - head - 1)

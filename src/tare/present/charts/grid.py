@@ -68,8 +68,10 @@ def grid(
     """Draw a grid of a width in pixels; names too long for the left stand above their row."""
     names = [line.name for line in lines]
     room = (width - label_width(names) - 4) / max(1, len(columns))
-    beside = label_width(names) <= 0.36 * width and room >= min(_LEAST, width / (len(columns) + 1))
-    left = label_width(names) if beside else 2
+    names_fit = label_width(names) <= 0.36 * width and room >= min(
+        _LEAST, width / (len(columns) + 1)
+    )
+    left = label_width(names) if names_fit else 2
     column = min(_WIDEST, (width - left - 4) / max(1, len(columns)))
     form = _form(lines, column)
     upright = any(label_width([name]) > column + 8 for name in columns)
@@ -77,7 +79,7 @@ def grid(
     canvas = Canvas(width)
     canvas.add(*_header(columns, left, column, y, upright=upright))
     for line in lines:
-        if beside:
+        if names_fit:
             canvas.add(Text((left - 8, y + form.height / 2), line.name, "end"))
         else:
             parts = textwrap.wrap(line.name, max(8, (width - 8) // 7))
@@ -89,7 +91,7 @@ def grid(
             canvas.add(_shape(x, y, (column, form.height), box))
             canvas.add(*_written(x + column / 2, y + form.height / 2, box, form))
         # A line that only names a column takes no room below its name.
-        y += form.height + 2 if line.boxes or beside else 0
+        y += form.height + 2 if line.boxes or names_fit else 0
     if legend is not None:
         canvas.add(*_legend(legend, left, y + 10))
         y += 44

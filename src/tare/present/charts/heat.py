@@ -79,8 +79,8 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
         has_verdict = row.verdict is not Verdict.NOT_MEASURED
         mark = f"{MARKS[row.verdict]}{flawed}" if has_verdict else ""
         why = f"{where}: {reason_text(row.reason or row.why_no_ratio) or word}"
-        is_told = has_verdict and bool(flawed)
-        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, is_told)
+        is_marked = has_verdict and bool(flawed)
+        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, is_marked)
     colour, strength = shade(row.cost, end)
     size = f"{cost_text(row.cost, row.low, row.high)} {costs_text(row.low, row.high, row.cost)}"
     said = f"{where}: {size}, {row.verdict.value}"

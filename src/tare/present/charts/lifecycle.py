@@ -70,9 +70,9 @@ def gantt(found: Findings, group: Group, name: str) -> Figure:
         narrow = width < NARROW
         canvas, plot = Canvas(width), (92.0, width - (70.0 if narrow else 160.0))
         axis = time_axis(f"time since its making began ({scale.unit})", end, plot[1] - plot[0])
-        beside = 0 if narrow else 2 + max(map(len, wholes.values()))
+        characters = 0 if narrow else 2 + max(map(len, wholes.values()))
         texts = [platform_text(cell) for cell in group.cells]
-        room = width - 12 - BOLD * (beside + len("12. "))
+        room = width - 12 - BOLD * (characters + len("12. "))
         short = shortened_apart(texts, room, BOLD)
         y = 10.0
         for place, cell in enumerate(group.cells, 1):
@@ -149,8 +149,8 @@ def _whole(found: Findings, cell: Cell, metrics: list[Metric], scale: Scale) -> 
     if word := own_gap(found, cell):
         return word
     total = sum(_median(found, cell, one) or 0.0 for one in metrics)
-    lacking = sum(_median(found, cell, one) is None for one in metrics)
-    less = f" less {lacking} phase{'s' if lacking > 1 else ''}" if lacking else ""
+    missing = sum(_median(found, cell, one) is None for one in metrics)
+    less = f" less {missing} phase{'s' if missing > 1 else ''}" if missing else ""
     trials = found.measured[cell.id]
     suspect = sum(one.status is Status.SUSPECT for one in trials)
     flawed = f", {suspect} suspect" if suspect else ""

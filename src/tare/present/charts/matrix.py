@@ -64,9 +64,9 @@ def matrix(found: Findings, group: Group, name: str) -> Figure:
     tests = sum(row.holm_p is not None for row in held.values()) // 2
     caption = (
         "Cost of each row as a multiple of the column's, numbered as the rows are, by "
-        f"{group.metrics[0].name}, in the same blocks. Marks hold beside all others of this "
+        f"{group.metrics[0].name}, in the same blocks. Marks hold among all others of this "
         f"matrix (Holm's p of {tests} comparisons at most {FAMILYWISE:g}, looks allowed for): "
-        "▲ the row is worse, ▼ the row is better. In brackets: alone yes, beside all others "
+        "▲ the row is worse, ▼ the row is better. In brackets: alone yes, among all others "
         "it can be luck. = the same within the margin; ? not distinguished, which is not equal."
         f"{explained(words)}"
     )
@@ -91,12 +91,12 @@ def _box(found: Findings, cell: Cell, other: Cell, row: Comparison | None) -> Bo
         return Box(("", ""), "", theme.PAPER, 0, "")
     who = f"{platform_text(cell)} against {platform_text(other)}"
     if row.verdict is Verdict.NOT_MEASURED or row.cost is None:
-        is_told = row.verdict is not Verdict.NOT_MEASURED
-        nothing = NO_RATIO if is_told else NOT_KNOWN
+        is_measured = row.verdict is not Verdict.NOT_MEASURED
+        nothing = NO_RATIO if is_measured else NOT_KNOWN
         word = own_gap(found, cell) or own_gap(found, other) or nothing
-        mark = _mark(row) if is_told else ""
+        mark = _mark(row) if is_measured else ""
         why = f"{who}: {reason_text(row.reason or row.why_no_ratio) or word}"
-        flawed = is_told and is_flawed(row)
+        flawed = is_measured and is_flawed(row)
         return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, flawed)
     said = f"{who}: {cost_text(row.cost)}, {row.verdict.value}, Holm's p {p_text(row.holm_p)}"
     colour, strength = _colour(row)

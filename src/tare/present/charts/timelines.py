@@ -132,7 +132,7 @@ def cpu(found: Findings, group: Group, name: str) -> Figure:
             " The line is how many of its virtual CPUs the machine inside says were busy; it is "
             "read less often where that costs more."
         )
-    caption += _not_told(group, seen, _CPU)
+    caption += _not_reported(group, seen, _CPU)
     return _figure(group, name, _Picture("CPU time", stacks, insides, notes, _CPUS, caption))
 
 
@@ -155,7 +155,7 @@ def memory(found: Findings, group: Group, name: str) -> Figure:
             "files; what it once used, the layer may go on holding."
         )
     scale = scale_for(Unit.BYTE, [max(one.most for one in stacks.values())])
-    caption += _not_told(group, seen, _MEMORY)
+    caption += _not_reported(group, seen, _MEMORY)
     return _figure(group, name, _Picture("memory", stacks, insides, notes, scale, caption))
 
 
@@ -210,7 +210,7 @@ def _note(
     cell: Cell,
     seen: Mapping[str, Seen],
     stacks: Mapping[str, Stack],
-    lacking: str,
+    missing: str,
 ) -> str:
     """Return which trial is drawn, or why none is."""
     if cell.id not in seen:
@@ -223,7 +223,7 @@ def _note(
     said = f"{ended}block {one.trial.block}, slot {one.trial.slot}{again}"
     said += f", {duration_text(one.trial.duration_s)}"
     if cell.id not in stacks:
-        return f"{said}: {lacking}"
+        return f"{said}: {missing}"
     early = any(read.reason and len(read.values) for read in one.readings.values())
     return f"{said}{', readings ended early' if early else ''}"
 
@@ -238,11 +238,11 @@ def _used(readings: Mapping[Name, Readings]) -> str:
     return f"; host used {low if low == high else f'{low} to {high}'} {scale.unit}"
 
 
-def _not_told(group: Group, seen: Mapping[str, Seen], told: Mapping[Name, str]) -> str:
+def _not_reported(group: Group, seen: Mapping[str, Seen], series: Mapping[Name, str]) -> str:
     """Return what is missing, where, and why, as far as a host reported it."""
     lacks: dict[str, dict[str, str]] = {}
     for cell in group.cells:
-        for name, words in told.items() if cell.id in seen else ():
+        for name, words in series.items() if cell.id in seen else ():
             one = seen[cell.id].readings.get(name)
             # Not every stack has a kernel inside, and the host's stands for those that have none.
             lacks_it = "" if name[0] == MACHINE else "not read"

@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.core.model import Better, Cell, Kind, Metric, Status, Trial
 from tare.present.charts.figure import (
-    BESIDE,
+    LABELS_SHARE,
     LARGE_TOO,
     NARROW,
     OWN_COLOUR,
@@ -136,7 +136,7 @@ def points(found: Findings, group: Group, name: str) -> Figure:
         # On a phone the labels stand in the plot, above their points.
         narrow = width < NARROW
         names = [platform_text(cell) for cell in group.cells]
-        left = 8 if narrow else round(min(label_width(names), BESIDE * width))
+        left = 8 if narrow else round(min(label_width(names), LABELS_SHARE * width))
         plot = max(60, width - left - 34)
         inside = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -30}
         x = quantity(

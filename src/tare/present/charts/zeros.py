@@ -40,7 +40,7 @@ class Edge:
         return f"datum.value < {self.line} ? '0' : {LARGE_TOO}"
 
     def ticks(self, most: int) -> list[float]:
-        """Choose round values between the ends, about so many, and the place of the zeros."""
+        """Choose round values between the ends, about ``most``, and the place of the zeros."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         every = math.ceil(len(powers) / max(1, most))
         steps = (1, 2, 5) if len(powers) < 4 else (1,)

@@ -1,4 +1,4 @@
-"""Files beside the report: each module here with a ``FILE`` and a ``write`` is an export."""
+"""Files next to the report: each module here with a ``FILE`` and a ``write`` is an export."""
 
 from importlib import import_module
 from pathlib import Path

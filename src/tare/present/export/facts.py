@@ -174,7 +174,7 @@ def _comparison(row: Comparison | None) -> dict[str, Any]:
 
 
 def _other_tests(found: StudyView, row: Comparison | None) -> dict[str, Any]:
-    """Return the p values of the tests that older studies used, beside the row that decides."""
+    """Return the p values of the tests that older studies used, for the row that decides."""
     tests = found.other_tests.get(row.cell.id) if row and row.primary else None
     if tests is None:
         return {}

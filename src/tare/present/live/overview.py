@@ -197,7 +197,7 @@ class OverviewReader:
         )
 
     def _state_at_rest(self) -> State:
-        """Tell by what it left how a study without a session stands."""
+        """Return the state of a study without a session, by what it left."""
         if self._stamps[FILES.index("plan.json")] is None:
             return State.REMOVED
         if self._stamps[FILES.index("facts.json")] is None:
@@ -219,7 +219,7 @@ def is_inside(path: Path, root: Path) -> bool:
 
 
 def stamp(path: Path, root: Path) -> Stamp:
-    """Tell a version of a file from others; None if it is not there, or leads out of the root."""
+    """Return what identifies a version of a file; None if it is missing, or out of the root."""
     try:
         about = path.lstat()
         if S_ISLNK(about.st_mode):

@@ -116,7 +116,7 @@ def _rates(times_s: Sequence[float], values: Sequence[float]) -> Steps:
 
 
 def _levels(track: Track) -> Points:
-    """Return the levels that were read; of those too close to be told apart, the highest."""
+    """Return the levels that were read; of those too close to be distinguished, the highest."""
     known = list(zip(track.times_s, track.values, strict=True))
     if len(known) < 2:
         return ()

@@ -1,6 +1,6 @@
 """HTTP on the loopback: GET and HEAD, pages, and the events that say what has changed.
 
-Whoever asks must have called this host by a name of the loopback: a page from elsewhere whose name
+A client must have called this host by a name of the loopback: a page from elsewhere whose name
 was made to lead here (DNS rebinding) is refused. Nothing that a page loads comes from elsewhere.
 """
 

@@ -51,7 +51,7 @@ class LiveView:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan, which is known wherever more than the state is told."""
+        """The plan, which is known wherever more than the state is shown."""
         assert self.overview.plan is not None  # noqa: S101 - OneStudy.parts looks first
         return self.overview.plan
 

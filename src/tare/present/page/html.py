@@ -46,11 +46,11 @@ MAX_TROUBLES = 100
 
 _CHARTS_OF_A_WORKLOAD = {
     "distribution": "How its trials are distributed",
-    "matrix": "Every platform beside every other",
+    "matrix": "Every platform compared with every other",
     "lifecycle": "From start to end",
     "cpu": "CPU time over a trial",
     "memory": "Memory over a trial",
-    "course": "What its tool told over a trial",
+    "course": "What its tool reported over a trial",
 }
 """Charts that are opened on demand, by the beginning of their names, and what that says."""
 
@@ -67,7 +67,7 @@ class Pages:
         self._drill = drill_down(found, into)
 
     def of_trials(self) -> Iterator[tuple[str, str]]:
-        """Make those beside the report, each with its path below the folder."""
+        """Make those next to the report, each with its path below the folder."""
         if self._drill.embedded is not None:
             return
         template, frame = environment().get_template("trials.html"), _frame()

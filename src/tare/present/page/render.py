@@ -85,10 +85,10 @@ def _begin_to_draw() -> None:
 
 def _write(artists: Executor, folder: Path, read: Callable[[], Results], into: Path) -> list[Path]:
     with artists:
-        told = artists.submit(tell, folder)
+        texts = artists.submit(tell, folder)
         stored = artists.submit(read_raw, folder)
         artists.submit(svg, _NOTHING)  # Vega takes half a second to wake up
-        found = replace(describe(read()), read_texts=told.result, read_raw=stored.result)
+        found = replace(describe(read()), read_texts=texts.result, read_raw=stored.result)
         drawn = _drawn(artists, found, into / _FIGURES)
         written: list[Path] = []
         written += write_exports(found, into)

@@ -1,4 +1,4 @@
-"""Where the trials behind the verdicts are shown: in the page, or on pages beside it.
+"""Where the trials behind the verdicts are shown: in the page, or on pages next to it.
 
 A study of ordinary size has them in the page as JSON, so that it stays one file; of a larger one
 each cell's trials are a page of their own.
@@ -20,18 +20,18 @@ from tare.present.view.trial_records import MAX_TRIALS, Source
 from tare.results.store.raw_output import raw_name, raw_of
 
 MAX_BYTES = 9_000_000
-"""Nor is their JSON larger than this in the page, whatever texts they carry: the charts of so many
-trials take as much, and the page is to be less than 15 MB."""
+"""Nor is their JSON larger than this in the page, whatever texts they carry: the charts of as
+many trials take as much, and the page is to be less than 15 MB."""
 
 FOLDER = "report-trials"
-"""Where the pages beside the page are."""
+"""Where the pages next to the page are."""
 
 
 @dataclass(frozen=True)
 class DrillDown:
     """How one gets from the page to the trials.
 
-    ``embedded`` is their JSON in the page, or None if each cell has a page beside it. ``results``
+    ``embedded`` is their JSON in the page, or None if each cell has its own page. ``results``
     is the way from the page to the results directory, as the start of a link.
     """
 
@@ -53,7 +53,7 @@ def drill_down(found: Findings, into: Path | None) -> DrillDown:
 
 
 def cell_pages(found: Findings, results: str) -> Iterator[tuple[Cell, str]]:
-    """Write the JSON of each cell's trials, for its page beside the page."""
+    """Write the JSON of each cell's trials, for its own page."""
     source = Source(found)
     for cell in found.plan.cells:
         if found.trials[cell.id]:

@@ -9,7 +9,7 @@ from itertools import chain
 
 from tare.present.charts.axis import inner_ticks
 from tare.present.charts.canvas import Canvas, Point, Polyline, Rect, Text
-from tare.present.charts.figure import BESIDE, NARROW, Figure, label_width, shortened
+from tare.present.charts.figure import LABELS_SHARE, NARROW, Figure, label_width, shortened
 from tare.present.redrawn.here import Here
 from tare.present.redrawn.panels import Bar, Domain, Panel, domains, panels
 from tare.present.redrawn.side import Side
@@ -84,14 +84,16 @@ def _caption(
 
 
 def _spread(printed: Sequence[Side]) -> str:
-    told = []
+    sentences = []
     if any(side.runs for side in printed):
-        told.append("Points are single runs.")
+        sentences.append("Points are single runs.")
         if any(run.left_out for side in printed for run in side.runs):
-            told.append("A ring is a run that the study left out of its average.")
+            sentences.append("A ring is a run that the study left out of its average.")
     if any(side.low is not None for side in printed):
-        told.append("Lines reach from the smallest to the largest run, where they are printed.")
-    return " ".join(told) or "No spread is printed."
+        sentences.append(
+            "Lines reach from the smallest to the largest run, where they are printed."
+        )
+    return " ".join(sentences) or "No spread is printed."
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class _Layout:
         self.narrow = width < NARROW
         self.width = width - 2.0
         names = [bar.name for panel in panels for bar in panel.bars]
-        self.left = 2.0 if self.narrow else min(label_width(names), BESIDE * width)
+        self.left = 2.0 if self.narrow else min(label_width(names), LABELS_SHARE * width)
         gap = _GAP / 2 if self.narrow else _GAP
         each = (self.width - self.left - gap * (len(heads) - 1)) / len(heads)
         self.edges = [

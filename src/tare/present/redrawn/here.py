@@ -114,7 +114,7 @@ class Here:
         differs: Counter[str] = Counter()
         for row in rows:
             others = (*self._pairs.get(row, ()), *self._numbers.get(row, ()))
-            differs.update({told: 1 for one in others for told in one.differs})
+            differs.update({text: 1 for one in others for text in one.differs})
         if differs:
             yield f"Not here as there: {'; '.join(differs)}."
         if self._left_out.intersection(rows):
@@ -164,11 +164,11 @@ class Here:
 def empty(sides: Iterable[Side]) -> Iterator[str]:
     """Yield why places are empty, reason by reason."""
     reasons = Counter(side.words for side in sides if side.words)
-    told = [f"{reason} ({n})" for reason, n in reasons.most_common(MAX_REASONS)]
+    texts = [f"{reason} ({n})" for reason, n in reasons.most_common(MAX_REASONS)]
     if len(reasons) > MAX_REASONS:
-        told.append(f"{len(reasons) - MAX_REASONS} other reasons, which tare compare lists")
-    if told:
-        yield f"Missing here: {'; '.join(told)}."
+        texts.append(f"{len(reasons) - MAX_REASONS} other reasons, which tare compare lists")
+    if texts:
+        yield f"Missing here: {'; '.join(texts)}."
 
 
 def _relative(pair: Pair) -> Side:

@@ -112,8 +112,8 @@ def _matrix_caption(
 ) -> Iterator[str]:
     yield (
         f"p values of {' and '.join(original.tables)} as printed, of one platform against another. "
-        f"Coloured, ≠: distinguished beside all others (Holm over the {len(found)} of the table, "
-        f"at most {FAMILYWISE:g}). (≠): alone yes, beside all others it can be luck. ?: not "
+        f"Coloured, ≠: distinguished among all others (Holm over the {len(found)} of the table, "
+        f"at most {FAMILYWISE:g}). (≠): alone yes, among all others it can be luck. ?: not "
         "distinguished, which is not equal. A p value does not say which of the two is better, and "
         f"these rows have nothing else. {NONE}: not in the table."
     )

@@ -192,8 +192,8 @@ def _names(
         different = [one for one in cell.params if (cell.workload, one[0]) in varied]
         rest = tuple(one for one in different if one[0] not in apart)
         series = _joined(cell.platform, params_text(rest), limits[cell.limits])
-        beside = tuple(one for one in different if one[0] in {*needed, declared.panels})
-        place = _joined(series, params_text(beside))
+        of_place = tuple(one for one in different if one[0] in {*needed, declared.panels})
+        place = _joined(series, params_text(of_place))
         level = level_text(dict(cell.params).get(declared.along, ""))
         names[cell.id] = _Names(series, place, declared.along, level)
     return names

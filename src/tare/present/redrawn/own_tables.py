@@ -53,10 +53,10 @@ def table_notes(figure: OwnFigure) -> list[str]:
 
 def _levels(figure: OwnFigure) -> OwnTable:
     """Tabulate medians: a row for each level, a column for each series."""
-    along, beside = figure.declared.along, figure.declared.panels
+    along, across = figure.declared.along, figure.declared.panels
     scale = _scale(figure.results)
     found = {
-        (result.params[beside], result.params[along], result.series): result
+        (result.params[across], result.params[along], result.series): result
         for result in figure.results
     }
     rows = tuple(
@@ -68,7 +68,7 @@ def _levels(figure: OwnFigure) -> OwnTable:
         for panel in panels(figure)
         for level in levels(figure)
     )
-    return OwnTable(axis_text(figure, scale), (beside, along, *figure.colours), 2, rows)
+    return OwnTable(axis_text(figure, scale), (across, along, *figure.colours), 2, rows)
 
 
 def _median(result: OwnResult | None, scale: Scale) -> str:

@@ -10,7 +10,7 @@ from tare.results.published.setup_comparison import known_setup
 from tare.results.published.setup_difference import differences_of
 
 MIN_RUNS = 6
-"""An interval of the median (95 %) by order statistics needs so many runs."""
+"""An interval of the median (95 %) by order statistics needs this number of runs."""
 
 
 def notes(figure: OwnFigure) -> Iterator[str]:
@@ -105,13 +105,13 @@ def _unplanned(figure: OwnFigure) -> Iterator[str]:
     }
     every = [dict.fromkeys(result.params[name] for result in figure.results) for name in axes]
     levels, panels = every
-    along, beside = axes
+    along, across = axes
     for series in figure.colours:
         for panel in panels:
             absent = [level for level in levels if (series, level, panel) not in planned]
             if absent:
                 texts = ", ".join(map(level_text, absent))
-                yield f"{series}, {beside} {level_text(panel)}, {along} {texts}"
+                yield f"{series}, {across} {level_text(panel)}, {along} {texts}"
 
 
 def _listed(results: Iterable[OwnResult], text: Callable[[OwnResult], str] = lambda _: "") -> str:

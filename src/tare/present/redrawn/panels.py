@@ -21,7 +21,7 @@ from tare.results.published.rows import Row
 MAX_APART = 20
 """Sides whose largest numbers differ more often than so are each drawn on a scale of its own."""
 LONGEST = 2
-"""An interval is drawn as far from zero as so many times the largest value; an arrow says so."""
+"""An interval is drawn as far from zero as this many times the largest value; an arrow says so."""
 
 Domain = tuple[float, float]
 
@@ -116,8 +116,8 @@ def _domain(numbers: Sequence[float]) -> Domain:
 
 
 def _title(name: str, unit: str, better: Better | None) -> str:
-    told = f", {unit}" if unit != "1" and not name.endswith(unit) else ""
+    unit_text = f", {unit}" if unit != "1" and not name.endswith(unit) else ""
     if unit.startswith("% "):
-        told = f", {unit.removeprefix('% ')}, %"
+        unit_text = f", {unit.removeprefix('% ')}, %"
     way = "" if better is None else f"; {'more' if better is Better.HIGHER else 'less'} is better"
-    return f"{name}{told}{way}"
+    return f"{name}{unit_text}{way}"

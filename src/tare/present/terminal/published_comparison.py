@@ -1,4 +1,4 @@
-"""Results beside those of published studies, as ``tare compare`` prints them."""
+"""Results compared with those of published studies, as ``tare compare`` prints them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
 
 
 def _not_here(part: Beside, tests: Sequence[Tested]) -> list[Missing]:
-    """List what has neither a cost, nor another number, nor a comparison of ours."""
+    """List what has neither a cost, nor another number, nor a comparison here."""
     tested = {one.row for one in tests if one.pairs}
     return [one for one in part.not_here if one.row not in tested]
 
@@ -83,7 +83,7 @@ def _row_json(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a published row
 
 
 def our_json(row: Comparison) -> dict[str, Any]:
-    """Return one comparison of ours as plain data."""
+    """Return one comparison of these results as plain data."""
     cell = row.cell
     return {
         "platform": cell.platform,
@@ -120,7 +120,7 @@ def show(
     names: Mapping[str, str],
     tests: Mapping[str, Sequence[Tested]] | None = None,
 ) -> None:
-    """Print every study's table, what stands beside nothing, and what that is to be read with."""
+    """Print every study's table, what has no counterpart, and what that is to be read with."""
     console = Console()
     console.print(
         "Degradation: how much more time, or whatever is better when lower, a unit of work takes "
@@ -128,7 +128,7 @@ def show(
     )
     for part in parts:
         console.print()
-        console.print(Text.assemble((f"{study} beside {part.study}", "bold")))
+        console.print(Text.assemble((f"{study} compared with {part.study}", "bold")))
         console.print(Text(source(part.study), "italic"))
         pairs, others = by_likeness(part.pairs)
         if pairs:
@@ -142,7 +142,7 @@ def show(
                 _show_in_its_words(console, part.study, of_rates, names)
                 console.print("Its differences from other studies stand as it prints them.")
         else:
-            console.print("No cost of these results stands beside a row of it.")
+            console.print("No cost of these results corresponds to a row of it.")
         tested = (tests or {}).get(part.study, ())
         show_numbers(console, part.quantities, names)
         show_tests(console, tested, names)
@@ -200,7 +200,7 @@ def _notes(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[str]:
-    """Name what of ours could stand beside a row too, with what is not as in the study."""
+    """Name what else here could correspond to a row, with what is not as in the study."""
     by_row: dict[tuple[str, str, str], dict[str, None]] = {}
     for pair in pairs:
         row, ours = pair.printed.row, pair.ours
@@ -270,7 +270,7 @@ def _missing_lines(missing: Sequence[Missing]) -> Iterator[str]:
 
 
 def _rest_lines(rest: Sequence[Comparison], names: Mapping[str, str]) -> Iterator[str]:
-    """Return what no study has, one line for each workload of ours."""
+    """Return what no study has, one line for each workload of these results."""
     grouped: dict[str, list[Comparison]] = {}
     for row in rest:
         grouped.setdefault(names[row.cell.id], []).append(row)

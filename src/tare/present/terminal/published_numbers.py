@@ -51,7 +51,7 @@ def numbers_as_json(numbers: Sequence[Quantity]) -> list[dict[str, Any]]:
 def tests_as_json(
     tests: Sequence[Tested], our_json: Callable[[Comparison], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the p values that have comparisons of ours as plain data."""
+    """Return the p values that have comparisons here as plain data."""
     return [
         {
             "table": one.row.table,
@@ -109,7 +109,7 @@ def show_numbers(console: Console, numbers: Sequence[Quantity], names: Mapping[s
 
 
 def show_tests(console: Console, tests: Sequence[Tested], names: Mapping[str, str]) -> None:
-    """Print the p values that have comparisons of ours, and what was not alike."""
+    """Print the p values that have comparisons here, and what was not alike."""
     known = [one for one in tests if one.pairs]
     if not known:
         return

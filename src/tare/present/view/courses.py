@@ -1,4 +1,4 @@
-"""What workloads' tools told of their metrics over the time of trials, of those that are drawn."""
+"""What workloads' tools reported of their metrics over the time of the trials drawn."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the tool of one trial told: points by the metric's name, and why there are none."""
+class ToolSeries:
+    """What the tool of one trial reported: points by the metric's name, and why there are none."""
 
     points: Mapping[str, Points] = field(default_factory=dict)
     reason: str = ""
 
 
-def gather(found: Findings, groups: Sequence[Group]) -> Mapping[Identity, Told]:
-    """Read what tools told of the trials that may be drawn; nothing where there are no samples.
+def gather(found: Findings, groups: Sequence[Group]) -> Mapping[Identity, ToolSeries]:
+    """Read what tools reported of the trials that may be drawn; nothing where there are no samples.
 
     Nor of those in damaged files, which the report says with its timelines.
     """
@@ -50,11 +50,11 @@ def gather(found: Findings, groups: Sequence[Group]) -> Mapping[Identity, Told]:
             known = [one for one in both if all(map(math.isfinite, one))]
             points.setdefault(who, {}).update({row["name"]: known} if known else {})
             reasons[who] = reasons.get(who) or row["reason"]
-    return {who: Told(some, reasons[who]) for who, some in points.items()}
+    return {who: ToolSeries(some, reasons[who]) for who, some in points.items()}
 
 
 def _rows(path: Path, wanted: Collection[Identity]) -> Iterator[tuple[Identity, Mapping[str, Any]]]:
-    """Read what the tools of some trials told in a file, and whose it is."""
+    """Read what the tools of some trials reported in a file, and whose it is."""
     with suppress(ResultsError):
         rows = rows_of(path)
         here = [place for place, who in enumerate(rows.trials) if who in wanted]

@@ -62,7 +62,7 @@ def facts(found: Findings) -> list[Fact]:
 
 
 def limit_rows(found: Findings) -> Iterator[dict[str, object]]:
-    """Set what each platform was to get beside what was read back inside it."""
+    """Return what each platform was to get, with what was read back inside it."""
     asked = dict.fromkeys(cell.limits for cell in found.plan.cells)
     for name in found.platforms:
         platform = found.results.facts.platform(name)

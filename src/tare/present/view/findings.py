@@ -153,7 +153,7 @@ class Findings:
         return {key: some[0] for key, some in self._variants.items()}
 
     @cached_property
-    def beside(self) -> Mapping[tuple[str, str], Sequence[Comparison]]:
+    def other_variants(self) -> Mapping[tuple[str, str], Sequence[Comparison]]:
         """The other variants of the same metric, by the id of the cell and the metric's name."""
         return {key: some[1:] for key, some in self._variants.items()}
 
@@ -194,7 +194,7 @@ class Findings:
         """
         found: dict[str, dict[str, float]] = {}
         for one in self.groups:
-            # A first metric has its own table; this stands beside it.
+            # A first metric has its own table; this is added to it.
             for metric in one.metrics[1:]:
                 if metric.role not in LOST:
                     continue
@@ -247,7 +247,7 @@ class Findings:
 
     @cached_property
     def untrusted(self) -> tuple[Comparison, ...]:
-        """The A/A controls that differ from their baseline: what stands beside them is in doubt."""
+        """The A/A controls that differ from their baseline, which puts their blocks in doubt."""
         claims = (Verdict.SLOWER, Verdict.FASTER)
         return tuple(row for row in self.headline if row.is_control and row.verdict in claims)
 

@@ -1,4 +1,4 @@
-"""The words for what is to be known beside a number: a sentence for each kind of flag."""
+"""The words for what is to be known with a number: a sentence for each kind of flag."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ _WORDS: Mapping[FlagKind, str | Callable[..., str]] = {
     FlagKind.NOT_TRUSTED: _NOT_TRUSTED,
     FlagKind.BELOW_FLOOR: _below_floor,
     FlagKind.QUEUEING: (
-        "The platform causes queueing: {wall} by wall time, {corrected} less foreign delay; beside "
+        "The platform causes queueing: {wall} by wall time, {corrected} less foreign delay; with "
         "the same other work it waits for a CPU in another way than its baseline."
     ),
     FlagKind.UNLIKE_BASELINE: _unlike,

@@ -32,7 +32,7 @@ class DiskUse:
     """What the host saw of its disks during a cell's trials: medians over those with numbers.
 
     ``busy_share`` is the part of the time in which the busiest disk had a request in hand, for
-    whomever; ``pressure`` that in which some task of the host waited for I/O (``psi_io_some``).
+    any process; ``pressure`` that in which some task of the host waited for I/O (``psi_io_some``).
     Either is None if no trial has it; disks are read for work on files only.
     """
 

@@ -11,7 +11,7 @@ from tare.present.view.numbers import bytes_text, plain
 
 
 def platform_text(cell: Cell) -> str:
-    """Name a cell's platform so that the control is told from the baseline."""
+    """Name a cell's platform so that the control differs from the baseline."""
     added = dict(cell.params).get(INJECTED)
     if isinstance(added, float):
         return f"{cell.platform} ({100 * added:+g} % work)"

@@ -20,7 +20,7 @@ TOO_LONG = 1e15
 LONGEST = 9
 """A number with more digits behind its point is written with a power of ten."""
 FINEST = 4
-"""Nothing is told apart by more digits behind the point than these."""
+"""Nothing is distinguished by more digits behind the point than these."""
 LARGE = 2.0
 """From this cost on, a sentence says times instead of per cent."""
 
@@ -119,8 +119,8 @@ def bytes_text(value: int) -> str:
 def cost_text(cost: float | None, low: float | None = None, high: float | None = None) -> str:
     """Write a cost, with a multiplication sign behind it.
 
-    Where the ends of its interval stand beside it, they are given too: all three then have the same
-    digits behind the point (see ``costs_text``).
+    Where the ends of its interval are shown with it, they are given too: all three then have the
+    same digits behind the point (see ``costs_text``).
     """
     if cost is None:
         return NONE
@@ -131,8 +131,8 @@ def costs_text(low: float | None, high: float | None, cost: float | None = None)
     """Write the interval of a cost: [1.028, 1.034].
 
     Both ends have the same digits behind the point: those of the larger, and more where an end
-    could not be told from the cost, from the other end, or from 1. Ends that are powers of ten
-    apart have those of their own.
+    could not be distinguished from the cost, from the other end, or from 1. Ends that are powers
+    of ten apart have those of their own.
     """
     if low is None or high is None or _is_boundless(low, high):
         return NONE
@@ -176,7 +176,7 @@ def size_text(cost: float, low: float | None = None, high: float | None = None) 
 def middle_texts(
     middle: float, low: float | None, high: float | None, digits: int = 3
 ) -> tuple[str, str]:
-    """Return a number with significant digits, and the ends beside it: 1.02, [1.00, 1.04].
+    """Return a number with significant digits, and the ends of its interval: 1.02, [1.00, 1.04].
 
     The ends are "" where there are none; else all have the same digits behind the point, as
     ``costs_text`` has.
@@ -229,7 +229,7 @@ def _places(
     middle: float | None,
     ends: Sequence[float | None],
 ) -> int:
-    """Choose how many digits stand behind the point of an estimate and of the ends beside it.
+    """Choose how many digits stand behind the point of an estimate and of its ends.
 
     As many as the largest of them has by itself; and more where two of them that differ, or one of
     them and what means no difference, would look alike.

@@ -126,9 +126,9 @@ def _of_lifecycle(what: str, limits: Limits, elsewhere: Sequence[Limits]) -> str
 def _isolation(limits: Limits, elsewhere: Sequence[Limits]) -> str:
     del limits, elsewhere  # nothing measures it under any
     return (
-        "what it loses beside a greedy neighbour: nothing in Tare measures this yet, so no results "
-        "can say it and the ranking does not know it; leave the constraint out, or judge it by "
-        "what others printed (tare published huang2019)"
+        "what it loses next to a greedy neighbour: nothing in Tare measures this yet, so no "
+        "results can say it and the ranking does not know it; leave the constraint out, or judge "
+        "it by what others printed (tare published huang2019)"
     )
 
 
@@ -214,7 +214,7 @@ _WORDS: Mapping[ReasonKind, str | Callable[..., str]] = {
     ReasonKind.NO_INTERVAL_YET: "its cost of {cost:.3f} has no interval yet",
     ReasonKind.MAY_OVERTAKE: _may_pass,
     ReasonKind.SEARCHED_RATE: (
-        "its trials look for a rate, and how much they do meanwhile is not told"
+        "its trials look for a rate, and how much they do meanwhile is not reported"
     ),
     ReasonKind.NO_AMOUNT: "its first metric, {metric}, does not say how much work a trial did",
     ReasonKind.NO_WORK: "no two trials of a block say what they did",
@@ -244,7 +244,7 @@ _WORDS: Mapping[ReasonKind, str | Callable[..., str]] = {
     ReasonKind.VARIANT_UNKNOWN_HERE: "the {variant.value} variant is not known here",
     ReasonKind.NO_COST_HERE: _no_cost_here,
     ReasonKind.NOT_IN_DUET: (
-        "not comparable: in a duet each platform stands beside {reference} alone"
+        "not comparable: in a duet each platform is compared with {reference} alone"
     ),
     ReasonKind.NO_METRIC_OF: "{workload} gave no {metric} here",
     ReasonKind.NO_PLATFORM: "no platform in these results is {platform}",

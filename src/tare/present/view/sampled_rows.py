@@ -14,7 +14,7 @@ from tare.core.model import Trial
 
 HOST, LAYER, MACHINE, WORK = "host", "layer", "machine", "work"
 """Sources of figures: a machine is the innermost one that has a kernel of its own, as this counts;
-the last one is what a workload's tool told in its output."""
+the last one is what a workload's tool reported in its output."""
 Name = tuple[str, str]
 """A figure: whose it is, and what was read."""
 Identity = tuple[str, int, int, str, str, int]
@@ -99,11 +99,11 @@ class Rows:
         return np.flatnonzero((self._places >= 0).any(axis=0))
 
     def with_courses(self) -> Places:
-        """Return of which trials the tool told anything, as places in ``trials``."""
+        """Return of which trials the tool reported anything, as places in ``trials``."""
         return np.unique(self._trial[self._is_work])
 
     def courses(self, trials: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Return what the tools of some trials told: whose it is, and a row by columns' names."""
+        """Return what the tools of some trials reported: whose, and a row by columns' names."""
         rows = np.flatnonzero(self._is_work & np.isin(self._trial, trials))
         known = self._table.take(rows).to_pylist()
         return zip(self._trial[rows].tolist(), known, strict=True)

@@ -84,7 +84,7 @@ class StudyView(Findings):
             ),
             *(
                 VerdictRow(cell=cell, metric=metric, comparison=one, margin=margin, is_variant=True)
-                for one in self.beside.get((cell.id, metric.name), ())
+                for one in self.other_variants.get((cell.id, metric.name), ())
             ),
         ]
 

@@ -41,7 +41,9 @@ def _arms(rows: Sequence[Comparison], found: Findings) -> str:
         if row.verdict in _DECIDED:
             worst[platform_text(row.cell)] = row
     if not worst:
-        return f"Nothing has been told apart from {found.plan.reference}: no comparison is decided."
+        return (
+            f"Nothing has been distinguished from {found.plan.reference}: no comparison is decided."
+        )
     tried = [row for row in rows if row.verdict is not Verdict.NOT_MEASURED]
     names, some = ([platform_text(row.cell) for row in own] for own in (rows, tried))
     undecided = [name for name in dict.fromkeys(some) if name not in worst]

@@ -44,8 +44,8 @@ def write(extracts: Sequence[Extract]) -> list[str]:
     there = np.flatnonzero(counts)
     if len(there):
         texts[there] = _of_readings(_chosen(of, there), counts[there])
-    told: list[str] = texts.tolist()
-    return told
+    written: list[str] = texts.tolist()
+    return written
 
 
 def bounding(clock: Numbers, begins: Places, ends: Places) -> Places:

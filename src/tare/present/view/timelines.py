@@ -54,7 +54,7 @@ class Timelines:
     for each trial: its length in ms; the times of readings in thousandths of that; between them
     the CPUs that the layer and the host kept busy, in hundredths; the most memory of the layer in
     KiB; and at each of the times its memory in thousandths of that. What is not known is empty.
-    ``courses`` says of which trials the workload's tool told anything, and in which files it is.
+    ``courses`` says of which trials the workload's tool reported anything, and in which files.
     ``damage`` says why there is less than there should be.
     """
 
@@ -139,7 +139,7 @@ def tell(folder: Path, begin: Path | None = None) -> Texts:
 
 
 def _extract(path: Path) -> tuple[Sequence[Identity], Sequence[Identity], Extract]:
-    """Return whose texts are made of a file, whose tools told anything, and what the texts need.
+    """Return whose texts a file makes, whose tools reported anything, and what the texts need.
 
     All else of the file is gone before the next is read.
     """

@@ -296,8 +296,8 @@ def _seconds(values: Sequence[float]) -> list[str]:
 
 def _platform(row: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     """Return what is known of a platform, as it was found."""
-    told = [("read back inside", row["inside"]), *row["known"]]
-    return [*told, *(("to be known", warning) for warning in row["warnings"])]
+    rows = [("read back inside", row["inside"]), *row["known"]]
+    return [*rows, *(("to be known", warning) for warning in row["warnings"])]
 
 
 def _cut(value: str | tuple[str, ...]) -> str | list[str]:

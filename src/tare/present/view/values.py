@@ -9,13 +9,13 @@ from tare.core.parameter import unit_of, word_of
 
 MOST = 4
 """The most names, or reasons, that are written; others are counted."""
-NOT_TOLD = "not told"
+NOT_REPORTED = "not reported"
 
 
 def value_text(value: object) -> str:
     """Write a fact."""
     if value is None or value == "":
-        return NOT_TOLD
+        return NOT_REPORTED
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)

@@ -33,7 +33,7 @@ def verdict_text(row: Comparison, margin: float) -> str:
 
 
 def variant_text(row: Comparison) -> str:
-    """Name a variant of a metric beside another: events, less foreign delay."""
+    """Name a variant of a metric next to another: events, less foreign delay."""
     return f"{row.metric.name}, {VARIANTS[row.variant]}"
 
 
@@ -92,7 +92,7 @@ def strength(row: Comparison) -> str:
             return "; likely: the e-process, which is stricter, does not say so yet"
         case Evidence.LIKELY:
             p = p_text(row.holm_p)
-            return f"; likely: beside all others of the study it can be luck (Holm's p {p})"
+            return f"; likely: among all others of the study it can be luck (Holm's p {p})"
         case None:
             return ""
 
@@ -101,7 +101,7 @@ def summary(found: Findings) -> list[str]:
     """Return in a few sentences what was decided, with the numbers."""
     rows = [row for row in found.headline if not row.is_control]
     if not rows:
-        return ["The plan compares nothing: it has no platform beside the baseline."]
+        return ["The plan compares nothing: it has no platform but the baseline."]
     by_platform: dict[str, list[Comparison]] = {}
     for row in rows:  # by its full name, since the arms of a self-test are one platform
         by_platform.setdefault(platform_text(row.cell), []).append(row)
@@ -129,12 +129,12 @@ def _variant_sentence(found: Findings) -> Iterator[str]:
         case Variant.CORRECTED:
             yield (
                 "Decided by wall time less foreign delay: the time in which other work had the CPU "
-                "is taken off; wall time stands beside it."
+                "is taken off; wall time is shown with it."
             )
         case Variant.HOST_CPU:
             yield (
                 "Decided by host CPU time: what the platform's work took of the CPUs, waiting left "
-                "out; wall time stands beside it."
+                "out; wall time is shown with it."
             )
 
 

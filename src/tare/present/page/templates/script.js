@@ -3,7 +3,7 @@
 // The page can be read without this script: it filters, sorts, and opens trials. What comes from a
 // study is placed as text only; no markup is ever made of it. Nothing is stored or fetched.
 
-const STEP = 50; // so many lines are shown at first: the browser takes longer for each than the filter
+const STEP = 50; // lines that are shown at first: the browser takes longer for each than the filter
 
 const element = (id) => document.getElementById(id);
 
@@ -377,7 +377,7 @@ function part(title, ...content) {
 
 function rawOutput({ data, raw, files, command }) {
   if (files.length === 0) {
-    return part("Raw output", make("p", {}, "None is stored beside this page: the command did not begin, or raw/ was not copied."));
+    return part("Raw output", make("p", {}, "None is stored next to this page: the command did not begin, or raw/ was not copied."));
   }
   const links = files.map((name) => make("li", {}, make("a", {
     href: `${data.results}raw/${raw}/${encodeURIComponent(name)}`, target: "_blank", rel: "noopener",
@@ -419,7 +419,7 @@ function areaOf(points) {
 
 function described(points, unit) {
   const values = points.filter((point) => point !== null).map(([, value]) => value);
-  if (values.length === 0) return "not told on this host";
+  if (values.length === 0) return "not reported on this host";
   const { area, width } = areaOf(points);
   const mean = width > 0 ? area / width : values[0];
   const [low, high] = [Math.min(...values), Math.max(...values)].map(short);
@@ -494,7 +494,7 @@ function showTrial(trial) {
       ["status", state(trial)], ["why", trial.reason], ["warnings", trial.warnings.join("; ")],
       ["instance", trial.instance], ["order", `${trial.number.toLocaleString("en")} of ${data.order.length.toLocaleString("en")}, as they ended`],
       ["started", trial.started], ["duration", `${trial.duration} s`], ["CPUs", trial.cpus],
-      ["measured beside", trial.partner],
+      ["measured with", trial.partner],
     ]),
     rawOutput(trial),
     part("Values", pairs(trial.samples.map((value, number) => {
