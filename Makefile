@@ -66,5 +66,5 @@ clean: setup     ## remove whatever killed runs left on this host
 lock:            ## renew requirements.lock from pyproject.toml
 	python3 -m venv build/lock && build/lock/bin/pip install -q pip-tools
 	build/lock/bin/pip-compile -q --allow-unsafe --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --generate-hashes --strip-extras --extra dev \
+		--no-emit-trusted-host --generate-hashes --no-strip-extras --extra dev \
 		-o requirements.lock pyproject.toml
