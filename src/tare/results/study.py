@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from tare.core.model import NO_FACTS, Evidence, Facts, Plan, Trial, Variant
-from tare.results.checks.conditions import beside_conditions
-from tare.results.checks.duet import beside_halves
-from tare.results.checks.plausibility import beside_causes
-from tare.results.checks.stability import beside_series
-from tare.results.checks.warmup import beside_warmup
-from tare.results.compare.comparison import Comparison, is_done, measured
-from tare.results.compare.control import beside_controls, with_holm, with_queueing
-from tare.results.compare.pairing import History, histories
+from tare.results.checks import CHECKS, control
+from tare.results.checks.case import Case, Comparing
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.estimate import Estimate
+from tare.results.compare.estimates import Estimates, whole
+from tare.results.compare.family import with_holm
+from tare.results.compare.flag import Flag
+from tare.results.compare.pairing import History
 from tare.results.compare.result_set import ResultSet
-from tare.results.compare.rows import begun, compared, primaries, unpaired, whole
 from tare.results.compare.summary import Summary, summarize
 from tare.results.questions.attribution import Attribution, attributions
 from tare.results.questions.ladder import LadderCosts, ladder_costs, still_compared
@@ -26,14 +26,18 @@ class Comparisons:
     """Everything that a study's trials say; in the order of the plan's cells and metrics.
 
     ``comparisons`` has a row for every cell but the references, A/A controls too.
-    ``histories`` has the trials that it rests on, by the cell's id.
     """
 
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
     attributions: tuple[Attribution, ...]
     ladders: tuple[LadderCosts, ...] = ()
-    histories: Mapping[str, History] = field(default_factory=dict, repr=False, compare=False)
+    estimates: Estimates = field(repr=False, compare=False)
+
+    @property
+    def histories(self) -> Mapping[str, History]:
+        """The trials that it rests on, by the cell's id."""
+        return self.estimates.histories
 
 
 def compare(plan: Plan, trials: Iterable[Trial], facts: Facts = NO_FACTS) -> Comparisons:
@@ -42,35 +46,54 @@ def compare(plan: Plan, trials: Iterable[Trial], facts: Facts = NO_FACTS) -> Com
     ``facts`` are those stored with the results; without them nothing is known of what the platforms
     were unlike in.
     """
-    trials = tuple(trials)
-    measurements = histories(plan, trials)
-    summaries: list[Summary] = []
-    rows: list[Comparison] = []
-    for cell in plan.cells:
-        contrast = plan.decided_by.get(cell.id)
-        summaries += summarize(cell, plan.metrics[cell.workload], measurements[cell.id])
-        for metric in plan.metrics[cell.workload]:
-            is_first = metric == plan.metrics[cell.workload][0]
-            variants = _variants(plan, measurements[cell.id]) if is_first else [Variant.WALL]
-            for variant in () if cell.id in plan.references else variants:
-                if contrast is None:
-                    row = unpaired(plan, cell, metric, variant)
-                    rows.append(measured(row, measurements, plan.repetition))
-                else:
-                    rows.append(compared(plan, measurements, contrast, metric, variant))
-    rows = with_queueing(with_holm(beside_controls(rows)))
-    rows = beside_causes(rows, plan, measurements, facts)
-    rows = beside_conditions(rows, plan, measurements, facts)
-    rows = beside_series(rows, measurements, plan)
-    rows = beside_halves(rows, measurements, plan)
-    rows = beside_warmup(rows, plan, trials)
+    estimates = Estimates(plan, trials)
+    rows = checked(Comparing(estimates, tuple(_estimated(estimates)), facts), CHECKS)
     return Comparisons(
-        summaries=tuple(summaries),
+        summaries=tuple(
+            one
+            for cell in plan.cells
+            for one in summarize(cell, plan.metrics[cell.workload], estimates.histories[cell.id])
+        ),
         comparisons=tuple(rows),
         attributions=tuple(attributions([row for row in rows if _heads(row, plan)])),
-        ladders=tuple(ladder_costs(plan, measurements, facts)),
-        histories=measurements,
+        ladders=tuple(ladder_costs(estimates, facts)),
+        estimates=estimates,
     )
+
+
+def decisive(plan: Plan, trials: Sequence[Trial]) -> list[Comparison]:
+    """Compare each cell with its reference by what the plan decides by, and by nothing else."""
+    estimates = Estimates(plan, trials)
+    return checked(Comparing(estimates, estimates.decisive, NO_FACTS), (control.findings,))
+
+
+def checked(
+    study: Comparing, checks: Iterable[Callable[[Case], Iterable[Flag]]]
+) -> list[Comparison]:
+    """Return the comparisons of a study with what checks find and what the whole family says."""
+    checks = tuple(checks)
+    rows = []
+    for one, row in zip(study.rows, with_holm([one.row for one in study.rows]), strict=True):
+        case = Case(study, one)
+        found = chain.from_iterable(check(case) for check in checks)
+        rows.append(replace(row, noise_floor=case.noise_floor, flags=(*row.flags, *found)))
+    return rows
+
+
+def _estimated(estimates: Estimates) -> Iterator[Estimate]:
+    """Estimate every cell but the references, by every metric; the first by each variant."""
+    plan = estimates.plan
+    for cell in plan.cells:
+        if cell.id in plan.references:
+            continue
+        contrast = plan.decided_by.get(cell.id)
+        first, *others = plan.metrics[cell.workload]
+        asked = [(first, one) for one in _variants(plan, estimates.histories[cell.id])]
+        for metric, variant in [*asked, *((one, Variant.WALL) for one in others)]:
+            if contrast is None:
+                yield estimates.unpaired(cell, metric, variant)
+            else:
+                yield estimates.of(contrast, metric, variant)
 
 
 def result_set(plan: Plan, trials: Sequence[Trial], facts: Facts = NO_FACTS) -> ResultSet:
@@ -101,18 +124,19 @@ def decided(plan: Plan, trials: Iterable[Trial]) -> set[str]:
     is open; a control that has only its baseline is a comparison as any. The cells of a ladder go
     on until they are distinguished from their neighbours too.
     """
-    measurements = histories(plan, trials)
-    rows = [begun(plan, contrast) for contrast in plan.decided_by.values()]
+    estimates = Estimates(plan, trials)
     paired = plan.decided_by.keys() | plan.references
-    rows += [unpaired(plan, cell) for cell in plan.cells if cell.id not in paired]
-    closed = {row.cell.id for row in rows if is_done(row, measurements, plan.repetition)}
-    needed = _only_likely(plan, measurements) | still_compared(plan, measurements)
-    return whole(plan, closed - needed)
+    rows = [
+        *estimates.decisive,
+        *(estimates.unpaired(cell) for cell in plan.cells if cell.id not in paired),
+    ]
+    closed = {one.subject.cell.id for one in rows if one.is_done}
+    return whole(plan, closed - _only_likely(estimates) - still_compared(estimates))
 
 
-def _only_likely(plan: Plan, measurements: Mapping[str, History]) -> set[str]:
+def _only_likely(estimates: Estimates) -> set[str]:
     """List the cells whose verdict is not as well founded as the plan asks for."""
-    if plan.repetition.evidence is Evidence.LIKELY:
+    if estimates.plan.repetition.evidence is Evidence.LIKELY:
         return set()
-    rows = with_holm(primaries(plan, measurements))
+    rows = with_holm([one.row for one in estimates.decisive])
     return {row.cell.id for row in rows if row.evidence is Evidence.LIKELY}

@@ -129,7 +129,7 @@ def test_claims_too_small_to_judge_are_left_out():
     host = cell("host")
     known = histories(plan(host), [trial(host, 0, moved=0.0, rate=1000.0)])
 
-    assert moved_share(known[host.id], (THROUGHPUT,)) is None
+    assert moved_share(known[host.id]) is None
 
 
 def test_o_direct_that_was_cached_is_said_beside_the_number():

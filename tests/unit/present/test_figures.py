@@ -141,7 +141,7 @@ def three(blocks=30, cost=2.0):
 
 def held(found):
     cells = rivals(found, found.groups[0])
-    rows = each_other(found.plan, found.comparisons.histories, cells)
+    rows = each_other(found.comparisons.estimates, cells)
     return {
         (found.plan.cells_by_id[a].platform, found.plan.cells_by_id[b].platform): row
         for (a, b), row in rows.items()

@@ -52,7 +52,7 @@ def study(counters, *, blocks=20, cost=2.0, seed=1, instances=0, change=lambda o
 
 def explained(plan, trials):
     found = compare(plan, trials)
-    return explanations(plan, trials, found.comparisons, found.histories)
+    return explanations(found.estimates, found.comparisons)
 
 
 def explain(trials, metrics=(TIME,), **repetition):

@@ -10,7 +10,7 @@ from tare.core.model import NO_FACTS, NO_RUN, Placement, Slot, Status
 from tare.present.export.facts import as_json
 from tare.present.page.html import Pages
 from tare.present.view.study import StudyView
-from tare.results.compare.pairing import histories
+from tare.results.compare.estimates import Estimates
 from tare.results.questions.other_tests import other_tests
 from tare.results.store import Results
 from tare.results.study import compare
@@ -50,7 +50,7 @@ def drifting():
 
 
 def test_they_are_those_of_scipy_on_the_trials(drifting):
-    (found,) = other_tests(PLAN, histories(PLAN, trials(drifting)))
+    (found,) = other_tests(Estimates(PLAN, trials(drifting)))
     base, own = drifting
 
     assert found.cell == DOCKER
@@ -62,7 +62,7 @@ def test_they_are_those_of_scipy_on_the_trials(drifting):
 
 
 def test_drift_hides_from_them_what_pairs_show(drifting):
-    (found,) = other_tests(PLAN, histories(PLAN, trials(drifting)))
+    (found,) = other_tests(Estimates(PLAN, trials(drifting)))
     (row,) = compare(PLAN, trials(drifting)).comparisons
 
     assert row.verdict == "slower"
@@ -74,15 +74,15 @@ def test_drift_hides_from_them_what_pairs_show(drifting):
     "values", [([], []), ([1.0], [1.0]), ([1.0] * 20, [1.0] * 20), ([math.inf] * 3, [1.0] * 3)]
 )
 def test_without_spread_or_values_there_is_no_answer_and_no_crash(values):
-    (found,) = other_tests(PLAN, histories(PLAN, trials(values)))
+    (found,) = other_tests(Estimates(PLAN, trials(values)))
 
     assert found.student is found.welch is found.paired_t is None
     assert found.mann_whitney in (None, 1.0)
 
 
 def test_failed_trials_are_in_none_of_them(drifting):
-    whole = other_tests(PLAN, histories(PLAN, trials(drifting)))[0]
-    some = other_tests(PLAN, histories(PLAN, trials(drifting, failed={(DOCKER, 3), (HOST, 5)})))[0]
+    whole = other_tests(Estimates(PLAN, trials(drifting)))[0]
+    some = other_tests(Estimates(PLAN, trials(drifting, failed={(DOCKER, 3), (HOST, 5)})))[0]
 
     assert some.student is not None
     assert some.student != whole.student

@@ -12,7 +12,7 @@ from tare.experiment import run as runner
 from tare.experiment.design import estimate, make_plan
 from tare.experiment.study import read_study
 from tare.present.view.flags import flag_texts
-from tare.results.compare.replicates import Scatter, blocks_per_instance
+from tare.results.questions.replicates import Scatter, blocks_per_instance
 from tare.results.stats import looks
 from tare.results.stats.hierarchy import Components, blocks_per_group
 from tare.results.stats.sequential import Rule, Verdict

@@ -14,7 +14,7 @@ from tare.experiment.run.instance_set import InstanceSet, Member
 from tare.experiment.run.pool import Pool
 from tare.results.checks.warmup import unsteady
 from tare.results.compare.pairing import Group, group
-from tare.results.compare.replicates import blocks_per_instance, scatters
+from tare.results.questions.replicates import blocks_per_instance, scatters
 
 
 class Recycling:

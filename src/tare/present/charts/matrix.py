@@ -51,7 +51,7 @@ def matrix(found: Findings, group: Group, name: str) -> Figure:
     """Show which platform is shown to be better than which on one workload."""
     there = rivals(found, group)
     cells = there[:MAX_COLUMNS]
-    held = each_other(found.plan, found.comparisons.histories, cells)
+    held = each_other(found.comparisons.estimates, cells)
     lines = [
         Line(
             f"{place + 1} {platform_text(cell)}",

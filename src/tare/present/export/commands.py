@@ -23,7 +23,7 @@ NUMBERS = (1, 2, 3, 5)
 
 def compared(found: Findings) -> tuple[Comparison, ...]:
     """Compare the commands of a study; nothing where it has only one."""
-    return across(found.plan, found.comparisons.histories, WORKLOAD)
+    return across(found.comparisons.estimates, WORKLOAD)
 
 
 def reading(rows: Sequence[Comparison]) -> str:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 from tare.core.model import Kind, Plan, Trial
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.control import beside_controls, with_holm
-from tare.results.compare.pairing import histories
-from tare.results.compare.rows import primaries
 from tare.results.stats.schedule import all_looks
+from tare.results.study import decisive
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +74,4 @@ class LookTaker:
 
 def decided_rows(plan: Plan, trials: Sequence[Trial]) -> tuple[Comparison, ...]:
     """Compare each cell with its reference by what the plan decides by, and by nothing else."""
-    return tuple(with_holm(beside_controls(primaries(plan, histories(plan, trials)))))
+    return tuple(decisive(plan, trials))

@@ -19,6 +19,7 @@ from tare.present.view.study import StudyView
 from tare.present.view.verdict_rows import VerdictRow
 from tare.present.view.words import stop_text
 from tare.results.compare.comparison import Comparison
+from tare.results.compare.estimates import Estimates
 from tare.results.stats.schedule import all_looks
 from tare.results.stats.sequential import Stop
 from tare.results.store import Results
@@ -66,8 +67,9 @@ class LiveView:
         results = Results(
             self.seen.folder, "", self.plan, NO_FACTS, NO_RUN, tuple(self.seen.trials)
         )
+        estimates = Estimates(self.plan, self.seen.trials)
         return StudyView(results, Comparisons(summaries=(), comparisons=self.course.rows,
-                                             attributions=()))  # fmt: skip
+                                             attributions=(), estimates=estimates))  # fmt: skip
 
     @cached_property
     def statuses(self) -> Mapping[Status, int]:

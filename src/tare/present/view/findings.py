@@ -133,14 +133,13 @@ class Findings:
     @cached_property
     def other_tests(self) -> Mapping[str, OtherTests]:
         """What the tests of older studies say of each cell, by its id."""
-        found = other_tests(self.plan, self.comparisons.histories)
+        found = other_tests(self.comparisons.estimates)
         return {one.cell.id: one for one in found}
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """What counters say of each compared cell, in the order of the plan."""
-        found = self.comparisons
-        return explanations(self.plan, self.results.trials, found.comparisons, found.histories)
+        return explanations(self.comparisons.estimates, self.comparisons.comparisons)
 
     @cached_property
     def headline(self) -> tuple[Comparison, ...]:

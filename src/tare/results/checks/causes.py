@@ -13,9 +13,9 @@ from statistics import median
 from typing import Any
 
 from tare.core.model import Better, ClockSkew, DiskCache, FileAccess, Metric, Preconditions
+from tare.results.checks.case import Case
 from tare.results.checks.conditions import DIRECT_SHARE, is_direct, moved_share
 from tare.results.compare.columns import has_numbers
-from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import History
 from tare.results.stats.sequential import Verdict
 
@@ -87,14 +87,10 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """Everything stored about one row: both sides' trials and readings, and the control."""
+class Doubt:
+    """A case that is better than it can be, with what was read on both sides."""
 
-    row: Comparison
-    mine: History
-    base: History
-    control: Comparison | None
-    metrics: Sequence[Metric]
+    case: Case
     here: Preconditions
     there: Preconditions
     clock: ClockSkew
@@ -102,12 +98,19 @@ class Case:
     @property
     def gain(self) -> float:
         """The part of the baseline's time that is saved."""
-        known = [one for one in (self.row.cost, self.row.high) if one is not None]
+        row = self.case.row
+        known = [one for one in (row.cost, row.high) if one is not None]
         return 1 - known[0] if known else 0.0
 
+    @property
+    def sides(self) -> tuple[History, History]:
+        """The trials of the cell and all of the baseline's."""
+        estimate = self.case.estimate
+        return estimate.own, estimate.reference or estimate.base
 
-def _control(seen: Case) -> Check:
-    what, control = Look.CONTROL, seen.control
+
+def _control(seen: Doubt) -> Check:
+    what, control = Look.CONTROL, seen.case.control
     if control is None or control.cost is None:
         return Check(what, known=False)
     if control.verdict in (Verdict.SLOWER, Verdict.FASTER):
@@ -115,7 +118,7 @@ def _control(seen: Case) -> Check:
     return Check(what)
 
 
-def _clock(seen: Case) -> Check:
+def _clock(seen: Doubt) -> Check:
     """Bound what a slow clock inside can have gained, by its skew or by the trials.
 
     In a trial it cannot be more than the part of the time by the host's clock that the tool does
@@ -128,7 +131,7 @@ def _clock(seen: Case) -> Check:
             return Check(what, cause=cause(CauseKind.SLOW_CLOCK, by=-high))
         if -low < ENOUGH * seen.gain:
             return Check(what)
-    mine, base = _unaccounted(seen.mine), _unaccounted(seen.base)
+    mine, base = map(_unaccounted, seen.sides)
     if mine is not None and base is not None and mine - base < ENOUGH * seen.gain:
         return Check(what)
     return Check(what, known=False)
@@ -146,7 +149,7 @@ def _unaccounted(history: History) -> float | None:
     return median(shares) if shares else None
 
 
-def _versions(seen: Case) -> Check:
+def _versions(seen: Doubt) -> Check:
     what = Look.VERSIONS
     mine, base = seen.here.files, seen.there.files
     names = [name for name in base if name in mine]
@@ -156,7 +159,7 @@ def _versions(seen: Case) -> Check:
     return Check(what, known=bool(names))
 
 
-def _flags(seen: Case) -> Check:
+def _flags(seen: Doubt) -> Check:
     here, there = seen.here.cpu_flags, seen.there.cpu_flags
     if not here or not there:
         return Check(Look.CPU_FLAGS, known=False)
@@ -165,9 +168,9 @@ def _flags(seen: Case) -> Check:
     return Check(Look.CPU_FLAGS, hint=hint)
 
 
-def _page_cache(seen: Case) -> Check:
+def _page_cache(seen: Doubt) -> Check:
     what = Look.PAGE_CACHE
-    mine, base = (moved_share(one, seen.metrics) for one in (seen.mine, seen.base))
+    mine, base = map(moved_share, seen.sides)
     if mine is None or base is None:
         return Check(what, known=not _is_on_files(seen))
     if mine < DIRECT_SHARE * min(base, 1.0):
@@ -175,25 +178,25 @@ def _page_cache(seen: Case) -> Check:
     return Check(what)
 
 
-def _cache_mode(seen: Case) -> Check:
+def _cache_mode(seen: Doubt) -> Check:
     what = Look.CACHE_MODE
     if not _is_on_files(seen):
         return Check(what)
     if not seen.here:
         return Check(what, known=False)
     here, there = seen.here.values, seen.there.values
-    if is_direct(seen.row) and here.get("o_direct") is False:
+    if is_direct(seen.case.row) and here.get("o_direct") is False:
         return Check(what, cause=cause(CauseKind.NO_O_DIRECT))
     if here.get("disk_cache") == DiskCache.WRITEBACK and not there.get("disk_cache"):
         return Check(what, hint=cause(CauseKind.HOST_CACHES_DISK))
     return Check(what, known="o_direct" in here)
 
 
-def _huge_pages(seen: Case) -> Check:
+def _huge_pages(seen: Doubt) -> Check:
     return _differs(seen, Look.HUGE_PAGES, ("thp", "huge_pages"))
 
 
-def _resources(seen: Case) -> Check:
+def _resources(seen: Doubt) -> Check:
     what = Look.RESOURCES
     cpus = [one.values.get("cpus_allowed") for one in (seen.here, seen.there)]
     if not all(isinstance(one, int) for one in cpus):
@@ -206,7 +209,7 @@ def _resources(seen: Case) -> Check:
     return _differs(seen, what, ("governor", "turbo", "smt"), known=True)
 
 
-def _mitigations(seen: Case) -> Check:
+def _mitigations(seen: Doubt) -> Check:
     what = Look.MITIGATIONS
     if not all("weaknesses_known" in one.values for one in (seen.here, seen.there)):
         return Check(what, known=False)
@@ -216,7 +219,7 @@ def _mitigations(seen: Case) -> Check:
     return Check(what, hint=hint)
 
 
-def _filesystem(seen: Case) -> Check:
+def _filesystem(seen: Doubt) -> Check:
     what = Look.FILESYSTEM
     if not _is_on_files(seen):
         return Check(what)
@@ -226,10 +229,10 @@ def _filesystem(seen: Case) -> Check:
     return _differs(seen, what, ("filesystem",))
 
 
-def _work(seen: Case) -> Check:
+def _work(seen: Doubt) -> Check:
     """See whether a trial ended early and did less than the baseline's."""
     what = Look.WORK
-    mine, base = (_done(one, seen.row.metric) for one in (seen.mine, seen.base))
+    mine, base = (_done(one, seen.case.row.metric) for one in seen.sides)
     if mine is None or base is None:
         return Check(what, known=False)
     if mine < LESS_WORK * base:
@@ -249,18 +252,18 @@ def _done(history: History, metric: Metric) -> float | None:
     return median(done) if done else None
 
 
-CHECKS: tuple[Callable[[Case], Check], ...] = (
+CHECKS: tuple[Callable[[Doubt], Check], ...] = (
     *(_control, _clock, _versions, _flags, _page_cache, _cache_mode),
     *(_huge_pages, _resources, _mitigations, _filesystem, _work),
 )
 """In the order of METHOD.md 2.8."""
 
 
-def _is_on_files(seen: Case) -> bool:
-    return seen.row.cell.file_access is not FileAccess.NONE
+def _is_on_files(seen: Doubt) -> bool:
+    return seen.case.row.cell.file_access is not FileAccess.NONE
 
 
-def _differs(seen: Case, what: Look, names: Sequence[str], *, known: bool | None = None) -> Check:
+def _differs(seen: Doubt, what: Look, names: Sequence[str], *, known: bool | None = None) -> Check:
     here, there = seen.here.values, seen.there.values
     both = [name for name in names if name in here and name in there]
     other = tuple((name, here[name], there[name]) for name in both if here[name] != there[name])

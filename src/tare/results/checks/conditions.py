@@ -6,10 +6,10 @@ What ``tare.experiment.host.preconditions`` found is in the facts stored with th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from statistics import median
 
-from tare.core.model import Facts, FileAccess, Metric, Plan, Trial, Unit, tool_duration_s
+from tare.core.model import Facts, FileAccess, Metric, Trial, Unit, tool_duration_s
+from tare.results.checks.case import Case
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.flag import Flag, FlagKind, flag
@@ -21,15 +21,21 @@ LEAST_BYTES = 2.0**20
 """Claims below this are too small to be held against counters that others move too."""
 
 
-def beside_conditions(
-    rows: Sequence[Comparison], plan: Plan, histories: Mapping[str, History], facts: Facts
-) -> list[Comparison]:
-    """Put to each row what its platform and its baseline were unlike in."""
-    told = [tuple(_flags(row, plan, histories, facts)) for row in rows]
-    return [
-        replace(row, flags=row.flags + said) if said else row
-        for row, said in zip(rows, told, strict=True)
-    ]
+def findings(case: Case) -> Iterator[Flag]:
+    """Yield what a platform and its baseline were unlike in, and what did not reach the disks."""
+    row, facts = case.row, case.study.facts
+    reference = row.baseline.platform if row.baseline is not None else row.cell.platform
+    if row.cell.platform != reference:
+        if found := unlike(facts, row.cell.platform, row.cell.workload):
+            yield flag(FlagKind.UNLIKE_BASELINE, said=tuple(found))
+        if of_base := unlike(facts, reference, row.cell.workload):
+            yield flag(FlagKind.BASELINE_UNLIKE, said=tuple(of_base))
+    if not is_direct(row):
+        return
+    for of_baseline, history in ((False, case.own), (True, case.estimate.reference)):
+        share = moved_share(history) if history is not None else None
+        if share is not None and share < DIRECT_SHARE:
+            yield flag(FlagKind.NOT_DIRECT, share=share, of_baseline=of_baseline)
 
 
 def unlike(facts: Facts, platform: str, workload: str) -> list[str]:
@@ -38,12 +44,12 @@ def unlike(facts: Facts, platform: str, workload: str) -> list[str]:
     return [one.said for one in listed if workload in one.workloads]
 
 
-def moved_share(history: History, metrics: Sequence[Metric]) -> float | None:
+def moved_share(history: History) -> float | None:
     """Give the median part of the bytes claimed that the host's disks moved; None: not known."""
     shares = [
         moved / claimed
         for trial in history.trials.values()
-        for claimed, moved in [_claim(trial, metrics) or (0.0, 0.0)]
+        for claimed, moved in [_claim(trial, history.metrics) or (0.0, 0.0)]
         if claimed >= LEAST_BYTES
     ]
     return median(shares) if shares else None
@@ -77,21 +83,3 @@ def _claim(trial: Trial, metrics: Sequence[Metric]) -> tuple[float, float] | Non
 def is_direct(row: Comparison) -> bool:
     """Whether a row's workload asks for O_DIRECT."""
     return row.cell.file_access is FileAccess.DIRECT
-
-
-def _flags(
-    row: Comparison, plan: Plan, histories: Mapping[str, History], facts: Facts
-) -> Iterator[Flag]:
-    reference = row.baseline.platform if row.baseline is not None else row.cell.platform
-    if row.cell.platform != reference:
-        found = unlike(facts, row.cell.platform, row.cell.workload)
-        if found:
-            yield flag(FlagKind.UNLIKE_BASELINE, said=tuple(found))
-        if of_base := unlike(facts, reference, row.cell.workload):
-            yield flag(FlagKind.BASELINE_UNLIKE, said=tuple(of_base))
-    if not is_direct(row):
-        return
-    for of_baseline, cell in ((False, row.cell), (True, row.baseline)):
-        share = moved_share(histories[cell.id], plan.metrics[cell.workload]) if cell else None
-        if share is not None and share < DIRECT_SHARE:
-            yield flag(FlagKind.NOT_DIRECT, share=share, of_baseline=of_baseline)

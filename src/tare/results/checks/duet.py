@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from tare.core.model import Design, Metric, Plan, Trial
-from tare.results.compare import contention
+from tare.core.model import Design, Trial
+from tare.results.checks.case import Case
 from tare.results.compare.columns import has_numbers
-from tare.results.compare.comparison import Comparison
+from tare.results.compare.contention import value
 from tare.results.compare.flag import Flag, FlagKind, flag
-from tare.results.compare.pairing import History, pair
 from tare.results.stats.effect import hodges_lehmann_shift
 from tare.results.stats.series import kendall_trend
 from tare.results.stats.signed_rank import Array, estimate, p_value
@@ -38,52 +37,35 @@ COMMON = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Duet:
-    """The pairs of one comparison: log ratio, the cell's trial, the baseline's.
-
-    ``tool_duration`` is the metric of their workload that has this role.
-    """
+    """The pairs of one comparison: log ratio, the cell's trial, the baseline's."""
 
     log_ratios: Array
-    mine: Sequence[Trial]
-    theirs: Sequence[Trial]
-    tool_duration: Metric | None
+    own: Sequence[Trial]
+    base: Sequence[Trial]
 
 
-def beside_halves(
-    rows: Sequence[Comparison], histories: Mapping[str, History], plan: Plan
-) -> list[Comparison]:
-    """Put beside each primary comparison of a duet what its data say against the design."""
-    if plan.repetition.design is not Design.DUET:
-        return list(rows)
-    least = math.log1p(plan.repetition.margin)
-    return [
-        replace(row, flags=(*row.flags, *_flags(row, histories, least)))
-        if row.primary and row.baseline is not None and row.cost is not None
-        else row
-        for row in rows
-    ]
-
-
-def _flags(row: Comparison, histories: Mapping[str, History], least: float) -> Iterator[Flag]:
-    assert row.baseline is not None  # noqa: S101 - else there are no pairs
-    duet = _pairs(row, histories[row.cell.id], histories[row.baseline.id].beside(row.cell.id))
+def findings(case: Case) -> Iterator[Flag]:
+    """Yield what the data of a primary comparison of a duet say against the design."""
+    row, least = case.row, case.margin
+    is_duet = case.study.plan.repetition.design is Design.DUET
+    if not is_duet or not row.primary or row.baseline is None or row.cost is None:
+        return
+    duet = _duet(case)
     yield from _of_cores(duet, least)
     if row.is_control:
         yield from _of_control(duet, least)
     yield from _of_order(duet, least)
     yield from _of_overlap(duet)
-    yield from _of_common_noise(row, duet)
+    yield from _of_common_noise(case, duet)
 
 
-def _pairs(row: Comparison, mine: History, theirs: History) -> _Duet:
-    pairs = pair(mine, theirs, row.metric, row.variant)
-    finite = np.isfinite(pairs.log_ratios)
-    blocks = [block for block, one in zip(pairs.blocks, finite, strict=True) if one]
+def _duet(case: Case) -> _Duet:
+    finite = np.isfinite(case.pairs.log_ratios)
+    blocks = [block for block, one in zip(case.pairs.blocks, finite, strict=True) if one]
     return _Duet(
-        pairs.log_ratios[finite],
-        [mine.trials[block] for block in blocks],
-        [theirs.trials[block] for block in blocks],
-        mine.tool_duration,
+        case.pairs.log_ratios[finite],
+        [case.own.trials[block] for block in blocks],
+        [case.base.trials[block] for block in blocks],
     )
 
 
@@ -97,7 +79,7 @@ def _of_cores(duet: _Duet, least: float) -> Iterator[Flag]:
 
 
 def _of_order(duet: _Duet, least: float) -> Iterator[Flag]:
-    is_first = np.array([m.slot < t.slot for m, t in zip(duet.mine, duet.theirs, strict=True)])
+    is_first = np.array([m.slot < t.slot for m, t in zip(duet.own, duet.base, strict=True)])
     if len(is_first):
         effect = _effect(duet.log_ratios[is_first], duet.log_ratios[~is_first], least)
         if effect:
@@ -126,36 +108,33 @@ def _of_control(duet: _Duet, least: float) -> Iterator[Flag]:
 def _of_overlap(duet: _Duet) -> Iterator[Flag]:
     shares = [
         share
-        for mine, theirs in zip(duet.mine, duet.theirs, strict=True)
+        for mine, theirs in zip(duet.own, duet.base, strict=True)
         if (share := _overlap(mine, theirs)) is not None
     ]
     if shares and (middle := float(np.median(shares))) < TOGETHER:
         yield flag(FlagKind.NOT_TOGETHER, share=middle)
 
 
-def _of_common_noise(row: Comparison, duet: _Duet) -> Iterator[Flag]:
-    mine, theirs = (
-        [_log(trial, row, duet.tool_duration) for trial in side]
-        for side in (duet.mine, duet.theirs)
-    )
-    if len(mine) < FEWEST:
+def _of_common_noise(case: Case, duet: _Duet) -> Iterator[Flag]:
+    own, base = ([_log(trial, case) for trial in side] for side in (duet.own, duet.base))
+    if len(own) < FEWEST:
         return
-    trend = kendall_trend(theirs, mine)
+    trend = kendall_trend(base, own)
     if trend is None or trend.tau <= 0 or trend.p >= COMMON:
         tau, p = (None, None) if trend is None else (trend.tau, trend.p)
         yield flag(FlagKind.NO_COMMON_NOISE, tau=tau, p=p)
 
 
-def _log(trial: Trial, row: Comparison, tool_duration: Metric | None) -> float:
+def _log(trial: Trial, case: Case) -> float:
     if not has_numbers(trial):
         return 0.0
-    value = contention.value(trial, row.metric, row.variant, tool_duration)
-    return math.log(value) if value is not None and 0 < value < math.inf else 0.0
+    found = value(trial, case.row.metric, case.row.variant, case.own.tool_duration)
+    return math.log(found) if found is not None and 0 < found < math.inf else 0.0
 
 
 def _by_cores(duet: _Duet) -> list[tuple[str, Array]]:
     """Sort the log ratios by the CPUs that the cell had."""
-    names = [trial.cpuset for trial in duet.mine]
+    names = [trial.cpuset for trial in duet.own]
     return [
         (name, duet.log_ratios[[one == name for one in names]])
         for name in sorted({name for name in names if name})

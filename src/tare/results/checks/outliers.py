@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tare.core.model import Trial
+from tare.results.checks.case import Case
 from tare.results.compare.flag import Flag, FlagKind, flag
-from tare.results.compare.pairing import History, Pairs
+from tare.results.compare.pairing import History
 from tare.results.stats.description import spread
 from tare.results.stats.ratio import ratio
 from tare.results.stats.signed_rank import Interval, estimate
@@ -43,29 +44,26 @@ def tagged(log_ratios: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.abs(residuals) > FAR * deviation)
 
 
-def flags(
-    pairs: Pairs, look: int | None, ends: Interval | None, mine: History, theirs: History
-) -> Iterator[Flag]:
-    """Yield which of the pairs that the cost rests on are outliers, and what hangs on them.
-
-    ``ends`` is the interval of the cost, in ratios.
-    """
-    used = pairs.log_ratios[: look or len(pairs.log_ratios)]
+def findings(case: Case) -> Iterator[Flag]:
+    """Yield which of the pairs that the cost rests on are outliers, and what hangs on them."""
+    row, pairs = case.row, case.pairs
+    used = pairs.log_ratios[: row.look or len(pairs.log_ratios)]
     far = tagged(used)
     if not len(far):
         return
     from_cost = np.nan_to_num(np.abs(used[far] - estimate(used)), nan=np.inf)
     farthest = far[np.argsort(-from_cost, kind="stable")][:MAX_LISTED]
     listed = tuple(
-        {"change": float(used[at]), **_evidence(pairs.blocks[at], mine, theirs)} for at in farthest
+        {"change": float(used[at]), **_evidence(pairs.blocks[at], case)} for at in farthest
     )
     yield flag(FlagKind.OUTLIERS, outliers=len(far), pairs=len(used), far=FAR, listed=listed)
-    yield from _sensitivity(used, far, ends)
+    if row.low is not None and row.high is not None:
+        yield from _sensitivity(used, far, Interval(row.low, row.high))
 
 
-def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval | None) -> Iterator[Flag]:
+def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval) -> Iterator[Flag]:
     rest = np.delete(used, far)
-    if ends is None or not ends.low or math.isinf(ends.high) or not np.isfinite(rest).any():
+    if not ends.low or math.isinf(ends.high) or not np.isfinite(rest).any():
         return
     whole, without = estimate(used), estimate(rest)
     if not (math.isfinite(whole) and math.isfinite(without)):
@@ -74,16 +72,16 @@ def _sensitivity(used: np.ndarray, far: np.ndarray, ends: Interval | None) -> It
         yield flag(FlagKind.WITHOUT_OUTLIERS, without=ratio(without), cost=ratio(whole))
 
 
-def _evidence(block: int, mine: History, theirs: History) -> dict[str, Any]:
+def _evidence(block: int, case: Case) -> dict[str, Any]:
     """Return what the host saw during either trial that stands out among the cell's others.
 
     ``read`` is whether it was asked at all.
     """
     return {
         "block": block,
-        "own": _unusual(block, mine),
-        "baseline": _unusual(block, theirs),
-        "read": any(noise_of(history.trials[block]) for history in (mine, theirs)),
+        "own": _unusual(block, case.own),
+        "baseline": _unusual(block, case.base),
+        "read": any(noise_of(history.trials[block]) for history in (case.own, case.base)),
     }
 
 

@@ -8,57 +8,38 @@ What is smaller than the plan's margin is not named, since costs within it count
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 
-from tare.core.model import Better, Cell, Design, Metric, Plan, Variant
+from tare.core.model import Better, Design, Metric, Variant
 from tare.results.checks import outliers
+from tare.results.checks.case import Case, Comparing
 from tare.results.checks.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.results.compare.columns import Columns, Flags
-from tare.results.compare.comparison import Comparison
 from tare.results.compare.flag import Flag, FlagKind, flag
-from tare.results.compare.pairing import Group, History, group, pair
-from tare.results.stats.signed_rank import Array, Interval
+from tare.results.compare.pairing import Group, History, group
+from tare.results.stats.signed_rank import Array
 
 
-def beside_series(
-    rows: Sequence[Comparison], histories: Mapping[str, History], plan: Plan
-) -> list[Comparison]:
-    """Put beside each primary comparison what its series and its outliers say."""
-    least = math.log1p(plan.repetition.margin)
-    groups: dict[Group, list[Cell]] = {}
-    for cell in plan.cells:
-        groups.setdefault(group(cell), []).append(cell)
-    shared: dict[Group, tuple[Flag, ...]] = {}
-    found = []
-    for row in rows:
-        if not row.primary or row.baseline is None or row.cost is None:
-            found.append(row)
-            continue
-        key = group(row.cell)
-        if key not in shared:
-            base = _values(histories[row.baseline.id], row.metric, row.variant)
-            shared[key] = tuple(_of_baseline(base, least))
-            if plan.repetition.design is Design.INTERLEAVED:  # the halves of a duet run at once
-                cells = [histories[cell.id] for cell in groups[key]]
-                series = [_values(history, row.metric, row.variant) for history in cells]
-                shared[key] += tuple(_of_order(series, least))
-        theirs = histories[row.baseline.id].beside(row.cell.id)
-        of_row = _of_row(row, histories[row.cell.id], theirs, least)
-        found.append(replace(row, flags=(*row.flags, *of_row, *shared[key])))
-    return found
+def findings(case: Case) -> Iterator[Flag]:
+    """Yield what the series and the outliers of a primary comparison say."""
+    row = case.row
+    if not row.primary or row.baseline is None or row.cost is None:
+        return
+    yield from outliers.findings(case)
+    yield from _of_costs(case)
+    yield from case.study.once(_of_baseline, row.baseline.id, row.metric, row.variant)
+    if case.study.plan.repetition.design is Design.INTERLEAVED:  # a duet's halves run at once
+        yield from case.study.once(_of_order, group(row.cell), row.metric, row.variant)
 
 
-def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> Iterator[Flag]:
-    pairs = pair(mine, theirs, row.metric, row.variant)
-    ends = None if row.low is None or row.high is None else Interval(row.low, row.high)
-    yield from outliers.flags(pairs, row.look, ends, mine, theirs)
+def _of_costs(case: Case) -> Iterator[Flag]:
+    row, pairs, least = case.row, case.pairs, case.margin
     finite = np.isfinite(pairs.log_ratios)
     if finite.sum() < FEWEST:
         return
-    columns = mine.columns(row.metric, row.variant)
+    columns = case.own.columns(row.metric, row.variant)
     paired = np.isin(columns.blocks, np.array(pairs.blocks)[finite])
     costs = _series(columns, paired, pairs.log_ratios[finite])
     drift, levels = course(costs, least)
@@ -74,19 +55,24 @@ def _of_row(row: Comparison, mine: History, theirs: History, least: float) -> It
     yield from _of_modes(modes(costs.values, least), of_baseline=False)
 
 
-def _of_baseline(base: Series, least: float) -> Iterator[Flag]:
-    """Say what concerns all rows of a group."""
+def _of_baseline(study: Comparing, cell: str, metric: Metric, variant: Variant) -> list[Flag]:
+    """List what concerns all rows that have this baseline."""
+    least = math.log1p(study.plan.repetition.margin)
+    base = _values(study.estimates.histories[cell], metric, variant)
     if len(base.blocks) < FEWEST:
-        return
+        return []
     drift, levels = course(base, least)
+    found = []
     if drift is not None:
-        yield flag(FlagKind.BASELINE_DRIFT, change=drift.change, tau=drift.tau, p=drift.p)
+        values = {"change": drift.change, "tau": drift.tau, "p": drift.p}
+        found.append(flag(FlagKind.BASELINE_DRIFT, **values))
     if levels:
         first = levels[0][1]
         against = tuple((at, level - first) for at, level in levels[1:])
-        yield flag(FlagKind.BASELINE_REGIMES, levels=against)
+        found.append(flag(FlagKind.BASELINE_REGIMES, levels=against))
     if drift is None and not levels:
-        yield from _of_modes(modes(base.values, least), of_baseline=True)
+        found += _of_modes(modes(base.values, least), of_baseline=True)
+    return found
 
 
 def _of_modes(found: Modes | None, *, of_baseline: bool) -> Iterator[Flag]:
@@ -101,17 +87,15 @@ def _of_modes(found: Modes | None, *, of_baseline: bool) -> Iterator[Flag]:
         )
 
 
-def _of_order(series: Sequence[Series], least: float) -> Iterator[Flag]:
-    """Yield whether trials cost more in one place of their block, counted from 0, than another."""
-    found = place_effect(series, least)
-    if found is not None:
-        yield flag(
-            FlagKind.ORDER_MATTERS,
-            worst=found.worst,
-            best=found.best,
-            gap=found.gap,
-            p=found.p,
-        )
+def _of_order(study: Comparing, of: Group, metric: Metric, variant: Variant) -> list[Flag]:
+    """List whether trials cost more in one place of their block, counted from 0, than another."""
+    cells = [cell for cell in study.plan.cells if group(cell) == of]
+    series = [_values(study.estimates.histories[cell.id], metric, variant) for cell in cells]
+    found = place_effect(series, math.log1p(study.plan.repetition.margin))
+    if found is None:
+        return []
+    places = {"worst": found.worst, "best": found.best}
+    return [flag(FlagKind.ORDER_MATTERS, **places, gap=found.gap, p=found.p)]
 
 
 def _values(history: History, metric: Metric, variant: Variant) -> Series:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tare.core.model import Better, Cell, Kind, MetricRole, Plan, Trial, metric_of
+from tare.results.checks.case import Case, Comparing
 from tare.results.compare.columns import has_numbers
-from tare.results.compare.comparison import Comparison
 from tare.results.compare.contention import value
 from tare.results.compare.flag import Flag, FlagKind, flag
 from tare.results.compare.pairing import Group, group
@@ -77,29 +77,27 @@ def unsteady(plan: Plan, trials: Iterable[Trial]) -> dict[Group, Unsteady]:
     return found
 
 
-def beside_warmup(
-    rows: Sequence[Comparison], plan: Plan, trials: Iterable[Trial]
-) -> list[Comparison]:
-    """Flag the rows whose trials had not levelled when they were first measured."""
-    found = unsteady(plan, trials)
-    return [
-        replace(row, flags=(*row.flags, _flag(found[group(row.cell)], plan)))
-        if group(row.cell) in found
-        else row
-        for row in rows
-    ]
+def findings(case: Case) -> Iterator[Flag]:
+    """Yield that trials had not levelled when they were first measured.
 
-
-def _flag(found: Unsteady, plan: Plan) -> Flag:
-    """Say how far from level they were; ``later`` is how many warm-ups later instances have."""
-    return flag(
+    ``later`` is how many warm-ups later instances have.
+    """
+    found = case.study.once(_unsteady).get(group(case.row.cell))
+    if found is None:
+        return
+    is_auto = case.study.plan.repetition.warmup == "auto"
+    yield flag(
         FlagKind.NOT_STEADY,
         declared=found.declared,
         cut=found.cut,
         speedup=found.speedup,
         p=found.p,
-        later=found.warmups if plan.repetition.warmup == "auto" else None,
+        later=found.warmups if is_auto else None,
     )
+
+
+def _unsteady(study: Comparing) -> dict[Group, Unsteady]:
+    return unsteady(study.plan, study.estimates.trials)
 
 
 def _by_instance(trials: Iterable[Trial]) -> dict[tuple[str, str, str], list[Trial]]:

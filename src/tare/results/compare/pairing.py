@@ -219,6 +219,16 @@ class Pairs:
     other_entry: int = 0
     """Blocks whose trials were not both entered as those of most pairs were: they make no pair."""
 
+    @property
+    def left_out(self) -> int:
+        """How many blocks make no pair."""
+        none = self.both_failed + self.baseline_missing + self.absent
+        return none + self.apart + self.other_entry
+
+
+NO_PAIRS = Pairs(np.empty(0), 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0)
+"""Those of a cell that is compared with nothing."""
+
 
 def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Variant.WALL) -> Pairs:
     """Set a cell's trials beside those of the baseline in the same blocks."""

@@ -9,7 +9,8 @@ from functools import cached_property
 
 from tare.core.model import Cell, Facts, Metric, Plan, Trial
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.pairing import History, histories
+from tare.results.compare.estimates import Estimates
+from tare.results.compare.pairing import History
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,15 @@ class ResultSet:
         """The comparison of each cell with its baseline that decides, by the cell's id."""
         return {row.cell.id: row for row in self.comparisons if row.primary}
 
-    @cached_property
+    @property
     def histories(self) -> Mapping[str, History]:
         """The trials that count, by the cell's id."""
-        return histories(self.plan, self.trials)
+        return self.estimates.histories
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """The estimates of any two of its cells."""
+        return Estimates(self.plan, self.trials)
 
     @cached_property
     def sessions(self) -> Mapping[str, int]:

@@ -5,21 +5,19 @@ They are programs for one job, as a user sees them: `gzip` and `zstd` of one fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tare.core.model import Cell, Contrast, ContrastKind, Limits, Plan
+from tare.core.model import Cell, Contrast, ContrastKind, Limits
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.pairing import History
-from tare.results.compare.rows import compared
+from tare.results.compare.estimates import Estimates
 
 
-def across(plan: Plan, histories: Mapping[str, History], workload: str) -> tuple[Comparison, ...]:
+def across(estimates: Estimates, workload: str) -> tuple[Comparison, ...]:
     """Compare the cells of a workload's variants, such as ``command:NAME``, on each platform.
 
     The first one of the plan is the reference; in each row it stands as the baseline. Pairs are of
     one block, as between platforms, so that drift cancels. Nothing is decided by these rows: a cell
     rests when its platform is decided, and they are of the blocks in which both were run.
     """
+    plan = estimates.plan
     places: dict[tuple[str, Limits, str], list[Cell]] = {}
     for cell in plan.cells:
         metric = plan.metrics[cell.workload][0]
@@ -27,11 +25,7 @@ def across(plan: Plan, histories: Mapping[str, History], workload: str) -> tuple
             key = (cell.platform, cell.limits, f"{metric.name} {metric.unit} {metric.better}")
             places.setdefault(key, []).append(cell)
     return tuple(
-        compared(
-            plan,
-            histories,
-            Contrast(cell=cell.id, reference=cells[0].id, kind=ContrastKind.OVERHEAD),
-        )
+        estimates.of(Contrast(cell=cell.id, reference=cells[0].id, kind=ContrastKind.OVERHEAD)).row
         for cells in places.values()
         for cell in cells[1:]
     )

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tare.core.model import ContrastKind, Evidence, Plan, Trial
-from tare.results.compare.comparison import Comparison, is_done, log_ratios
-from tare.results.compare.control import with_holm
-from tare.results.compare.pairing import History, histories
-from tare.results.compare.rows import primaries, whole
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.estimate import Estimate
+from tare.results.compare.estimates import Estimates, whole
+from tare.results.compare.family import with_holm
 from tare.results.questions.ladder import still_compared
 from tare.results.stats.description import middle, spread
 from tare.results.stats.hierarchy import tamed
@@ -61,13 +61,13 @@ def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
 
     Baselines are left out, and so are A/A controls that accompany other comparisons.
     """
-    found = histories(plan, trials)
-    rows = with_holm(primaries(plan, found))
+    estimates = Estimates(plan, trials)
+    rows = with_holm([one.row for one in estimates.decisive])
     beside_others = {one.reference for one in plan.decided_by.values() if one.kind is not CONTROL}
-    of_ladders = still_compared(plan, found)
+    of_ladders = still_compared(estimates)
     return {
-        row.cell.id: _standing(row, found, plan, is_needed=row.cell.id in of_ladders)
-        for row in rows
+        row.cell.id: _standing(row, one, is_needed=row.cell.id in of_ladders)
+        for row, one in zip(rows, estimates.decisive, strict=True)
         if not row.is_control or plan.decided_by[row.cell.id].reference not in beside_others
     }
 
@@ -93,22 +93,20 @@ def needed_pairs(values: Array, margin: float) -> float:
     return max(float(FIRST_LOOK), 12 * (noise / effect) ** 2)
 
 
-def _standing(
-    row: Comparison, found: Mapping[str, History], plan: Plan, *, is_needed: bool
-) -> Standing:
-    half_width = _half_width(row)
-    is_weak = plan.repetition.evidence is Evidence.ESTABLISHED and row.evidence is Evidence.LIKELY
+def _standing(row: Comparison, estimate: Estimate, *, is_needed: bool) -> Standing:
+    half_width, repetition = _half_width(row), estimate.repetition
+    is_weak = repetition.evidence is Evidence.ESTABLISHED and row.evidence is Evidence.LIKELY
     decided = row.stop in (Stop.EXCLUDES_ONE, Stop.INSIDE_MARGIN, Stop.PRECISE) and not is_weak
     is_narrow = half_width is not None and half_width <= NARROW
     if decided:
         rests = row.pairs >= RESTS_AT or (row.pairs >= RESTS_FROM and is_narrow)
     else:
-        rests = not is_weak and is_done(row, found, plan.repetition)
+        rests = not is_weak and estimate.is_done
     return Standing(
         pairs=row.pairs,
         decided=decided,
         rests=rests and not is_needed,
-        needed=needed_pairs(log_ratios(row, found), math.log1p(plan.repetition.margin)),
+        needed=needed_pairs(estimate.pairs.log_ratios, math.log1p(repetition.margin)),
         half_width=half_width,
         verdict=row.verdict,
         cost=row.cost,

@@ -6,27 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from tare.core.model import Cell, Contrast, ContrastKind, Plan
+from tare.core.model import Cell
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.control import with_holm
-from tare.results.compare.pairing import History
-from tare.results.compare.rows import compared
+from tare.results.compare.estimates import Estimates
+from tare.results.compare.family import with_holm
 from tare.results.stats.sequential import Verdict
 
 TURNED = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
 """What a verdict that tells two apart is when they change places."""
 
 
-def each_other(
-    plan: Plan, histories: Mapping[str, History], cells: Sequence[Cell]
-) -> Mapping[tuple[str, str], Comparison]:
+def each_other(estimates: Estimates, cells: Sequence[Cell]) -> Mapping[tuple[str, str], Comparison]:
     """Compare each cell with each, by the ids of a cell and its reference; Holm over all pairs."""
     # References come first, because in a duet only they have a partner in every pair.
-    ordered = sorted(cells, key=lambda cell: cell.id not in plan.references)
-    rows = [
-        compared(plan, histories, _contrast(plan, cell, reference))
-        for reference, cell in combinations(ordered, 2)
-    ]
+    ordered = sorted(cells, key=lambda cell: cell.id not in estimates.plan.references)
+    rows = [estimates.between(cell, reference) for reference, cell in combinations(ordered, 2)]
     held: dict[tuple[str, str], Comparison] = {}
     for row in with_holm(rows):
         if row.baseline is not None:
@@ -44,10 +38,3 @@ def turned(row: Comparison) -> Comparison:
         high=None if row.low is None else 1 / row.low if row.low > 0 else float("inf"),
         verdict=TURNED.get(row.verdict, row.verdict),
     )
-
-
-def _contrast(plan: Plan, cell: Cell, reference: Cell) -> Contrast:
-    planned = plan.decided_by.get(cell.id)
-    if planned is not None and planned.reference == reference.id:
-        return planned
-    return Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.OVERHEAD)

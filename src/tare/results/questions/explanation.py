@@ -35,16 +35,16 @@ beside what the host did for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
-from tare.core.model import Kind, Plan, Resource, Source, Trial
+from tare.core.model import Kind, Resource, Source, Trial, Variant
 from tare.results.compare.comparison import Comparison
+from tare.results.compare.estimates import Estimates
 from tare.results.compare.instances import instance_pairs
-from tare.results.compare.pairing import History, pair
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.questions.counters import (
     LEVEL,
@@ -118,19 +118,16 @@ class Explanation:
 
 
 def explanations(
-    plan: Plan,
-    trials: Iterable[Trial],
-    comparisons: Sequence[Comparison],
-    histories: Mapping[str, History],
+    estimates: Estimates, comparisons: Sequence[Comparison]
 ) -> tuple[Explanation, ...]:
     """Set the counters of each compared cell beside its baseline's; controls are left out."""
     warm: dict[str, list[Trial]] = {}
-    for trial in trials:
+    for trial in estimates.trials:
         if trial.kind is Kind.WARMUP:
             warm.setdefault(trial.cell, []).append(trial)
     baselines: _Baselines = {}
     return tuple(
-        _explanation(row, plan, histories, warm, baselines)
+        _explanation(row, estimates, warm, baselines)
         for row in comparisons
         if row.primary and not row.is_control and row.baseline is not None
     )
@@ -138,44 +135,45 @@ def explanations(
 
 def _explanation(
     row: Comparison,
-    plan: Plan,
-    known: Mapping[str, History],
+    estimates: Estimates,
     warm: Mapping[str, Sequence[Trial]],
     baselines: _Baselines,
 ) -> Explanation:
+    plan = estimates.plan
     work = work_of(plan.metrics[row.cell.workload])
     if isinstance(work, Reason):
         return Explanation(row=row, reason=work)
     if row.baseline is None:
         return Explanation(row=row, reason=reason_of(ReasonKind.NO_BASELINE))
-    mine, theirs = known[row.cell.id], known[row.baseline.id].beside(row.cell.id)
+    found = estimates.of(plan.decided_by[row.cell.id], row.metric, Variant.WALL)
+    mine, theirs = found.own, found.base
     blocks = [
         block
-        for block in _drawn(pair(mine, theirs, row.metric).blocks)
+        for block in _drawn(found.pairs.blocks)
         if work.of(mine.trials[block]) and work.of(theirs.trials[block])
     ]
     if not blocks:
         return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_WORK))
-    whose = row.baseline.id, "" if theirs is known[row.baseline.id] else row.cell.id, tuple(blocks)
+    whose = row.baseline.id, "" if theirs is found.reference else row.cell.id, tuple(blocks)
     if whose not in baselines:
         trials = [theirs.trials[block] for block in blocks]
         typical = median(work.of(trial) or 0.0 for trial in trials)
         baselines[whose] = per_unit(trials, work), typical
     base, typical = baselines[whose]
-    found = _movements(
+    movements = _movements(
         per_unit([mine.trials[block] for block in blocks], work),
         base,
         instance_pairs(mine, theirs, blocks),
         by_instance(warm.get(row.cell.id, ()), work),
         by_instance(warm.get(row.baseline.id, ()), work),
     )
-    if not found:
+    if not movements:
         return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_COUNTERS))
     return Explanation(
         row=row,
         work=work,
         typical=typical,
-        movements=tuple(_ranked(found, row, plan.repetition.margin)),
+        movements=tuple(_ranked(movements, row, plan.repetition.margin)),
         inside=tuple(amplifications([mine.trials[block] for block in blocks])),
     )
 

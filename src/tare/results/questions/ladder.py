@@ -39,11 +39,12 @@ from tare.core.model import (
     Plan,
     Replicates,
 )
-from tare.results.compare.comparison import Comparison, is_done, rule_of
+from tare.results.compare.comparison import Comparison
+from tare.results.compare.estimate import Estimate, rule_of
+from tare.results.compare.estimates import Estimates
 from tare.results.compare.instances import linked
-from tare.results.compare.pairing import Group, History, Pairs, group, pair
+from tare.results.compare.pairing import Group, group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
-from tare.results.compare.rows import begun, compared
 from tare.results.stats.hierarchy import means, numbered
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.sequential import INFINITE_FROM, LookKind
@@ -122,29 +123,24 @@ class LadderCosts:
     from_bare: EndCosts
 
 
-def ladder_costs(
-    plan: Plan,
-    histories: Mapping[str, History],
-    facts: Facts,
-) -> Iterator[LadderCosts]:
+def ladder_costs(estimates: Estimates, facts: Facts) -> Iterator[LadderCosts]:
     """List what each switch of each ladder costs, on every workload, in the order of the plan."""
-    for ladder in plan.ladders:
-        for cells in _groups(plan).values():
+    for ladder in estimates.plan.ladders:
+        for cells in _groups(estimates.plan).values():
             if ladder.default in cells and ladder.bare in cells:
-                yield _Ladder(plan, ladder, cells, histories).costs(facts)
+                yield _Ladder(ladder, cells, estimates).costs(facts)
 
 
-def still_compared(plan: Plan, histories: Mapping[str, History]) -> set[str]:
+def still_compared(estimates: Estimates) -> set[str]:
     """List the ids of the cells that a ladder needs more blocks of.
 
     A switch is decided where its neighbours are distinguished, not where both differ from the
     baseline.
     """
     needed = set()
-    for contrast in plan.contrasts:
-        if contrast.kind is not ContrastKind.ATTRIBUTION:
-            continue
-        if not is_done(begun(plan, contrast), histories, plan.repetition):
+    for contrast in estimates.plan.contrasts:
+        is_attribution = contrast.kind is ContrastKind.ATTRIBUTION
+        if is_attribution and not estimates.of(contrast).is_done:
             needed |= {contrast.cell, contrast.reference}
     return needed
 
@@ -161,10 +157,13 @@ def _groups(plan: Plan) -> dict[Group, dict[str, Cell]]:
 class _Ladder:
     """One ladder on one workload, with all that its comparisons are made of."""
 
-    plan: Plan
     ladder: Ladder
     cells: Mapping[str, Cell]
-    histories: Mapping[str, History]
+    estimates: Estimates
+
+    @property
+    def plan(self) -> Plan:
+        return self.estimates.plan
 
     def costs(self, facts: Facts) -> LadderCosts:
         default, bare = self.cells[self.ladder.default], self.cells[self.ladder.bare]
@@ -196,14 +195,16 @@ class _Ladder:
 
     def compared(self, cell: Cell, reference: Cell) -> Comparison:
         """Compare two cells by the rule that compares each with its baseline."""
+        return self.estimate(cell, reference).row
+
+    def estimate(self, cell: Cell, reference: Cell) -> Estimate:
         kind = ContrastKind.ATTRIBUTION
-        contrast = Contrast(cell=cell.id, reference=reference.id, kind=kind)
-        return compared(self.plan, self.histories, contrast)
+        return self.estimates.of(Contrast(cell=cell.id, reference=reference.id, kind=kind))
 
     def decided(self, cell: Cell) -> Comparison | None:
         """Compare a cell as the plan decides about it; None of the reference itself."""
         contrast = self.plan.decided_by.get(cell.id)
-        return None if contrast is None else compared(self.plan, self.histories, contrast)
+        return None if contrast is None else self.estimates.of(contrast).row
 
     def end(self, parts: Sequence[Comparison]) -> EndCosts:
         """Add up the costs of switches as seen from one end, and give the rest."""
@@ -221,13 +222,13 @@ class _Ladder:
         """Add weighted log ratios block by block, and estimate the sum."""
         cells = list(dict.fromkeys(cell for _, *both in terms for cell in both))
         for cell in cells:
-            if (why := self.histories[cell.id].why_unavailable) is not None:
+            if (why := self.estimates.histories[cell.id].why_unavailable) is not None:
                 kind = ReasonKind.PLATFORM_UNAVAILABLE
                 return Combined(reason=reason_of(kind, platform=cell.platform, why=why))
         rows = [
             dict(zip(found.blocks, found.log_ratios.tolist(), strict=True))
             for _, cell, other in terms
-            for found in [self.pairs(cell, other)]
+            for found in [self.estimate(cell, other).pairs]
         ]
         met = sorted(set(rows[0]).intersection(*rows[1:]))
         weights = np.array([weight for weight, _, _ in terms])
@@ -241,7 +242,7 @@ class _Ladder:
         sums = logs[known] @ weights
         groups = numbered(self.instances(cells, blocks))
         most = self.plan.repetition.max_blocks
-        ended = all(len(self.histories[cell.id].trials) >= most for cell in cells)
+        ended = all(len(self.estimates.histories[cell.id].trials) >= most for cell in cells)
         judgement = rule_of(self.plan.repetition).judge(sums, groups, ended=ended)
         used = sums[: judgement.look or len(sums)]
         is_early = judgement.interval_by is LookKind.EARLY
@@ -260,15 +261,11 @@ class _Ladder:
             reason=None if ends else reason_of(ReasonKind.FEW_BLOCKS),
         )
 
-    def pairs(self, cell: Cell, other: Cell) -> Pairs:
-        mine, theirs = self.histories[cell.id], self.histories[other.id]
-        return pair(mine, theirs, self.metric, self.plan.repetition.variant)
-
     def instances(self, cells: Sequence[Cell], blocks: Sequence[int]) -> Sequence[str]:
         """Name the group of each block: blocks that share an instance of any cell are one group."""
         if self.plan.replicates is Replicates.TRIALS:
             return ()
-        first, *others = (self.histories[cell.id].instances(blocks) for cell in cells)
+        first, *others = (self.estimates.histories[cell.id].instances(blocks) for cell in cells)
         return reduce(lambda names, own: tuple(map(str, linked(names, own))), others, first)
 
 

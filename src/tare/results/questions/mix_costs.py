@@ -13,7 +13,6 @@ from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import Group, group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.compare.result_set import ResultSet
-from tare.results.compare.rows import compared
 from tare.results.questions.constraints import Constraints
 from tare.results.stats.independent import weighted_sum
 from tare.results.stats.ratio import ratio
@@ -125,9 +124,8 @@ class Costs:
         cell, base = self.cells.get((platform, key)), self.cells.get((other, key))
         if cell is None or base is None:
             return None
-        plan = self.side.plan
         contrast = Contrast(cell=cell.id, reference=base.id, kind=ContrastKind.OVERHEAD)
-        return _estimated(compared(plan, self.side.histories, contrast))
+        return _estimated(self.side.estimates.of(contrast).row)
 
     def _divided(self, platform: str, other: str, key: Group) -> Estimated | None:
         mine, theirs = self.cost(platform, key), self.cost(other, key)

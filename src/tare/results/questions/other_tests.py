@@ -7,15 +7,16 @@ hides one; the last is for means, which bursts move (METHOD.md 2.5).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tare.core.model import Cell, Metric, Plan, Variant
+from tare.core.model import Cell, Metric, Variant
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.contention import value
-from tare.results.compare.pairing import History, pair
+from tare.results.compare.estimates import Estimates
+from tare.results.compare.pairing import History
 from tare.results.stats.signed_rank import Array
 from tare.results.stats.values import Tested
 
@@ -34,23 +35,19 @@ class OtherTests:
     paired_t: float | None
 
 
-def other_tests(plan: Plan, histories: Mapping[str, History]) -> tuple[OtherTests, ...]:
+def other_tests(estimates: Estimates) -> tuple[OtherTests, ...]:
     """Test every cell against its reference, in the order of the plan; controls too."""
     # Only here: it loads scipy, which takes longer than most results take to compare.
     from tare.results.stats import paired, two_sample
 
-    variant = plan.repetition.variant
     found = []
-    for contrast in plan.decided_by.values():
-        cell = plan.cells_by_id[contrast.cell]
-        metric = plan.metrics[cell.workload][0]
-        mine = histories[cell.id]
-        theirs = histories[contrast.reference].beside(cell.id)
-        sides = _values(mine, metric, variant), _values(theirs, metric, variant)
-        ratios = pair(mine, theirs, metric, variant).log_ratios
+    for one in estimates.decisive:
+        metric, variant = one.subject.metric, one.subject.variant
+        sides = _values(one.own, metric, variant), _values(one.base, metric, variant)
+        ratios = one.pairs.log_ratios
         found.append(
             OtherTests(
-                cell=cell,
+                cell=one.subject.cell,
                 student=_p(two_sample.student, *sides),
                 welch=_p(two_sample.welch, *sides),
                 mann_whitney=_p(two_sample.mann_whitney, *sides),

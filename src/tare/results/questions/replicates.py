@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import Plan, Trial
-from tare.results.compare.comparison import judged
-from tare.results.compare.pairing import histories
-from tare.results.compare.rows import begun
+from tare.results.compare.estimates import Estimates
 from tare.results.stats.hierarchy import Components, blocks_per_group
 
 RECYCLE_BELOW = 0.1
@@ -28,14 +26,11 @@ class Scatter:
 
 def scatters(plan: Plan, trials: Iterable[Trial], open_cells: Iterable[str]) -> Iterator[Scatter]:
     """Split the variance of every open cell's pairs, by its workload's primary metric."""
-    measurements = histories(plan, trials)
     wanted = set(open_cells)
-    for cell, contrast in plan.decided_by.items():
-        if cell not in wanted:
-            continue
-        found = judged(begun(plan, contrast), measurements, plan.repetition)
-        if found is not None and found.parts is not None:
-            yield Scatter(cell, found.parts)
+    for one in Estimates(plan, trials).decisive:
+        cell, parts = one.subject.cell.id, one.judgement.parts
+        if cell in wanted and parts is not None:
+            yield Scatter(cell, parts)
 
 
 def blocks_per_instance(found: Sequence[Scatter], fresh_s: float, block_s: float) -> int | None:
