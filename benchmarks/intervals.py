@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from proof.ratio_of_means import bca_paired, fieller_paired, log_t_paired
 from tare.results.stats import level, looks
 from tare.results.stats.ratio import ratio, ratios
-from tare.results.stats.ratio_of_means import bca_paired, fieller_paired, log_t, log_t_paired
 from tare.results.stats.signed_rank import Array, Interval, interval
+from tare.results.stats.two_sample import log_t
 from tare.results.stats.values import Estimated
 
 PATHS = 2000

@@ -15,7 +15,7 @@ from tare.present.view.between import ends_text, what_text
 from tare.present.view.findings import Findings
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.advice import advise
-from tare.results.questions.told_facts import Whose, host_differences
+from tare.results.questions.fact_differences import Whose, host_differences
 from tare.results.store import load
 from tare.results.study import compare
 

@@ -20,8 +20,8 @@ from tare.present.view.values import few
 from tare.results.compare.result_set import ResultSet
 from tare.results.published import load as published_rows
 from tare.results.published import studies
-from tare.results.published.beside import Ours, beside, unpublished
 from tare.results.published.significance import significance
+from tare.results.published.study_comparison import Ours, compared_with, unpublished
 from tare.results.questions.between import between
 from tare.results.store import load
 from tare.results.study import compare
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         )
     found = describe(load(folders[0]))
     ours = Ours(found.plan, found.results.trials, found.results.facts)
-    parts = [beside(name, ours) for name in names]
+    parts = [compared_with(name, ours) for name in names]
     tests = {name: significance(published_rows(name), name, ours) for name in names}
     rest = unpublished(parts, ours)
     alone = [figure for name in names for figure in own_figures(name, ours)]

@@ -11,8 +11,8 @@ from tare.core.errors import ConfigError
 from tare.present.terminal.published_study import as_json, show
 from tare.present.terminal.study_setup import setup_as_json
 from tare.results.published import analyse, setup_of, studies
-from tare.results.published.beside import Ours
 from tare.results.published.rows import source
+from tare.results.published.study_comparison import Ours
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from tare.present.redrawn.own_words import notes
 from tare.present.view import theme
 from tare.present.view.numbers import NONE
 from tare.results.published import load, studies
-from tare.results.published.beside import Ours
+from tare.results.published.study_comparison import Ours
 from tare.results.published.unprinted import OwnForm, unprinted
 from tare.results.store import facts_of
 from tare.work import workload

@@ -15,15 +15,6 @@ from tare.experiment.scenarios.lifecycle import Lifecycle
 from tare.experiment.study import load_study
 from tare.present.view.reasons import why_text
 from tare.results.published import Statistic, load, studies
-from tare.results.published.beside import (
-    NOT_HERE,
-    NOTHING_BESIDE,
-    UNKNOWN,
-    Ours,
-    beside,
-    by_likeness,
-    unpublished,
-)
 from tare.results.published.by_study import cole2022, hpe2016, huang2019, laine2017
 from tare.results.published.counterparts import (
     Measure,
@@ -33,6 +24,15 @@ from tare.results.published.counterparts import (
     words_of,
 )
 from tare.results.published.printed import PARTS, POINTS, Printed
+from tare.results.published.study_comparison import (
+    NO_COUNTERPART,
+    NOT_HERE,
+    UNKNOWN,
+    Ours,
+    by_likeness,
+    compared_with,
+    unpublished,
+)
 from tare.results.published.sums import PHASES
 from tare.results.stats.signed_rank import Interval
 from tare.results.store import facts_of
@@ -140,7 +140,7 @@ def tare(*words):
 
 
 def test_a_lost_part_of_a_rate_is_put_beside_ours_as_a_cost():
-    part = beside("huang2019", make_ours(WRITES, {"native": 1, "docker": 1.25, "kvm": 2}))
+    part = compared_with("huang2019", make_ours(WRITES, {"native": 1, "docker": 1.25, "kvm": 2}))
     pairs = by_platform(part)
 
     assert set(pairs) == {"docker", "kvm"}
@@ -153,7 +153,9 @@ def test_a_lost_part_of_a_rate_is_put_beside_ours_as_a_cost():
 
 
 def test_in_its_own_words_a_study_has_the_differences_that_it_prints():
-    pair = by_platform(beside("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2})))["kvm"]
+    pair = by_platform(compared_with("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2})))[
+        "kvm"
+    ]
 
     assert pair.printed.as_the_study_says(pair.ours.cost) == pytest.approx(50)
     assert pair.printed.row.value == 45
@@ -162,7 +164,9 @@ def test_in_its_own_words_a_study_has_the_differences_that_it_prints():
 
 def test_added_time_is_a_cost_as_it_stands():
     work = ("netperf_rr", {"protocol": "tcp"})
-    pair = by_platform(beside("huang2019", make_ours(work, {"native": 1, "kvm": 1.5})))["kvm"]
+    pair = by_platform(compared_with("huang2019", make_ours(work, {"native": 1, "kvm": 1.5})))[
+        "kvm"
+    ]
 
     assert pair.printed.cost == pytest.approx(1.72)
     assert pair.difference_points == pytest.approx(50 - 72)
@@ -172,7 +176,7 @@ def test_added_time_is_a_cost_as_it_stands():
 
 def test_a_study_without_a_host_is_compared_with_its_own_baseline():
     ours = make_ours(PRIMES, {"native": 1, "docker": 1.25, "qemu-tcg": 5})
-    part = beside("cole2022", ours)
+    part = compared_with("cole2022", ours)
     (pair,) = part.pairs
 
     assert pair.printed.row.platform == "qemu-tcg 1cpu/1024MiB"
@@ -200,7 +204,7 @@ def test_a_study_without_a_host_is_compared_with_its_own_baseline():
 
 def test_another_baseline_has_an_interval_of_its_own_pairs():
     ours = make_ours(PRIMES, {"native": 1, "docker": 1.25, "qemu-tcg": 5}, wobble=0.01)
-    (pair,) = beside("cole2022", ours).pairs
+    (pair,) = compared_with("cole2022", ours).pairs
 
     # Docker wobbles by 0.01, the emulator by 0.04, together: their ratio goes 0.03 up and down.
     assert pair.ours.low == pytest.approx(4 * math.exp(-0.03), rel=1e-3)
@@ -211,7 +215,7 @@ def test_a_published_cost_is_within_ours_where_it_meets_our_interval():
     # 40 % of a rate: 1.667
     work = ("fio", {"pattern": "randread"})
     near = make_ours(work, {"native": 1, "kvm": 1.66}, wobble=0.01)
-    (pair,) = beside("huang2019", near).pairs
+    (pair,) = compared_with("huang2019", near).pairs
     low, high = pair.ours.low, pair.ours.high
 
     assert low < 1 / 0.6 < high
@@ -223,7 +227,7 @@ def test_a_published_cost_is_within_ours_where_it_meets_our_interval():
 
 
 def test_what_lost_everything_has_no_difference_to_what_did_too():
-    (pair,) = beside("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2})).pairs
+    (pair,) = compared_with("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2})).pairs
     everything = replace(pair.printed, cost=math.inf)
 
     assert replace(pair, printed=everything).difference_points == -math.inf
@@ -270,7 +274,7 @@ def test_limits_in_a_name_must_be_ours():
 
 def test_one_platform_of_ours_does_not_stand_for_two():
     work = ("linpack", {"size": 4000})
-    part = beside("hpe2016", make_ours(work, {"native": 1, "docker": 1.1, "kvm": 1.2}))
+    part = compared_with("hpe2016", make_ours(work, {"native": 1, "docker": 1.1, "kvm": 1.2}))
     large = [pair for pair in part.pairs if pair.printed.row.workload == "LINPACK size 39k"]
 
     assert [pair.printed.row.platform for pair in large] == ["docker (RHEL 7.1)", "docker (Atomic)"]
@@ -290,7 +294,7 @@ def test_one_platform_of_ours_does_not_stand_for_two():
 
 def test_what_is_not_measured_here_has_a_reason():
     ours = make_ours(WRITES, {"native": 1, "docker": 1.1, "kvm": 2}, unavailable=["kvm"])
-    part = beside("huang2019", ours)
+    part = compared_with("huang2019", ours)
 
     assert set(by_platform(part)) == {"docker"}
     writes = {"metric": "random write", "table": "Table 4.1"}
@@ -302,12 +306,12 @@ def test_what_is_not_measured_here_has_a_reason():
     assert reasons(part, workload="LINPACK", table="Table 4.1") == {
         "linpack or hpl is not in these results"
     }
-    assert reasons(part, workload="LINPACK", table="Table 4.3") == {NOTHING_BESIDE}
+    assert reasons(part, workload="LINPACK", table="Table 4.3") == {NO_COUNTERPART}
     assert NOT_HERE in reasons(part, table="Table 5.6")
 
 
 def test_a_baseline_that_is_not_here_is_a_reason():
-    part = beside("cole2022", make_ours(PRIMES, {"native": 1, "qemu-tcg": 5}))
+    part = compared_with("cole2022", make_ours(PRIMES, {"native": 1, "qemu-tcg": 5}))
 
     assert part.pairs == part.caveats == ()
     assert reasons(
@@ -317,7 +321,7 @@ def test_a_baseline_that_is_not_here_is_a_reason():
 
 def test_a_duet_has_no_other_baseline():
     ours = make_ours(PRIMES, {"native": 1, "docker": 1.25, "qemu-tcg": 5}, design=Design.DUET)
-    part = beside("cole2022", ours)
+    part = compared_with("cole2022", ours)
 
     assert not part.pairs
     assert "not comparable: in a duet each platform is compared with native alone" in reasons(part)
@@ -325,7 +329,7 @@ def test_a_duet_has_no_other_baseline():
 
 def test_a_metric_that_is_not_in_the_results_is_a_reason(monkeypatch):
     monkeypatch.setitem(METRICS, "fio", (REQUESTS,))
-    part = beside("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2}))
+    part = compared_with("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2}))
 
     assert reasons(part, metric="random write", platform="kvm", table="Table 4.1") == {
         "fio gave no throughput here"
@@ -336,7 +340,7 @@ def test_a_disk_that_was_asked_in_another_way_than_by_huang2019_is_told():
     other = {"pattern": "randread", "engine": "libaio", "depth": 64, "jobs": 1, "block_bytes": 4096}
     like = {"pattern": "read", "engine": "psync", "depth": 1, "jobs": 20, "block_bytes": 2**15}
     parts = [
-        beside("huang2019", make_ours(("fio", params), {"native": 1, "kvm": 2}))
+        compared_with("huang2019", make_ours(("fio", params), {"native": 1, "kvm": 2}))
         for params in (other, like)
     ]
 
@@ -352,14 +356,14 @@ def test_a_disk_that_was_asked_in_another_way_than_by_huang2019_is_told():
 
 
 def test_io_utilization_by_iotop_is_listed_as_another_thing():
-    part = beside("cole2022", make_ours(WRITES, {"native": 1, "docker": 1}))
+    part = compared_with("cole2022", make_ours(WRITES, {"native": 1, "docker": 1}))
     (why,) = reasons(part, metric="I/O utilization (iotop)")
     assert "not compared: iotop tells" in why
     assert "disk_busy_share" in why
 
 
 def test_a_loss_of_zero_and_a_p_value_are_no_costs():
-    part = beside("laine2017", make_ours(WRITES, {"native": 1, "docker": 1}))
+    part = compared_with("laine2017", make_ours(WRITES, {"native": 1, "docker": 1}))
 
     assert "a value of zero has no ratio" in reasons(part, metric="datagram loss")
     assert reasons(part, table="Table 4") == {"a p value says no size"}
@@ -368,7 +372,7 @@ def test_a_loss_of_zero_and_a_p_value_are_no_costs():
 @pytest.mark.parametrize("study", studies())
 def test_every_row_is_beside_ours_or_listed_or_a_part_of_one_that_is(study):
     rows = load(study)
-    part = beside(study, make_ours(WRITES, {"native": 1, "docker": 1.25, "kvm": 2}))
+    part = compared_with(study, make_ours(WRITES, {"native": 1, "docker": 1.25, "kvm": 2}))
     seen = [*(pair.printed.row for pair in part.pairs), *(one.row for one in part.missing)]
     beside_others = {pair.printed.row.platform for pair in part.pairs}
 
@@ -389,8 +393,8 @@ def test_a_study_that_is_only_data_is_listed_whole(monkeypatch, has_module):
     study = "hpe2016" if has_module else "nobody2030"
     rows = load("hpe2016")
     monkeypatch.delattr(hpe2016, "measures")  # it has an analysis alone
-    monkeypatch.setattr("tare.results.published.beside.load", lambda name: rows)
-    part = beside(study, make_ours(WRITES, {"native": 1, "kvm": 2}))
+    monkeypatch.setattr("tare.results.published.study_comparison.load", lambda name: rows)
+    part = compared_with(study, make_ours(WRITES, {"native": 1, "kvm": 2}))
 
     assert {one.reason for one in part.missing} == {UNKNOWN}
     assert len(part.missing) == len(rows)
@@ -398,7 +402,7 @@ def test_a_study_that_is_only_data_is_listed_whole(monkeypatch, has_module):
 
 def test_our_rows_that_nobody_published_are_listed():
     ours = make_ours(WRITES, {"native": 1, "kvm": 2, "qemu-tcg": 5})
-    rest = unpublished([beside("huang2019", ours)], ours)
+    rest = unpublished([compared_with("huang2019", ours)], ours)
 
     assert [(row.cell.platform, row.metric.name) for row in rest] == [
         ("kvm", "requests"),
@@ -439,7 +443,7 @@ def test_every_preset_stands_beside_its_study(preset):
         for block in range(3)
         for cell in plan.cells
     ]
-    part = beside(preset.partition("-")[0], Ours(plan, trials, facts_of(FACTS)))
+    part = compared_with(preset.partition("-")[0], Ours(plan, trials, facts_of(FACTS)))
 
     assert {pair.ours.cell.workload for pair in part.pairs} == MEASURED[preset]
     assert {pair.ours.cost for pair in part.pairs} == {1.0}
@@ -516,7 +520,7 @@ def two_sizes():
 
 
 def test_of_several_cells_that_measure_the_same_the_most_alike_stands_beside():
-    part = beside("hpe2016", two_sizes())
+    part = compared_with("hpe2016", two_sizes())
     alike, others = by_likeness(part.pairs)
     stands, left_out = (
         {pair.ours.cell.params[0][1] for pair in some if "39k" in pair.printed.row.workload}

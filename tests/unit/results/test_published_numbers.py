@@ -6,8 +6,8 @@ import pytest
 
 from tare.core.model import NO_FACTS, Better, Metric, Unit
 from tare.results.published import analyse, load
-from tare.results.published.beside import NO_COST, Ours, beside, unpublished
 from tare.results.published.by_study import hpe2016
+from tare.results.published.study_comparison import NO_COST, Ours, compared_with, unpublished
 from tare.results.published.sums import BOOT_DELETE, REBOOT_STOP_START, with_sums
 from unit.makers import LIMITS, make_cell, make_plan, make_trial
 
@@ -40,7 +40,9 @@ def lives(docker, kvm):
 
 
 def of_metric(ours, metric):
-    return [pair for pair in beside("hpe2016", ours).pairs if pair.ours.metric.name == metric]
+    return [
+        pair for pair in compared_with("hpe2016", ours).pairs if pair.ours.metric.name == metric
+    ]
 
 
 DOCKER = {"boot": 1.0, "delete": 0.5, "soft_reboot": 0.3, "stop": 0.2, "start": 0.5}
@@ -92,7 +94,7 @@ def bridge(network="bridge"):
 
 
 def test_the_range_of_our_bridge_stands_beside_that_of_ten_runs():
-    part = beside("hpe2016", measured(bridge(), 90.0, 100.0, 95.0, metric=THROUGHPUT))
+    part = compared_with("hpe2016", measured(bridge(), 90.0, 100.0, 95.0, metric=THROUGHPUT))
 
     (number,) = part.quantities
     assert (number.printed, number.unit, number.trials) == (14.1, "%", 3)
@@ -119,7 +121,7 @@ def test_the_range_of_our_bridge_stands_beside_that_of_ten_runs():
     ],
 )
 def test_a_range_that_is_not_here_has_a_reason(ours, reason):
-    part = beside("hpe2016", ours)
+    part = compared_with("hpe2016", ours)
 
     assert part.quantities == ()
     (said,) = [one.reason for one in part.not_here if "TCP_STREAM, bridge" in one.row.workload]
@@ -132,7 +134,7 @@ def sizes(platform, stack):
 
 
 def cpus(cell, **resources):
-    part = beside("cole2022", measured(cell, 1.0, 1.0, metric=EVENTS, resources=resources))
+    part = compared_with("cole2022", measured(cell, 1.0, 1.0, metric=EVENTS, resources=resources))
     return {one.row.metric: one for one in part.quantities}
 
 
@@ -154,7 +156,7 @@ def test_a_guests_times_are_by_its_own_kernel():
 
 
 def test_every_printed_range_and_time_is_wanted():
-    rows = {one.row for one in beside("cole2022", measured(sizes("x", "host/kvm"), 1.0,
+    rows = {one.row for one in compared_with("cole2022", measured(sizes("x", "host/kvm"), 1.0,
                                                            metric=EVENTS)).missing}  # fmt: skip
     times = [row for row in load("cole2022") if row.metric in ("user time", "kernel time")]
     assert times
@@ -162,7 +164,7 @@ def test_every_printed_range_and_time_is_wanted():
 
 
 def test_thirty_at_once_are_a_cost_of_one_alone_that_nothing_here_measures():
-    part = beside("hpe2016", measured(make_cell("docker", **PRIMES), 1.0, metric=EVENTS))
+    part = compared_with("hpe2016", measured(make_cell("docker", **PRIMES), 1.0, metric=EVENTS))
     (many,) = [one for one in part.missing if one.row.level == "30 containers"]
     (printed,) = [
         one for one in hpe2016.printed(load("hpe2016")) if one.row.level == "30 containers"

@@ -15,7 +15,6 @@ from tare.present.redrawn import figures
 from tare.present.redrawn.here import Here
 from tare.present.terminal.published_numbers import grouped
 from tare.results.published import load, setup_of
-from tare.results.published.beside import beside, by_likeness
 from tare.results.published.by_study import huang2019, laine2017
 from tare.results.published.conditions_here import host_text, system_text
 from tare.results.published.counterparts import Measure
@@ -28,6 +27,7 @@ from tare.results.published.setup_difference import (
     silent_of,
 )
 from tare.results.published.significance import significance
+from tare.results.published.study_comparison import by_likeness, compared_with
 from tare.results.store import facts_of
 from unit import makers
 from unit.makers import LIMITS, make_cell, store
@@ -84,7 +84,7 @@ def test_docker_of_huang2019_is_the_platform_with_its_storage_driver_where_that_
         ours.plan = replace(ours.plan, cells=tuple(cells))
         pairs = [
             pair
-            for pair in beside("huang2019", ours).pairs
+            for pair in compared_with("huang2019", ours).pairs
             if pair.printed.row.platform == "docker" and pair.printed.row.table == "Table 4.1"
         ]
         return by_likeness(pairs)[0]
@@ -329,7 +329,7 @@ def test_what_was_not_stored_is_not_made_up():
 
 def test_the_number_of_runs_is_compared():
     ours = make_ours(WRITES, {"native": 1, "kvm": 2})
-    (pair,) = beside("huang2019", ours).pairs
+    (pair,) = compared_with("huang2019", ours).pairs
     (runs,) = [one for one in pair.setup.differences if one.topic is Topic.REPETITION]
 
     assert (runs.ours, runs.theirs, runs.section) == ("8", "5", "4.1")
@@ -339,7 +339,7 @@ def test_the_number_of_runs_is_compared():
 def test_a_study_of_numbers_alone_has_a_caveat_and_no_differences(monkeypatch):
     assert known_setup("nobody2030") is None
     monkeypatch.setattr("tare.results.published.setup_comparison.known_setup", lambda study: None)
-    part = beside("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2}))
+    part = compared_with("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2}))
 
     assert part.pairs[0].setup.differences == ()
     assert "the set-up of huang2019 is not in its data" in part.caveats[0]
@@ -347,7 +347,9 @@ def test_a_study_of_numbers_alone_has_a_caveat_and_no_differences(monkeypatch):
 
 def test_no_study_is_said_not_to_give_what_its_data_have():
     assert not hasattr(huang2019, "UNTOLD")
-    caveats = " ".join(beside("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2})).caveats)
+    caveats = " ".join(
+        compared_with("huang2019", make_ours(WRITES, {"native": 1, "kvm": 2})).caveats
+    )
 
     assert "do not say theirs" not in caveats
     assert "there 16 hyper-threaded cores of 2.4 GHz Xeon, 60 GB" in caveats

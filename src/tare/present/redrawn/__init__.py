@@ -17,9 +17,9 @@ from tare.present.redrawn.own import OwnFigure, own_figure
 from tare.present.redrawn.own_bars import own_bars
 from tare.present.redrawn.own_lines import own_lines
 from tare.results.compare.pairing import histories
-from tare.results.published.beside import Ours
 from tare.results.published.originals import UNDRAWN, Form, originals
 from tare.results.published.rows import load
+from tare.results.published.study_comparison import Ours
 from tare.results.published.unprinted import OwnForm, unprinted
 
 __all__ = ["drawn", "figures", "own_figures", "undrawn"]

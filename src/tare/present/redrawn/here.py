@@ -21,10 +21,10 @@ from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import histories
 from tare.results.compare.reason import Reason, ReasonKind
-from tare.results.published.beside import NOT_HERE, Ours, Pair, beside, by_likeness
 from tare.results.published.printed import POINTS
 from tare.results.published.quantities import Quantity
 from tare.results.published.rows import Row
+from tare.results.published.study_comparison import NOT_HERE, Ours, Pair, by_likeness, compared_with
 
 BETWEEN_STUDIES = "a difference between two studies"
 UNITS = {
@@ -58,7 +58,7 @@ class Here:
     """Our results, by the printed rows that they correspond to."""
 
     def __init__(self, study: str, ours: Ours) -> None:
-        part = beside(study, ours)
+        part = compared_with(study, ours)
         self.study, self.ours = study, ours
         self.caveats = part.caveats
         self._histories = histories(ours.plan, ours.trials)

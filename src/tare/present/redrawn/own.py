@@ -17,7 +17,6 @@ from tare.present.view.names import limits_text, params_text
 from tare.present.view.numbers import bytes_text, plain
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.pairing import History
-from tare.results.published.beside import Ours
 from tare.results.published.counterparts import (
     Measure,
     has_limits,
@@ -26,6 +25,7 @@ from tare.results.published.counterparts import (
     wanted_text,
 )
 from tare.results.published.rows import Row
+from tare.results.published.study_comparison import Ours
 from tare.results.published.unprinted import Unprinted
 from tare.results.stats.description import Description, describe
 

@@ -21,8 +21,8 @@ from tare.present.page.templating import environment
 from tare.present.redrawn import drawn, figures, own_figures, undrawn
 from tare.present.redrawn.own_tables import OwnTable, own_tables, table_notes, write_tables
 from tare.present.view.theme import dark_rules, page_colours
-from tare.results.published.beside import Ours, beside
 from tare.results.published.rows import source
+from tare.results.published.study_comparison import Ours, compared_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _page(study: str, sections: Sequence[Mapping[str, Any]], ours: Ours | None, 
         sections=sections,
         tables=any(one["part"].tables for one in sections),
         undrawn=rest,
-        caveats=beside(study, ours).caveats if ours else (),
+        caveats=compared_with(study, ours).caveats if ours else (),
         script_digest="",  # the page has no script
         style=Markup(templates.get_template("style.css").render()),  # noqa: S704 - our own
         colours=Markup(page_colours()),  # noqa: S704 - our own

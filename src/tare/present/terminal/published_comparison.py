@@ -21,9 +21,9 @@ from tare.present.terminal.tables import Field, plain, print_lines, print_table
 from tare.present.view.numbers import MINUS, NONE, percent_text, percents_text
 from tare.present.view.reasons import why_text
 from tare.results.compare.comparison import Comparison
-from tare.results.published.beside import Beside, Missing, Pair, by_likeness
 from tare.results.published.rows import source
 from tare.results.published.significance import Tested
+from tare.results.published.study_comparison import Missing, Pair, StudyComparison, by_likeness
 
 LESS_ALIKE = "LESS LIKE THE STUDY THAN WHAT STANDS IN THE TABLE AND IN FIGURES"
 
@@ -31,7 +31,7 @@ MAX_TITLES = 3
 """The most rows of a table without a counterpart that are named; the rest are counted."""
 
 
-def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
+def as_json(part: StudyComparison, tests: Sequence[Tested] = ()) -> dict[str, Any]:
     """Return one study's side as plain data; infinite numbers are the text "inf".
 
     ``most_alike`` are the rows that the printed table and the figures have.
@@ -67,7 +67,7 @@ def as_json(part: Beside, tests: Sequence[Tested] = ()) -> dict[str, Any]:
     }
 
 
-def _not_here(part: Beside, tests: Sequence[Tested]) -> list[Missing]:
+def _not_here(part: StudyComparison, tests: Sequence[Tested]) -> list[Missing]:
     """List what has neither a cost, nor another number, nor a comparison here."""
     tested = {one.row for one in tests if one.pairs}
     return [one for one in part.not_here if one.row not in tested]
@@ -115,7 +115,7 @@ def _cost_json(cost: float | None, low: float | None, high: float | None) -> dic
 
 def show(
     study: str,
-    parts: Sequence[Beside],
+    parts: Sequence[StudyComparison],
     rest: Sequence[Comparison],
     names: Mapping[str, str],
     tests: Mapping[str, Sequence[Tested]] | None = None,

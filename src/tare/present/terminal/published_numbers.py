@@ -11,10 +11,10 @@ from rich.text import Text
 from tare.present.terminal.tables import Field, plain, print_table
 from tare.present.view.numbers import p_text, percent_text, percents_text
 from tare.results.compare.comparison import Comparison
-from tare.results.published.beside import Pair
 from tare.results.published.quantities import Quantity
 from tare.results.published.setup_comparison import SetupComparison
 from tare.results.published.significance import Tested
+from tare.results.published.study_comparison import Pair
 
 NUMBERS = "Numbers that are no costs, as they stand"
 TESTS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.present.view.values import few, value_text
-from tare.results.questions.told_facts import Difference, FlagsDiffer, Whose
+from tare.results.questions.fact_differences import Difference, FlagsDiffer, Whose
 
 _OWNERS = {Whose.TARE: "Tare's ", Whose.PEER: "the peer's "}
 _NAMES = {Whose.SESSION: "CPUs of the session", Whose.GUESTS: "kernel of guests"}

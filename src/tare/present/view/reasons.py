@@ -9,8 +9,8 @@ from tare.core.parameter import word_of
 from tare.present.view.values import as_read, few, value_text, whole_limits
 from tare.results.compare.contention import Unaccounted
 from tare.results.compare.reason import Reason, ReasonKind
+from tare.results.questions.fact_differences import Changed
 from tare.results.questions.matching import Unlike
-from tare.results.questions.told_facts import Changed
 
 CANNOT = "this host cannot do it"
 """What is said of a trial that was unavailable and stored no reason."""

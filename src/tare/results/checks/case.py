@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from tare.core.model import Facts, Plan, Variant
+from tare.core.model import Cell, Facts, Plan, Variant
 from tare.results.compare.comparison import Comparison, Subject
 from tare.results.compare.estimate import Estimate
 from tare.results.compare.estimates import Estimates
@@ -28,6 +28,14 @@ class Comparing:
     rows: Sequence[Estimate]
     facts: Facts
     _once: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def groups(self) -> Mapping[Group, Sequence[Cell]]:
+        """The cells that may be compared with each other."""
+        found: dict[Group, list[Cell]] = {}
+        for cell in self.plan.cells:
+            found.setdefault(group(cell), []).append(cell)
+        return found
 
     @property
     def plan(self) -> Plan:
@@ -79,6 +87,11 @@ class Case:
     def pairs(self) -> Pairs:
         """The pairs of both."""
         return self.estimate.pairs
+
+    @property
+    def is_decisive(self) -> bool:
+        """Whether the plan decides by it, and it has a cost."""
+        return self.row.primary and self.row.baseline is not None and self.row.cost is not None
 
     @property
     def margin(self) -> float:

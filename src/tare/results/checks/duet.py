@@ -46,13 +46,11 @@ class _Duet:
 
 def findings(case: Case) -> Iterator[Flag]:
     """Yield what the data of a primary comparison of a duet say against the design."""
-    row, least = case.row, case.margin
-    is_duet = case.study.plan.repetition.design is Design.DUET
-    if not is_duet or not row.primary or row.baseline is None or row.cost is None:
+    if not case.is_decisive or case.study.plan.repetition.design is not Design.DUET:
         return
-    duet = _duet(case)
+    duet, least = _duet(case), case.margin
     yield from _of_cores(duet, least)
-    if row.is_control:
+    if case.row.is_control:
         yield from _of_control(duet, least)
     yield from _of_order(duet, least)
     yield from _of_overlap(duet)

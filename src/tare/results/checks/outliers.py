@@ -47,6 +47,8 @@ def tagged(log_ratios: np.ndarray) -> np.ndarray:
 def findings(case: Case) -> Iterator[Flag]:
     """Yield which of the pairs that the cost rests on are outliers, and what hangs on them."""
     row, pairs = case.row, case.pairs
+    if not case.is_decisive:
+        return
     used = pairs.log_ratios[: row.look or len(pairs.log_ratios)]
     far = tagged(used)
     if not len(far):

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from tare.core.model import Better, Design, Metric, Variant
-from tare.results.checks import outliers
 from tare.results.checks.case import Case, Comparing
 from tare.results.checks.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.results.compare.columns import Columns, Flags
@@ -23,11 +22,10 @@ from tare.results.stats.signed_rank import Array
 
 
 def findings(case: Case) -> Iterator[Flag]:
-    """Yield what the series and the outliers of a primary comparison say."""
+    """Yield what the series of a primary comparison say."""
     row = case.row
-    if not row.primary or row.baseline is None or row.cost is None:
+    if not case.is_decisive or row.baseline is None:
         return
-    yield from outliers.findings(case)
     yield from _of_costs(case)
     yield from case.study.once(_of_baseline, row.baseline.id, row.metric, row.variant)
     if case.study.plan.repetition.design is Design.INTERLEAVED:  # a duet's halves run at once
@@ -89,8 +87,8 @@ def _of_modes(found: Modes | None, *, of_baseline: bool) -> Iterator[Flag]:
 
 def _of_order(study: Comparing, of: Group, metric: Metric, variant: Variant) -> list[Flag]:
     """List whether trials cost more in one place of their block, counted from 0, than another."""
-    cells = [cell for cell in study.plan.cells if group(cell) == of]
-    series = [_values(study.estimates.histories[cell.id], metric, variant) for cell in cells]
+    histories = [study.estimates.histories[cell.id] for cell in study.groups[of]]
+    series = [_values(one, metric, variant) for one in histories]
     found = place_effect(series, math.log1p(study.plan.repetition.margin))
     if found is None:
         return []

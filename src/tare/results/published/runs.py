@@ -13,10 +13,9 @@ from tare.core.model import Better
 from tare.results.stats.effect import hodges_lehmann_shift
 from tare.results.stats.holm import holm
 from tare.results.stats.ratio import ratios
-from tare.results.stats.ratio_of_means import log_t
 from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Interval
-from tare.results.stats.two_sample import mann_whitney, permutation, welch
+from tare.results.stats.two_sample import log_t, mann_whitney, permutation, welch
 
 ALPHA = 0.05
 SEED = 1

@@ -10,11 +10,11 @@ from importlib import import_module
 
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.reason import Reason
-from tare.results.published.beside import NOT_HERE, Ours, Pair, by_likeness, pairs_of
 from tare.results.published.counterparts import Measure
 from tare.results.published.p_values import at_most, tests
 from tare.results.published.printed import Printed
 from tare.results.published.rows import Row
+from tare.results.published.study_comparison import NOT_HERE, Ours, Pair, by_likeness, pairs_of
 from tare.results.stats.holm import holm
 
 _MEMORY = re.compile(r"(\d+) GB")

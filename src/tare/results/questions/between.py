@@ -50,8 +50,8 @@ from tare.results.compare.flag import Flag, FlagKind, flag
 from tare.results.compare.pairing import History
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.compare.result_set import ResultSet
+from tare.results.questions.fact_differences import Difference, FlagsDiffer, differences
 from tare.results.questions.matching import identity, matched, refusals, refusals_of_all, unlike
-from tare.results.questions.told_facts import Difference, FlagsDiffer, differences
 from tare.results.stats.description import middle
 from tare.results.stats.hierarchy import are_replicates, components, means, nested_interval, tamed
 from tare.results.stats.holm import holm

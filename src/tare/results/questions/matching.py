@@ -9,7 +9,7 @@ from enum import StrEnum
 from tare.core.model import Cell, Scalar
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.compare.result_set import ResultSet
-from tare.results.questions.told_facts import Changed, differing
+from tare.results.questions.fact_differences import Changed, differing
 
 
 class Aspect(StrEnum):

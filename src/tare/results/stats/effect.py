@@ -46,40 +46,6 @@ def hodges_lehmann_shift(a: Values, b: Values, level: float = 0.05) -> Estimated
     return Estimated(low if low == high else low / 2 + high / 2, ends)
 
 
-def cliffs_delta(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
-    """Give P(a > b) - P(a < b), from -1 to 1 (Cliff 1993).
-
-    The interval is the asymmetric one of Feng and Cliff (2004) with the unbiased variance and
-    Student's t of n + m - 2; for samples that do not overlap their bound by the smaller sample.
-    It is None with fewer than two values in a sample. None if a sample is empty.
-    """
-    from scipy import stats
-
-    first, second = numbers(a), numbers(b)
-    n, m = len(first), len(second)
-    if not n or not m:
-        return None
-    dominance = (first[:, None] > second).astype(float) - (first[:, None] < second)
-    delta = float(dominance.mean())
-    if n < 2 or m < 2:
-        return Estimated(delta, None)
-
-    t = float(stats.t.ppf(1 - level / 2, n + m - 2))
-    if abs(delta) == 1:
-        bound = (min(n, m) - t**2) / (min(n, m) + t**2)
-        return Estimated(delta, Interval(bound, 1.0) if delta > 0 else Interval(-1.0, -bound))
-    rows = float(((dominance.mean(axis=1) - delta) ** 2).sum())
-    columns = float(((dominance.mean(axis=0) - delta) ** 2).sum())
-    cells = float(((dominance - delta) ** 2).sum())
-    variance = (m**2 * rows + n**2 * columns - cells) / (n * m * (n - 1) * (m - 1))
-    variance = max(variance, (1 - delta**2) / (n * m - 1))
-    half = t * math.sqrt(variance * ((1 - delta**2) ** 2 + t**2 * variance))
-    middle, scale = delta - delta**3, 1 - delta**2 + t**2 * variance
-    return Estimated(
-        delta, Interval(max(-1.0, (middle - half) / scale), min(1.0, (middle + half) / scale))
-    )
-
-
 def _cut(n: int, m: int, level: float) -> int:
     """Give how many of the ordered differences lie outside the interval on each side; -1: none."""
     from scipy import special

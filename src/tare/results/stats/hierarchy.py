@@ -153,26 +153,22 @@ def means(values: Array, groups: Groups) -> Array:
     )
 
 
-def nested_p(values: Array, groups: Groups) -> float:
-    """Test centre 0, two-sided, so that it holds if all the values of a group move together.
-
-    It is the larger of the signed-rank p of the values and the p of the groups' means: by the
-    signed-rank test too from ``RANKS_FROM`` groups on, by Student's t below, where ranks can prove
-    nothing; where a group's mean is infinite, it has nothing but its rank. The signed-rank p stays
-    in it because with few groups the other is small now and then because the means happen to lie
-    close together.
-    """
-    return max(p_value(values), means_p(values, groups))
-
-
 def means_p(values: Array, groups: Groups) -> float:
-    """Test centre 0 by the means of the groups alone, as ``nested_p`` does."""
+    """Test centre 0, two-sided, by the means of the groups alone.
+
+    By the signed-rank test from ``RANKS_FROM`` groups on, by Student's t below, where ranks can
+    prove nothing; where a group's mean is infinite, it has nothing but its rank.
+    """
     centres = means(values, groups)
     return _t_p(centres) if len(centres) < RANKS_FROM else p_value(centres)
 
 
 def nested_interval(values: Array, groups: Groups, level: float) -> Interval | None:
-    """Find all centres that ``nested_p`` does not reject; None if it can reject none."""
+    """Find all centres that neither the values nor their groups' means reject; None: no bounds.
+
+    It holds if all the values of a group move together. The values stay in it because with few
+    groups the other is narrow now and then because the means happen to lie close together.
+    """
     inner = interval(values, level)
     centres = means(values, groups)
     few = len(centres) < RANKS_FROM

@@ -8,7 +8,7 @@ points are in ``tare.results.stats.change_points``, bimodality is in
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,25 +72,3 @@ def kendall_trend(times: Values, values: Values) -> Trend | None:
     agreeing = int((np.sign(later) * np.sign(more)).sum())
     tau, p = kendall(agreeing, *(np.unique(row, return_counts=True)[1] for row in (t, x)))
     return Trend(tau, p, slope)
-
-
-def slot_effect(slots: Sequence[Hashable], values: Values) -> Tested | None:
-    """Test that values do not depend on their slot in the block (Kruskal and Wallis 1952).
-
-    The p value is that of chi squared with one less degree than there are slots. Blocks are to be
-    centred before, or what differs between them hides the slots. Infinite values are largest or
-    smallest. None with fewer than two slots, or if all values are equal.
-    """
-    from scipy import stats
-
-    array = numbers(values)
-    if len(slots) != len(array):
-        raise ValueError(f"expected a slot for each value, got {len(slots)} and {len(array)}")
-    if len(set(slots)) < 2 or len(np.unique(array)) < 2:
-        return None
-    ranks = stats.rankdata(array)  # ranks of ranks are the same, and infinities become finite
-    groups: dict[Hashable, list[float]] = {}
-    for slot, rank in zip(slots, ranks, strict=True):
-        groups.setdefault(slot, []).append(float(rank))
-    found = stats.kruskal(*groups.values())
-    return Tested(float(found.statistic), float(found.pvalue))

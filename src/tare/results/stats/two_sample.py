@@ -14,8 +14,9 @@ from itertools import combinations
 import numpy as np
 
 from tare.results.stats.effect import rank_sum
-from tare.results.stats.signed_rank import Array
-from tare.results.stats.values import Tested, averageable, constant, numbers, scaled
+from tare.results.stats.ratio import ratio, ratios
+from tare.results.stats.signed_rank import Array, Interval
+from tare.results.stats.values import Estimated, Tested, averageable, constant, numbers, scaled
 
 Values = Sequence[float] | Array
 
@@ -118,3 +119,23 @@ def _t(a: Array, b: Array, *, equal_variances: bool) -> Tested | None:
         free = satterthwaite(own / n, n, other / m, m)
     t = apart / math.sqrt(own / n + other / m)
     return Tested(t, 2 * float(special.stdtr(free, -abs(t))))
+
+
+def log_t(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
+    """Bound the ratio of geometric means by Welch's t on the logarithms.
+
+    None without spread, with fewer than two values, or if one is infinite or not positive.
+    """
+    first, second = numbers(a), numbers(b)
+    if not averageable(first, second) or min(first.min(), second.min()) <= 0:
+        return None
+    first, second = np.log(first), np.log(second)
+    if constant(first, second):
+        return None
+    from scipy import special  # only here, as above
+
+    difference = float(first.mean() - second.mean())
+    part_a, part_b = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
+    freedom = satterthwaite(part_a, len(first), part_b, len(second))
+    half = float(special.stdtrit(freedom, 1 - level / 2) * np.sqrt(part_a + part_b))
+    return Estimated(ratio(difference), ratios(Interval(difference - half, difference + half)))

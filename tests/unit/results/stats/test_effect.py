@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.results.stats.effect import cliffs_delta, hodges_lehmann_shift, rank_sum
+from tare.results.stats.effect import hodges_lehmann_shift, rank_sum
 
 # Hollander, Wolfe and Chicken (2014), example 4.1: tritiated water through the chorioamnion.
 AT_TERM = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
@@ -64,34 +64,3 @@ def test_three_against_three_have_a_shift_without_bounds():
     """Their smallest p is 2 / 20."""
     assert hodges_lehmann_shift([1, 2, 3], [4, 5, 6]) == (-3, None)
     assert hodges_lehmann_shift([1, 2, 3], [4, 5, 6], 0.1).interval == (-5, -1)
-
-
-def test_cliffs_delta_of_the_effsize_manual():
-    """R's effsize 0.8.1 prints -0.25, from -0.7265846 to 0.3890062."""
-    found = cliffs_delta([10, 10, 20, 20, 20, 30, 30, 30, 40, 50], [10, 20, 30, 40, 40, 50])
-    assert found.value == -0.25
-    assert found.interval == pytest.approx((-0.7265846, 0.3890062), abs=1e-7)
-
-
-def test_cliffs_delta_is_antisymmetric_and_keeps_under_any_order_preserving_change():
-    a, b = draw(9, 1), draw(12, 2)
-    value, (low, high) = cliffs_delta(a, b)
-    back = cliffs_delta(b, a)
-    assert (back.value, *back.interval) == pytest.approx((-value, -high, -low))
-    changed = cliffs_delta(np.exp(a[::-1]), np.exp(b))
-    assert (changed.value, *changed.interval) == pytest.approx((value, low, high))
-    assert value == pytest.approx(2 * stats.mannwhitneyu(a, b).statistic / (9 * 12) - 1)
-
-
-def test_cliffs_delta_of_samples_that_do_not_overlap():
-    t = stats.t.ppf(0.975, 8)
-    bound = (5 - t**2) / (5 + t**2)
-    assert cliffs_delta([6, 7, 8, 9, math.inf], [1, 2, 3, 4, 5]) == (1, (pytest.approx(bound), 1))
-    assert cliffs_delta([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]) == (-1, (-1, pytest.approx(-bound)))
-
-
-def test_cliffs_delta_of_equal_values_is_0_and_stays_within_bounds():
-    value, (low, high) = cliffs_delta([2, 2, 2], [2, 2, 2])
-    assert value == 0
-    assert -1 <= low < 0 < high <= 1
-    assert cliffs_delta([1], [2, 3]) == (-1, None)

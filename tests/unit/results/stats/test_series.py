@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tare.results.stats.change_points import _best, change_points
-from tare.results.stats.series import kendall_trend, lag1_autocorrelation, slot_effect
+from tare.results.stats.series import kendall_trend, lag1_autocorrelation
 from tare.results.stats.unimodality import _dip, dip
 
 # Box and Jenkins (1976), series F: yields from a batch chemical process.
@@ -89,24 +89,6 @@ def test_a_drift_has_its_slope():
     found = kendall_trend(hours, 5 + 0.5 * hours + 0.1 * normal(30))
     assert found.slope == pytest.approx(0.5, abs=0.01)
     assert found.p < 1e-6
-
-
-def test_the_slots_of_the_book():
-    """Hollander, Wolfe and Chicken (2014), example 6.1: H = .771, and p = .68 by chi squared."""
-    slots = ["normal"] * 5 + ["airways"] * 4 + ["asbestosis"] * 5
-    times = [2.9, 3.0, 2.5, 2.6, 3.2, 3.8, 2.7, 4.0, 2.4, 2.8, 3.4, 3.7, 2.2, 2.0]
-    assert slot_effect(slots, times) == pytest.approx((0.771, 0.68), abs=5e-4)
-    assert slot_effect(slots, [*times[:7], math.inf, *times[8:]]) == slot_effect(slots, times)
-    assert slot_effect(slots[::-1], np.negative(times[::-1])) == pytest.approx(
-        (0.771, 0.68), abs=5e-4
-    )
-
-
-def test_slots_need_a_value_each():
-    with pytest.raises(ValueError, match="expected a slot for each value, got 2 and 3"):
-        slot_effect([0, 1], [1, 2, 3])
-    assert slot_effect([0, 0, 0], [1, 2, 3]) is None
-    assert slot_effect([0, 1, 0], [2, 2, 2]) is None
 
 
 def test_the_nile_changed_in_1899():

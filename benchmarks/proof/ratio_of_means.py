@@ -1,9 +1,9 @@
 """The ratio of two means with its interval, for questions of totals: what a batch or a bill costs.
 
-Samples are in their own unit, a ratio is that of ``a`` to ``b``. ``level`` is the two-sided chance
-that an interval misses the truth. Those named ``_paired`` take the values of the same block
-together; the others take independent samples. None: unbounded, or undefined because there are too
-few values, no spread, an infinite one or, for a logarithm, one that is not positive.
+Samples are in their own unit and have the values of the same blocks, a ratio is that of ``a`` to
+``b``. ``level`` is the two-sided chance that an interval misses the truth. None: unbounded, or
+undefined because there are too few values, no spread, an infinite one or, for a logarithm, one that
+is not positive.
 
 Tare's headline is none of these but the Hodges-Lehmann estimate; docs/explanation/statistics.md
 says why.
@@ -20,14 +20,9 @@ from scipy import special, stats
 
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.signed_rank import Array, Interval
-from tare.results.stats.two_sample import satterthwaite
-from tare.results.stats.values import ROUNDING, Estimated, averageable, constant, numbers, pairs
+from tare.results.stats.values import ROUNDING, Estimated, averageable, pairs
 
 Values = Sequence[float] | Array
-
-
-SMALLEST_SQUARE = 1e-150
-"""Below it, of values that are about 1, is no variance but rounding, and its square vanishes."""
 
 
 class _Means(NamedTuple):
@@ -50,29 +45,11 @@ class _Means(NamedTuple):
         return Estimated(self.a / self.b, ends)
 
 
-def fieller(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
-    """Bound the ratio of arithmetic means by Fieller's theorem (1954), for nearly normal values.
-
-    Variances may differ; the degrees of freedom are Satterthwaite's at the estimated ratio (Tamhane
-    and Logan 2004).
-    """
-    first, second = numbers(a), numbers(b)
-    if not averageable(first, second) or constant(first, second):
-        return None
-    (first, up), (second, down) = _unit(first), _unit(second)
-    mean_a, mean_b = float(first.mean()), float(second.mean())
-    var_a, var_b = float(first.var(ddof=1)) / len(first), float(second.var(ddof=1)) / len(second)
-    # The parts of Var(a - rb) at r = a / b, times b squared.
-    part_a, part_b = mean_b**2 * var_a, mean_a**2 * var_b
-    if max(part_a, part_b) < SMALLEST_SQUARE:
-        return None
-    freedom = satterthwaite(part_a, len(first), part_b, len(second))
-    t = float(stats.t.ppf(1 - level / 2, freedom))
-    return _enlarged(_Means(mean_a, mean_b, var_a, var_b, 0.0).fieller(t), up - down)
-
-
 def fieller_paired(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
-    """Bound the ratio of arithmetic means of pairs: every r for which a - r b has mean 0 by t."""
+    """Bound the ratio of arithmetic means of pairs: every r for which a - r b has mean 0 by t.
+
+    Fieller's theorem (1954), for nearly normal values.
+    """
     first, second = pairs(a, b)
     if not averageable(first, second):
         return None
@@ -83,21 +60,6 @@ def fieller_paired(a: Values, b: Values, level: float = 0.05) -> Estimated | Non
     (var_a, covariance), (_, var_b) = (np.cov(first, second) / n).tolist()
     means = _Means(float(first.mean()), float(second.mean()), var_a, var_b, covariance)
     return _enlarged(means.fieller(float(stats.t.ppf(1 - level / 2, n - 1))), up - down)
-
-
-def log_t(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
-    """Bound the ratio of geometric means by Welch's t on the logarithms."""
-    first, second = numbers(a), numbers(b)
-    if not _positive(first, second):
-        return None
-    first, second = np.log(first), np.log(second)
-    if constant(first, second):
-        return None
-    difference = float(first.mean() - second.mean())
-    part_a, part_b = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
-    freedom = satterthwaite(part_a, len(first), part_b, len(second))
-    half = float(stats.t.ppf(1 - level / 2, freedom) * np.sqrt(part_a + part_b))
-    return Estimated(ratio(difference), ratios(Interval(difference - half, difference + half)))
 
 
 def log_t_paired(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
@@ -113,32 +75,14 @@ def log_t_paired(a: Values, b: Values, level: float = 0.05) -> Estimated | None:
     return Estimated(ratio(mean), ratios(Interval(mean - half, mean + half)))
 
 
-def bca(
+def bca_paired(
     a: Values, b: Values, level: float = 0.05, *, seed: int, rounds: int = 9999
 ) -> Estimated | None:
     """Bound the ratio of arithmetic means by the bootstrap, bias-corrected and accelerated.
 
-    Efron 1987; Efron and Tibshirani 1993, chapter 14. Under-covers with fewer than 20 values.
+    Whole pairs are drawn (Efron 1987; Efron and Tibshirani 1993, chapter 14). It under-covers with
+    fewer than 20 of them.
     """
-    first, second = numbers(a), numbers(b)
-    if not averageable(first, second) or constant(first, second):
-        return None
-    (first, up), (second, down) = _unit(first), _unit(second)
-    rng = np.random.default_rng(seed)
-    means_a = first[rng.integers(0, len(first), (rounds, len(first)))].mean(axis=1)
-    means_b = second[rng.integers(0, len(second), (rounds, len(second)))].mean(axis=1)
-    influence = [
-        _influence(_left_out(first), np.full(len(first), second.mean())),
-        _influence(np.full(len(second), first.mean()), _left_out(second)),
-    ]
-    whole = (float(first.mean()), float(second.mean()))
-    return _enlarged(_corrected(whole, means_a, means_b, influence, level), up - down)
-
-
-def bca_paired(
-    a: Values, b: Values, level: float = 0.05, *, seed: int, rounds: int = 9999
-) -> Estimated | None:
-    """Bound the ratio of arithmetic means as ``bca`` does, resampling whole pairs."""
     first, second = pairs(a, b)
     if not averageable(first, second):
         return None

@@ -1,25 +1,17 @@
+"""Intervals of a ratio of means, which `benchmarks/intervals.py` compares with Tare's."""
+
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tare.results.stats.ratio_of_means import (
-    bca,
-    bca_paired,
-    fieller,
-    fieller_paired,
-    log_t,
-    log_t_paired,
-)
+from proof.ratio_of_means import bca_paired, fieller_paired, log_t_paired
+from tare.results.stats.two_sample import log_t
 
 # Efron and Tibshirani (1993), table 25.1: eight patients, hormone after three patches.
 OLD_OVER_PLACEBO = [8406, 2342, 8187, 8459, 4795, 3516, 4796, 10238]
 NEW_OVER_OLD = [-1200, 2601, -2705, 1982, -1290, 351, -638, -2719]
-
-
-def drawn_bca(a, b, level=0.05):
-    return bca(a, b, level, seed=1, rounds=2000)
 
 
 def drawn_bca_paired(a, b, level=0.05):
@@ -27,7 +19,6 @@ def drawn_bca_paired(a, b, level=0.05):
 
 
 PAIRED = [fieller_paired, log_t_paired, drawn_bca_paired]
-UNPAIRED = [fieller, log_t, drawn_bca]
 
 
 def draw(n, seed=0):
@@ -44,13 +35,12 @@ def test_fieller_of_the_patch_data():
     assert found.interval == pytest.approx((-0.249, 0.170), abs=5e-4)
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_bca_is_that_of_scipy(paired):
+def test_bca_is_that_of_scipy():
     a, b = NEW_OVER_OLD, OLD_OVER_PLACEBO
-    ours = (bca_paired if paired else bca)(a, b, 0.1, seed=1, rounds=20000).interval
+    ours = bca_paired(a, b, 0.1, seed=1, rounds=20000).interval
     theirs = stats.bootstrap(
         (a, b), lambda x, y, axis=-1: np.mean(x, axis=axis) / np.mean(y, axis=axis),
-        paired=paired, vectorized=True, confidence_level=0.9, n_resamples=20000,
+        paired=True, vectorized=True, confidence_level=0.9, n_resamples=20000,
         rng=np.random.default_rng(2),
     ).confidence_interval  # fmt: skip
     assert ours == pytest.approx((theirs.low, theirs.high), abs=0.012)
@@ -60,14 +50,6 @@ def test_the_ends_of_fieller_are_the_ratios_that_the_t_test_just_rejects():
     a, b = draw(12)
     for end in fieller_paired(a, b).interval:
         assert stats.ttest_1samp(a - end * b, 0).pvalue == pytest.approx(0.05)
-    b = b[:9]
-    value, ends = fieller(a, b)
-    var_a, var_b = a.var(ddof=1) / 12, b.var(ddof=1) / 9
-    at = value**2 * var_b
-    t = stats.t.ppf(0.975, (var_a + at) ** 2 / (var_a**2 / 11 + at**2 / 8))
-    for end in ends:
-        distance = abs(a.mean() - end * b.mean()) / math.sqrt(var_a + end**2 * var_b)
-        assert distance == pytest.approx(t)
 
 
 def test_log_t_is_the_t_interval_of_the_logarithms():
@@ -79,7 +61,7 @@ def test_log_t_is_the_t_interval_of_the_logarithms():
     assert log_t(a, b).value == pytest.approx(log_t_paired(a, b).value)
 
 
-@pytest.mark.parametrize("method", [fieller, fieller_paired, log_t, log_t_paired])
+@pytest.mark.parametrize("method", [fieller_paired, log_t, log_t_paired])
 def test_exchanging_the_samples_gives_the_reciprocal(method):
     a, b = draw(15)
     value, (low, high) = method(a, b)
@@ -87,7 +69,7 @@ def test_exchanging_the_samples_gives_the_reciprocal(method):
     assert (back.value, *back.interval) == pytest.approx((1 / value, 1 / high, 1 / low))
 
 
-@pytest.mark.parametrize("method", PAIRED + UNPAIRED)
+@pytest.mark.parametrize("method", [*PAIRED, log_t])
 def test_units_multiply_the_ratio_and_order_does_not_matter(method):
     a, b = draw(15)
     value, (low, high) = method(a, b)
@@ -96,18 +78,16 @@ def test_units_multiply_the_ratio_and_order_does_not_matter(method):
         expected = np.array([value, low, high]) * scale * scale
         assert (found.value, *found.interval) == pytest.approx(expected, rel=1e-9)
     turned = method(a[::-1], b[::-1])
-    exact = method not in (drawn_bca, drawn_bca_paired)
+    exact = method is not drawn_bca_paired
     assert turned.interval == pytest.approx((low, high), rel=1e-9 if exact else 0.02)
 
 
-@pytest.mark.parametrize("method", PAIRED)
-def test_pairs_gain_by_what_both_have_in_common(method):
+def test_pairs_gain_by_what_both_have_in_common():
     a, b = draw(15)
-    unpaired = UNPAIRED[PAIRED.index(method)]
-    assert np.ptp(method(a, b).interval) < 0.5 * np.ptp(unpaired(a, b).interval)
+    assert np.ptp(log_t_paired(a, b).interval) < 0.5 * np.ptp(log_t(a, b).interval)
 
 
-@pytest.mark.parametrize("method", PAIRED + UNPAIRED)
+@pytest.mark.parametrize("method", [*PAIRED, log_t])
 def test_values_without_spread_have_no_interval(method):
     assert method([2.0, 2.0, 2.0], [1.0, 1.0, 1.0]) is None
     assert method([2.0], [1.0]) is None
@@ -124,17 +104,13 @@ def test_pairs_in_one_ratio_have_no_interval(method):
 
 
 def test_a_baseline_that_may_be_zero_has_an_unbounded_ratio():
-    assert fieller([5.0, 6.0, 7.0], [-1.0, 0.5, 1.5]) is None
     assert fieller_paired([5.0, 6.0, 7.0], [-1.0, 0.5, 1.5]) is None
     assert fieller_paired([5.0, 6.0, 8.0], [-1.0, 0.0, 1.0]) is None
-    assert drawn_bca([5.0, 6.0, 7.0], [0.0, 0.0, 1.0]) is None
     assert log_t([5.0, 6.0, 7.0], [0.0, 1.0, 2.0]) is None
     assert log_t_paired([5.0, -6.0, 7.0], [3.0, 1.0, 2.0]) is None
-    assert fieller([0.0, 0.0], [1.0, 2.0]) is None
 
 
 def test_a_ratio_beyond_floats_is_not_printed():
     a, b = draw(8)
-    assert fieller(a * 1e300, b * 1e-300) is None
     assert drawn_bca_paired(a * 1e300, b * 1e-300) is None
     assert log_t(a * 1e300, b * 1e-300).interval == (math.inf, math.inf)

@@ -41,7 +41,7 @@ Key = tuple[str, str]
 
 UNKNOWN = "Tare does not know which of its workloads measure what this study did"
 NOT_HERE = "no workload of Tare measures it"
-NOTHING_BESIDE = "nothing of ours stands beside the degradation that it is of"
+NO_COUNTERPART = "nothing of ours stands beside the degradation that it is of"
 NO_COST = "a number that is no cost: tare compare lists ours with it"
 
 
@@ -135,7 +135,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class StudyComparison:
     """What a study and our results say of the same things, and what only the study says."""
 
     study: str
@@ -151,14 +151,14 @@ class Beside:
         return tuple(one for one in self.missing if one.row not in known)
 
 
-def beside(study: str, ours: Ours) -> Beside:
+def compared_with(study: str, ours: Ours) -> StudyComparison:
     """Set a study's rows beside our results; ConfigError if there is no such study."""
     rows = load(study)
     name = f"tare.results.published.by_study.{study}"
     module = import_module(name) if importlib.util.find_spec(name) else None
     if module is None or not hasattr(module, "measures"):
         rest = tuple(Missing(row=row, reason=UNKNOWN, measurable=False) for row in rows)
-        return Beside(study=study, pairs=(), missing=rest, caveats=())
+        return StudyComparison(study=study, pairs=(), missing=rest, caveats=())
     others = differences(rows)
     pairs: list[Pair] = []
     missing: list[Missing] = []
@@ -181,13 +181,13 @@ def beside(study: str, ours: Ours) -> Beside:
             pairs += [replace(one, printed_differences=told) for one in found]
     paired = {_key(pair.printed.row) for pair in pairs}
     missing += [
-        Missing(row=row, reason=NOTHING_BESIDE, measurable=False)
+        Missing(row=row, reason=NO_COUNTERPART, measurable=False)
         for row in rows
         if row.unit == POINTS and _key(row) not in paired
     ]
     measures_of: Callable[[Row], Sequence[Measure]] = module.measures
     caveats = tuple(_caveats(study, pairs, quantities, ours, measures_of))
-    return Beside(
+    return StudyComparison(
         study=study,
         pairs=tuple(pairs),
         missing=tuple(missing),
@@ -214,7 +214,7 @@ def by_likeness(pairs: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
     return alike, others
 
 
-def unpublished(parts: Iterable[Beside], ours: Ours) -> tuple[Comparison, ...]:
+def unpublished(parts: Iterable[StudyComparison], ours: Ours) -> tuple[Comparison, ...]:
     """List our comparisons with our own baseline that stand beside no published row."""
     used = {(pair.ours.cell.id, pair.ours.metric.name) for part in parts for pair in part.pairs}
     plain = {one.id for one in ours.cells}
