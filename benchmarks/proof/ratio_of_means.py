@@ -127,7 +127,7 @@ def _proportional(a: Array, b: Array) -> bool:
 
 
 def _left_out(row: Array) -> Array:
-    """Give the mean without each value in turn."""
+    """Return the mean without each value in turn."""
     means: Array = (row.sum() - row) / (len(row) - 1)
     return means
 
