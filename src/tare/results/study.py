@@ -110,7 +110,7 @@ def _variants(plan: Plan, history: History) -> list[Variant]:
 
 
 def _heads(row: Comparison, plan: Plan) -> bool:
-    """Whether a row is its metric's own, and not a variant beside it."""
+    """Whether a row is its metric's own, and not another variant of it."""
     return row.primary or row.metric != plan.metrics[row.cell.workload][0]
 
 

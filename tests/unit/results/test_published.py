@@ -262,7 +262,7 @@ def test_holm_over_all_of_laines_tests_leaves_fewer():
     (said,) = [one.says for one in findings("laine2017", Sort.VERDICT)]
     rows = table("laine2017", "Table 4")
     assert len(rows) == 63
-    words = [row["told apart"] for row in rows]
+    words = [row["differs"] for row in rows]
     kept, alone = words.count("yes"), words.count("yes") + words.count("no longer")
     assert kept < alone
     assert said.startswith(f"{alone} of 63 tests have p < 0.05; {kept} keep it after Holm.")

@@ -131,8 +131,8 @@ def _clock(seen: Doubt) -> Check:
             return Check(what, cause=cause(CauseKind.SLOW_CLOCK, by=-high))
         if -low < ENOUGH * seen.gain:
             return Check(what)
-    mine, base = map(_unaccounted, seen.sides)
-    if mine is not None and base is not None and mine - base < ENOUGH * seen.gain:
+    own, base = map(_unaccounted, seen.sides)
+    if own is not None and base is not None and own - base < ENOUGH * seen.gain:
         return Check(what)
     return Check(what, known=False)
 
@@ -151,9 +151,9 @@ def _unaccounted(history: History) -> float | None:
 
 def _versions(seen: Doubt) -> Check:
     what = Look.VERSIONS
-    mine, base = seen.here.files, seen.there.files
-    names = [name for name in base if name in mine]
-    other = [name for name in names if mine[name] != base[name]]
+    own, base = seen.here.files, seen.there.files
+    names = [name for name in base if name in own]
+    other = [name for name in names if own[name] != base[name]]
     if other:
         return Check(what, cause=cause(CauseKind.OTHER_FILES, names=tuple(other)))
     return Check(what, known=bool(names))
@@ -170,11 +170,11 @@ def _flags(seen: Doubt) -> Check:
 
 def _page_cache(seen: Doubt) -> Check:
     what = Look.PAGE_CACHE
-    mine, base = map(moved_share, seen.sides)
-    if mine is None or base is None:
+    own, base = map(moved_share, seen.sides)
+    if own is None or base is None:
         return Check(what, known=not _is_on_files(seen))
-    if mine < DIRECT_SHARE * min(base, 1.0):
-        return Check(what, cause=cause(CauseKind.CACHED, moved=mine, baseline_moved=base))
+    if own < DIRECT_SHARE * min(base, 1.0):
+        return Check(what, cause=cause(CauseKind.CACHED, moved=own, baseline_moved=base))
     return Check(what)
 
 
@@ -232,16 +232,16 @@ def _filesystem(seen: Doubt) -> Check:
 def _work(seen: Doubt) -> Check:
     """See whether a trial ended early and did less than the baseline's."""
     what = Look.WORK
-    mine, base = (_done(one, seen.case.row.metric) for one in seen.sides)
-    if mine is None or base is None:
+    own, base = (_done(one, seen.case.row.metric) for one in seen.sides)
+    if own is None or base is None:
         return Check(what, known=False)
-    if mine < LESS_WORK * base:
-        return Check(what, cause=cause(CauseKind.LESS_WORK, share=mine / base))
+    if own < LESS_WORK * base:
+        return Check(what, cause=cause(CauseKind.LESS_WORK, share=own / base))
     return Check(what)
 
 
 def _done(history: History, metric: Metric) -> float | None:
-    """Give the median work of a trial, where the metric is a rate of it."""
+    """Return the median work of a trial, where the metric is a rate of it."""
     if metric.better is not Better.HIGHER:
         return None
     done = [

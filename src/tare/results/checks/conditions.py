@@ -1,4 +1,4 @@
-"""In what a platform was unlike the baseline, beside the numbers that this touches.
+"""In what a platform was unlike the baseline, where this touches a number.
 
 What ``tare.experiment.host.preconditions`` found is in the facts stored with the results.
 """
@@ -45,7 +45,7 @@ def unlike(facts: Facts, platform: str, workload: str) -> list[str]:
 
 
 def moved_share(history: History) -> float | None:
-    """Give the median part of the bytes claimed that the host's disks moved; None: not known."""
+    """Return the median part of the bytes claimed that the host's disks moved; None: not known."""
     shares = [
         moved / claimed
         for trial in history.trials.values()
@@ -61,7 +61,7 @@ def claim(
     duration_s: float,
     metrics: Sequence[Metric],
 ) -> tuple[float, float] | None:
-    """Give the bytes that a tool says it moved, and those that the host's disks moved meanwhile.
+    """Return the bytes that a tool says it moved, and those that the host's disks moved meanwhile.
 
     None where either is not known: only trials of work on files have the latter. The arguments are
     what a trial holds, and its workload's metrics.

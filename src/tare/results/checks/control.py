@@ -1,4 +1,4 @@
-"""Whether a verdict can be trusted beside the A/A control, and is larger than its noise."""
+"""Whether a verdict can be trusted by the A/A control, and is larger than its noise."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def _drift(series: Series, least: float) -> Drift | None:
 
 
 def _regimes(series: Series, least: float) -> Levels:
-    """Give the regimes if there is more than one.
+    """Return the regimes if there is more than one.
 
     They are looked for only where neighbours are alike: in a series that changes its level they
     are, and the search is dear.
@@ -194,7 +194,7 @@ def _regimes(series: Series, least: float) -> Levels:
 
 
 def _off(residuals: Array, parameters: int) -> float:
-    """Give the mean distance of a series from what was fitted to it."""
+    """Return the mean distance of a series from what was fitted to it."""
     rest = len(residuals) - parameters
     return float(np.abs(residuals - np.median(residuals)).sum()) / rest if rest > 0 else math.inf
 

@@ -106,8 +106,8 @@ def _of_control(duet: _Duet, least: float) -> Iterator[Flag]:
 def _of_overlap(duet: _Duet) -> Iterator[Flag]:
     shares = [
         share
-        for mine, theirs in zip(duet.own, duet.base, strict=True)
-        if (share := _overlap(mine, theirs)) is not None
+        for own, base in zip(duet.own, duet.base, strict=True)
+        if (share := _overlap(own, base)) is not None
     ]
     if shares and (middle := float(np.median(shares))) < TOGETHER:
         yield flag(FlagKind.NOT_TOGETHER, share=middle)
@@ -139,15 +139,15 @@ def _by_cores(duet: _Duet) -> list[tuple[str, Array]]:
     ]
 
 
-def _overlap(mine: Trial, theirs: Trial) -> float | None:
-    """Give the share of the longer one's time in which both ran; None if it is not known."""
+def _overlap(own: Trial, base: Trial) -> float | None:
+    """Return the share of the longer one's time in which both ran; None if it is not known."""
     try:
         starts = [
             datetime.fromisoformat(one.started_at).timestamp() + one.phases_s.get("setup", 0.0)
-            for one in (mine, theirs)
+            for one in (own, base)
         ]
     except ValueError:
         return None
-    ends = [start + one.duration_s for start, one in zip(starts, (mine, theirs), strict=True)]
-    longer = max(mine.duration_s, theirs.duration_s)
+    ends = [start + one.duration_s for start, one in zip(starts, (own, base), strict=True)]
+    longer = max(own.duration_s, base.duration_s)
     return max(0.0, min(ends) - max(starts)) / longer if longer > 0 else None

@@ -32,7 +32,7 @@ Noise = Mapping[str, float]
 
 
 def tagged(log_ratios: np.ndarray) -> np.ndarray:
-    """Give the places of the finite log ratios that lie more than FAR deviations from the cost.
+    """Return the places of the finite log ratios that lie more than FAR deviations from the cost.
 
     Where more than half of them are equal there is no deviation to measure by, and none is far.
     """

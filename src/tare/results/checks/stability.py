@@ -97,7 +97,7 @@ def _of_order(study: Comparing, of: Group, metric: Metric, variant: Variant) -> 
 
 
 def _values(history: History, metric: Metric, variant: Variant) -> Series:
-    """Give the logs of what a cell's trials cost, of those that have a number above 0."""
+    """Return the logs of what a cell's trials cost, of those that have a number above 0."""
     columns = history.columns(metric, variant)
     known = np.isfinite(columns.values) & (columns.values > 0)
     worse = -1.0 if metric.better is Better.HIGHER else 1.0

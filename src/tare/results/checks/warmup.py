@@ -18,7 +18,7 @@ from tare.results.stats.signed_rank import Array
 from tare.results.stats.warmup import LEAST_SERIES, step
 
 SURE = 0.01
-"""Largest p at which a step is believed; beside that it must be half the margin high."""
+"""Largest p at which a step is believed; it must also be half the margin high."""
 
 _Label = tuple[str, ...]
 """An instance and the CPUs it had."""
@@ -110,7 +110,7 @@ def _by_instance(trials: Iterable[Trial]) -> dict[tuple[str, str, str], list[Tri
 
 
 def _series(plan: Plan, cell: Cell, trials: Sequence[Trial]) -> Array:
-    """Give the log times of an instance's measured trials, up to the first without a number."""
+    """Return the log times of an instance's measured trials, up to the first without a number."""
     metrics, variant = plan.metrics[cell.workload], plan.repetition.variant
     metric, tool_duration = metrics[0], metric_of(metrics, MetricRole.TOOL_DURATION)
     worse = -1.0 if metric.better is Better.HIGHER else 1.0

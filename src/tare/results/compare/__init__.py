@@ -12,20 +12,20 @@ reason are those of the first look at which the interval left out 1 or lay insid
 stay: the cell could leave the study then, so what comes later must not take it back.
 
 **Failures.** They count alike on both sides; otherwise identical platforms that fail now and then
-would be told apart. A trial that failed, did not respond or gave a value that has no ratio is the
-worst there is: its pair keeps its rank in the test, against the cell or, if the baseline failed,
-for it. Of what is better when lower, such as loss, 0 is no failure but the best there is: it too
-has no ratio and keeps its rank, and where both have 0 they are equal. A block in which both failed
-says nothing about which is better and is left out, and so is one in which either has no number for
-another reason: it has no trial, is unavailable, lacks the metric. From a quarter of pairs without a
-ratio on no cost is given, and nothing is called the same. All of it is counted and said beside the
-number.
+would be called different. A trial that failed, did not respond or gave a value that has no ratio is
+the worst there is: its pair keeps its rank in the test, against the cell or, if the baseline
+failed, for it. Of what is better when lower, such as loss, 0 is no failure but the best there is:
+it too has no ratio and keeps its rank, and where both have 0 they are equal. A block in which both
+failed says nothing about which is better and is left out, and so is one in which either has no
+number for another reason: it has no trial, is unavailable, lacks the metric. From a quarter of
+pairs without a ratio on no cost is given, and nothing is called the same. All of it is counted and
+shown with the number.
 
 **Variants.** A workload's first metric is compared three times, where the host kept account of its
 trials: by wall time, by that less foreign delay, and by CPU time; the plan says which decides.
 
 Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
-``flag`` and ``reason`` (what is to be known beside a number, and why there is none, by kind;
+``flag`` and ``reason`` (what is to be known of a number, and why there is none, by kind;
 ``tare.present.view.flags`` and ``tare.present.view.reasons`` word them), ``suspects`` (why a trial
 is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``rows``
 (the comparisons of a plan before they are measured), ``control`` (what the A/A control, the other

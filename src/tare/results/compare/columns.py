@@ -73,7 +73,7 @@ class Readings:
         self._columns: dict[tuple[str, Better, Unit, Variant], Columns] = {}
 
     def columns(self, metric: Metric, variant: Variant) -> Columns:
-        """Give one metric by one variant.
+        """Return one metric by one variant.
 
         A rate of 0 delivered nothing, and no work takes 0 s: both are failures. Of what else is
         better when lower, such as loss, 0 is the best value there is, although no ratio can be made
@@ -116,7 +116,7 @@ class Readings:
         )
 
     def _sampled(self, name: str) -> tuple[Array, Flags]:
-        """Give a metric's samples, and which trials have it."""
+        """Return a metric's samples, and which trials have it."""
         if name not in self._samples:
             found = [trial.samples.get(name) for trial in self._trials]
             values = np.array(found, dtype=np.float64)
@@ -146,7 +146,7 @@ class Readings:
         return tuple([trial.instance or f"\0{trial.block}" for trial in self._trials])
 
     def numbers(self, name: str, *, alone: bool) -> Array:
-        """Give a metric's finite numbers; ``alone``: only of trials that ran beside none."""
+        """Return a metric's finite numbers; ``alone``: only of trials that ran by themselves."""
         samples, _ = self._sampled(name)
         chosen = self._has_numbers & np.isfinite(samples)
         if alone:

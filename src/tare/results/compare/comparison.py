@@ -47,7 +47,7 @@ class Comparison(Subject):
     pairs, valid at every look together; an end is 0 or infinite where too many trials failed, or
     had 0, to bound it. The ``fixed`` interval is an ordinary one of 95 % for the same pairs, too
     narrow for a number that was looked at repeatedly. Before the first look the cost is of all
-    pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what so many
+    pairs and has no interval. ``spread`` is that of the pairs' log ratios; ``mde`` (what that many
     pairs would probably show) and ``noise_floor`` are ratios minus one.
 
     ``decided_by`` is the kind of look that decided, ``interval_by`` that of the look whose cost and

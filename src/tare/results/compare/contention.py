@@ -37,7 +37,7 @@ class Unaccounted(Enum):
 def value(
     trial: Trial, metric: Metric, variant: Variant, tool_duration: Metric | None
 ) -> float | None:
-    """Give a trial's value in the metric's unit as if only the variant's time had passed.
+    """Return a trial's value in the metric's unit as if only the variant's time had passed.
 
     ``tool_duration`` is the workload's metric of that role. None if the trial does not have the
     metric, or the variant is not known for it.
@@ -78,7 +78,7 @@ def share_of_wall(
 
 
 def _window_s(trial: Trial, host: HostCost, tool_duration: Metric | None) -> float:
-    """Give the time in which the delay was counted.
+    """Return the time in which the delay was counted.
 
     A tool's threads live as long as the tool works. Virtual CPUs also wait while its command is
     brought to the guest, so that only the share of the whole command says what the tool lost.

@@ -44,7 +44,7 @@ class Estimate:
     @cached_property
     def base(self) -> History:
         """The trials of the baseline that the cell's are compared with; none without a baseline."""
-        return self.reference.beside(self.subject.cell.id) if self.reference else History()
+        return self.reference.compared_with(self.subject.cell.id) if self.reference else History()
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -199,7 +199,7 @@ class Estimate:
         }
 
     def _detectable(self, replicates: Array) -> float | None:
-        """Return the smallest cost that so many would show, minus 1; None if that is not known."""
+        """Return the smallest cost that they would show, minus 1; None if that is not known."""
         if self._is_early and self.judgement.interval is not None:
             low, high = self.judgement.interval
             return ratio((high - low) / 2 + math.log1p(self.repetition.margin)) - 1

@@ -111,7 +111,7 @@ class Estimates:
 
 
 def whole(plan: Plan, closed: Iterable[str]) -> set[str]:
-    """Add to the ids of closed cells what only served them, where none beside it is open.
+    """Add to the ids of closed cells what only served them, where none of their group is open.
 
     That is the reference, and its control where anything else is compared with it.
     """

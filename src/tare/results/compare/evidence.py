@@ -2,8 +2,9 @@
 
 The rule of looks keeps its 5 % by a schedule that is fixed in advance. The e-process needs none and
 is stricter (METHOD.md 2.4): in fresh A/A campaigns it alarmed half as often. Both are about one
-comparison; of thirty between equal platforms one or two are told apart by luck. So a difference is
-established where Holm's p over all comparisons of the study is small as well, and else likely.
+comparison; of thirty between equal platforms one or two are called different by luck. So a
+difference is established where Holm's p over all comparisons of the study is small as well, and
+else likely.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is to be known beside a comparison's number: a kind with its values, and no words.
+"""What is to be known of a comparison's number: a kind with its values, and no words.
 
 ``tare.present.view.flags`` words them; what a flag means to other parts is asked of its kind.
 """
@@ -39,7 +39,7 @@ class FlagKind(StrEnum):
     HOLDS_ONE_AGAIN = "holds_one_again"
     INSTANCES_DIFFER = "instances_differ"
     FEW_INSTANCES = "few_instances"
-    # Of those beside it: the A/A control and the other variants.
+    # Of other comparisons: the A/A control and the other variants.
     NOT_TRUSTED = "not_trusted"
     BELOW_FLOOR = "below_floor"
     QUEUEING = "queueing"

@@ -15,20 +15,20 @@ SAID_ABOVE = 0.1
 """The intraclass correlation from which METHOD.md 2.2 says that instances are the replicates."""
 
 
-def instance_pairs(mine: History, theirs: History, blocks: Sequence[int]) -> tuple[int, ...]:
+def instance_pairs(of_cell: History, of_base: History, blocks: Sequence[int]) -> tuple[int, ...]:
     """Number, for each of the blocks, the group of pairs that it shares an instance with.
 
     Pairs that share either instance, or are linked by others that do, are one group: where one side
     was replaced alone, its pairs before and after still share the other side. Empty where pairs
     share nothing. A trial that names no instance shares none.
     """
-    if mine.replicates is Replicates.TRIALS:
+    if of_cell.replicates is Replicates.TRIALS:
         return ()
-    return linked(mine.instances(blocks), theirs.instances(blocks))
+    return linked(of_cell.instances(blocks), of_base.instances(blocks))
 
 
 @lru_cache(maxsize=8)  # the metrics and variants of a cell follow each other
-def linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
+def linked(of_cell: Sequence[str], of_base: Sequence[str]) -> tuple[int, ...]:
     """Number the group of each pair: those that share an instance of either side are one."""
     linked: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -38,13 +38,13 @@ def linked(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, ...]:
             name = above
         return name
 
-    for own, base in dict.fromkeys(zip(mine, theirs, strict=True)):
+    for own, base in dict.fromkeys(zip(of_cell, of_base, strict=True)):
         linked[root(("base", base))] = root(("cell", own))
-    roots = {own: root(("cell", own)) for own in dict.fromkeys(mine)}
+    roots = {own: root(("cell", own)) for own in dict.fromkeys(of_cell)}
     first: dict[tuple[str, str], int] = {}
-    for place, own in enumerate(mine):
+    for place, own in enumerate(of_cell):
         first.setdefault(roots[own], place)
-    return tuple(first[roots[own]] for own in mine)
+    return tuple(first[roots[own]] for own in of_cell)
 
 
 def instance_flags(
@@ -53,7 +53,7 @@ def instance_flags(
     """Yield on what the interval rests where instances differ, or may and nobody can know.
 
     Instance pairs are the replicates at weaker evidence than is worth a sentence; their number
-    stands beside that of the pairs.
+    is shown with that of the pairs.
     """
     parts = judgement.parts
     if judgement.nested and parts is not None:

@@ -38,7 +38,7 @@ Group = tuple[str, Params, Limits]
 
 
 def group(cell: Cell) -> Group:
-    """Give what two cells must share to be compared; injected work is the difference sought."""
+    """Return what two cells must share to be compared; injected work is the difference sought."""
     params = tuple(one for one in cell.params if one[0] != INJECTED)
     return cell.workload, params, cell.limits
 
@@ -58,7 +58,7 @@ def against(cells: Iterable[Cell], platform: str) -> tuple[Contrast, ...]:
 class History:
     """A cell's trials: by block, the measured one that counts.
 
-    In a duet the baseline has one in each block beside each of the others: ``partners`` has them by
+    In a duet the baseline has one in each block with each of the others: ``partners`` has them by
     the id of that cell, and ``trials`` has the first of each block. ``metrics`` are those of the
     cell's workload, ``replicates`` is the plan's.
     """
@@ -72,11 +72,11 @@ class History:
     _readings: Readings | None = field(default=None, repr=False)
 
     def columns(self, metric: Metric, variant: Variant) -> Columns:
-        """Give the trials as columns; they are made once, so trials may not be added later."""
+        """Return the trials as columns; they are made once, so trials may not be added later."""
         return self._read.columns(metric, variant)
 
     def numbers(self, name: str) -> Array:
-        """Give a metric's finite numbers, of all trials that count."""
+        """Return a metric's finite numbers, of all trials that count."""
         if not self.partners:
             return self._read.numbers(name, alone=False)
         apart = [one.numbers(name) for one in self.partners.values()]
@@ -99,8 +99,8 @@ class History:
             self._readings = Readings(self.trials, self.metrics)
         return self._readings
 
-    def beside(self, cell: str) -> History:
-        """Give the trials that a cell is compared with: in a duet those at the same moment."""
+    def compared_with(self, cell: str) -> History:
+        """Return the trials that a cell is compared with: in a duet those at the same moment."""
         return self.partners.get(cell, self)
 
     @property
@@ -110,7 +110,7 @@ class History:
 
     @property
     def counted(self) -> list[Trial]:
-        """All trials that count, beside whatever they were measured."""
+        """All trials that count, whatever they ran together with."""
         if not self.partners:
             return list(self.trials.values())
         apart = [trial for one in self.partners.values() for trial in one.trials.values()]
@@ -183,7 +183,7 @@ def _goodness(trial: Trial) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A cell's blocks beside its baseline's.
+    """The blocks of a cell and its baseline, paired.
 
     In ``failed`` pairs only the cell failed, in ``baseline_failed`` only the baseline. In ``zeros``
     the cell alone had 0 of what is better when lower, in ``baseline_zeros`` the baseline, in
@@ -230,9 +230,11 @@ NO_PAIRS = Pairs(np.empty(0), 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0)
 """Those of a cell that is compared with nothing."""
 
 
-def pair(mine: History, theirs: History, metric: Metric, variant: Variant = Variant.WALL) -> Pairs:
-    """Set a cell's trials beside those of the baseline in the same blocks."""
-    here, there = mine.columns(metric, variant), theirs.columns(metric, variant)
+def pair(
+    cell: History, baseline: History, metric: Metric, variant: Variant = Variant.WALL
+) -> Pairs:
+    """Pair a cell's trials with those of the baseline in the same blocks."""
+    here, there = cell.columns(metric, variant), baseline.columns(metric, variant)
     blocks, at, other, alone = _meet(here.blocks, there.blocks)
     together = here.sessions[at] == there.sessions[other]
     blocks, at, other = blocks[together], at[together], other[together]
@@ -301,7 +303,7 @@ Places = NDArray[np.intp]
 
 
 def _meet(here: Blocks, there: Blocks) -> tuple[Blocks, Places, Places, Places]:
-    """Give the blocks of both, where each has them, and the places of those that only here are."""
+    """Return the blocks of both, where each has them, and the places of those only here."""
     if np.array_equal(here, there):  # nearly always
         every = np.arange(len(here))
         return here, every, every, every[:0]

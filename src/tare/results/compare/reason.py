@@ -75,7 +75,7 @@ class ReasonKind(StrEnum):
     OTHER_USERLAND = "other_userland"
     OTHER_METRIC = "other_metric"
     OTHER_FILES = "other_files"
-    # Of a self-test, and beside published numbers.
+    # Of a self-test, and of published numbers.
     FEW_PAIRS = "few_pairs"
     VARIANT_UNKNOWN_HERE = "variant_unknown_here"
     NO_COST_HERE = "no_cost_here"

@@ -16,7 +16,7 @@ class Summary:
     """One metric of one cell on its own.
 
     ``values`` describes the trials that gave a number, in the metric's unit. ``counts`` has one
-    trial a block (in a duet the baseline's has one beside each of the others); ``repeated`` is how
+    trial a block (in a duet the baseline's has one with each of the others); ``repeated`` is how
     many others were measured in the same blocks and set aside.
     """
 

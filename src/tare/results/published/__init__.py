@@ -1,8 +1,8 @@
 """Results that others have published, put through the statistics of this package.
 
 The data are facts from the studies' own tables, one file a study in ``data/`` (its columns are
-told in ``data/SOURCES.md``). ``analyse`` finds the module of the study's name, which says what can
-be computed from what that study printed; a study without one is printed as it is.
+described in ``data/SOURCES.md``). ``analyse`` finds the module of the study's name, which says what
+can be computed from what that study printed; a study without one is printed as it is.
 """
 
 from tare.results.published.analysis import Analysis, Column, Form, Table, analyse

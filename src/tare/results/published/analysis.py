@@ -73,7 +73,7 @@ def analyse(study: str) -> Analysis:
 
 
 def as_printed(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """Give the rows as they stand, a table for each of the study's own."""
+    """Return the rows as they stand, a table for each of the study's own."""
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(f"{row.table}: {row.experiment}", []).append(row)

@@ -1,6 +1,6 @@
-"""The hardware, software and repetition of a study, and what of ours stands for each.
+"""The hardware, software and repetition of a study, and our facts that stand for each.
 
-Conditions of a study are words; which stored fact of ours is the same thing follows from what they
+Conditions of a study are words; which of our stored facts is the same thing follows from what they
 are called (``what``). Ours are the facts that were stored with the results.
 """
 
@@ -35,7 +35,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRow:
-    """One comparison of ours with a row: what was measured, on what, against what."""
+    """One of our comparisons with a row: what was measured, on what, against what."""
 
     row: Row
     measure: Measure

@@ -64,12 +64,12 @@ def platforms_for(name: str, cells: Iterable[Cell]) -> tuple[str, ...]:
 
 
 def words_of(name: str) -> str:
-    """Give the technology in a study's name of a platform: native(CentOS)/docker is docker."""
+    """Return the technology in a study's name of a platform: native(CentOS)/docker is docker."""
     return technology(name).removeprefix("native/")
 
 
 def setting_of(name: str) -> str:
-    """Give what a study's name of a platform says besides technology and limits."""
+    """Return what a study's name of a platform says besides technology and limits."""
     return setting(_LIMITS.sub("", name))
 
 

@@ -24,15 +24,15 @@ class Experiment:
     printed: dict[str, Row]
 
     def values(self, platform: str) -> list[float]:
-        """Give all runs of a platform."""
+        """Return all runs of a platform."""
         return [row.value for row in self.runs[platform] if row.value is not None]
 
     def apart(self, platform: str) -> tuple[int, ...]:
-        """Give the places of the runs that stand apart from the others."""
+        """Return the places of the runs that stand apart from the others."""
         return outliers(self.values(platform))
 
     def without(self, platform: str) -> list[float]:
-        """Give the runs that do not stand apart; for sensitivity only."""
+        """Return the runs that do not stand apart; for sensitivity only."""
         apart = self.apart(platform)
         return [value for place, value in enumerate(self.values(platform)) if place not in apart]
 
@@ -53,7 +53,7 @@ def experiments(rows: Sequence[Row]) -> list[Experiment]:
 
 
 def reproduced_by(experiment: Experiment, platform: str) -> str:
-    """Say which runs the printed average is that of."""
+    """Return which runs the printed average is that of."""
     printed = experiment.printed.get(platform)
     if printed is None or printed.value is None:
         return "not printed"

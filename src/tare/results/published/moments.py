@@ -63,21 +63,21 @@ def by_platform(rows: Iterable[Row], n: int | None) -> dict[tuple[str, ...], dic
     }
 
 
-def cost(mine: Moments, base: Moments, better: Better, scale: float = 1.0) -> Compared | None:
+def cost(own: Moments, base: Moments, better: Better, scale: float = 1.0) -> Compared | None:
     """Compare two means of positive values; None if one is not positive.
 
     ``scale`` multiplies the cost: what twice the resources should halve is scaled by two.
     """
-    if mine.mean <= 0 or base.mean <= 0:
+    if own.mean <= 0 or base.mean <= 0:
         return None
     worse = -1.0 if better is Better.HIGHER else 1.0
-    log = worse * (math.log(mine.mean) - math.log(base.mean)) + math.log(scale)
-    interval, p = _welch(log, mine, base)
-    return Compared(cost=ratio(log), interval=interval, p=p, apart=_apart(mine, base))
+    log = worse * (math.log(own.mean) - math.log(base.mean)) + math.log(scale)
+    interval, p = _welch(log, own, base)
+    return Compared(cost=ratio(log), interval=interval, p=p, apart=_apart(own, base))
 
 
 def can_be_means(means: Sequence[str], decimals: int, n: int) -> bool:
-    """Say whether all these printed means can be those of n values of so many decimals.
+    """Return whether all these printed means can be those of n values of a number of decimals.
 
     Such a mean is a multiple of the values' last digit over n (the GRIM test: Brown and Heathers,
     2017). All means are taken to be rounded as the finest of them is.
@@ -92,7 +92,7 @@ def least_n(means: Sequence[str], decimals: int) -> int:
     """Find the fewest runs that can give all these printed means."""
     n = 1
     while not can_be_means(means, decimals, n):
-        n += 1  # ends: with so many values as the last digits differ by, any mean can be
+        n += 1  # ends: with as many values as the last digits differ by, any mean can be
     return n
 
 
@@ -104,9 +104,9 @@ def least_n_of_spread(spread: float, sd: float) -> int:
     return 2 if sd <= 0 else max(2, math.ceil(1 + spread**2 / (2 * sd**2) - 1e-9))
 
 
-def _welch(log: float, mine: Moments, base: Moments) -> tuple[Interval | None, float | None]:
+def _welch(log: float, own: Moments, base: Moments) -> tuple[Interval | None, float | None]:
     parts = []
-    for one in (mine, base):
+    for one in (own, base):
         if one.sd is None or one.n is None or one.n < 2:
             return None, None
         parts.append(((one.sd / one.mean) ** 2 / one.n, one.n - 1))
@@ -120,8 +120,8 @@ def _welch(log: float, mine: Moments, base: Moments) -> tuple[Interval | None, f
     return ratios(Interval(log - half, log + half)), p
 
 
-def _apart(mine: Moments, base: Moments) -> bool | None:
-    ends = (mine.minimum, mine.maximum, base.minimum, base.maximum)
+def _apart(own: Moments, base: Moments) -> bool | None:
+    ends = (own.minimum, own.maximum, base.minimum, base.maximum)
     low, high, base_low, base_high = ends
     if low is None or high is None or base_low is None or base_high is None:
         return None

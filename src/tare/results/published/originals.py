@@ -61,14 +61,14 @@ class Original:
 
 def named(row: Row, columns: Sequence[str]) -> str:
     """Join what some columns of a row say; what another of them has said already is left out."""
-    told: list[str] = []
+    texts: list[str] = []
     for column in columns:
         against = column == "against"
         text = _against(row) if against else str(getattr(row, column))
         text = text.removeprefix("isolation: ")
-        if text and not any(text in before.split() or text == before for before in told):
-            told.append(text)
-    return ", ".join(told)
+        if text and not any(text in before.split() or text == before for before in texts):
+            texts.append(text)
+    return ", ".join(texts)
 
 
 def originals(study: str, rows: Sequence[Row]) -> tuple[Original, ...]:
@@ -185,7 +185,7 @@ ORIGINALS: Mapping[str, tuple[Original, ...]] = {
         *(
             Original(
                 name=f"isolation-{name.lower()}",
-                title=f"Tables 5.6 to 5.11: {name} beside neighbours that misbehave",
+                title=f"Tables 5.6 to 5.11: {name} next to neighbours that misbehave",
                 tables=_STRESS,
                 form=Form.MAP,
                 bars=("experiment", "scenario", "level"),

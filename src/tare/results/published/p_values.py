@@ -20,13 +20,13 @@ def tests(rows: Iterable[Row]) -> list[Row]:
 
 
 def at_most(row: Row) -> float:
-    """Give the largest p value that is printed as this one."""
+    """Return the largest p value that is printed as this one."""
     value = row.value or 0.0
     return min(1.0, value + resolution(row) / 2) if value == 0 else value
 
 
 def resolution(row: Row) -> float:
-    """Give the last digit of a p value: three are printed, trailing zeros left out."""
+    """Return the last digit of a p value: three are printed, trailing zeros left out."""
     return min(1e-3, row.resolution)
 
 

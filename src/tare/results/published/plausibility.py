@@ -65,7 +65,7 @@ def against_fewer_cpus(subjects: Sequence[Subject]) -> list[Suspicion]:
 
 
 def implausible(pairs: Sequence[Suspicion], noise: float | None = None) -> Iterator[Finding]:
-    """Say of which pairs the first is better by more than the noise; Holm over all with a p."""
+    """Return of which pairs the first is better by more than the noise; Holm over all with a p."""
     tested = [pair.compared.p for pair in pairs if pair.compared.p is not None]
     adjusted = iter(holm(tested))
     for pair in pairs:
@@ -109,12 +109,12 @@ def _judged(found: Compared, p: float | None, noise: float | None) -> tuple[Sort
 
 
 def _cost(subject: Subject, platform: str, baseline: str, scale: float = 1.0) -> Compared | None:
-    mine, base = subject.platforms[platform], subject.platforms[baseline]
-    return cost(mine, base, subject.better, scale)
+    own, base = subject.platforms[platform], subject.platforms[baseline]
+    return cost(own, base, subject.better, scale)
 
 
 def _more_cpus(subject: Subject) -> Iterator[tuple[str, str, float]]:
-    """Give neighbours of one technology in order of their CPUs, and how many times as many."""
+    """Return neighbours of one technology in order of their CPUs, and how many times as many."""
     by_technology: dict[str, list[tuple[int, str]]] = {}
     for platform in subject.platforms:
         count = cpus(platform)

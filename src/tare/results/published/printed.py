@@ -16,7 +16,7 @@ POINTS = "percentage points"
 """The unit of a difference that a study prints between its own degradation and another study's."""
 
 PARTS = frozenset({Statistic.RUN, Statistic.MIN, Statistic.MAX, Statistic.STDEV})
-"""What is no result of its own but a part of the mean that stands beside it."""
+"""What is no result of its own but a part of the mean next to it."""
 
 _NO_SIZE = {
     Statistic.P_VALUE: "a p value says no size",
@@ -63,7 +63,7 @@ class Printed:
 
 
 def without_cost(row: Row) -> Printed:
-    """Say why a row has no cost."""
+    """Return why a row has no cost."""
     if row.text == DID_NOT_RESPOND:
         return Printed(row=row, reason="it did not respond")
     why = _NO_SIZE.get(row.statistic, "neither way of it is the better one")
@@ -73,7 +73,7 @@ def without_cost(row: Row) -> Printed:
 
 
 def from_means(rows: Sequence[Row], n: int | None = None) -> Iterator[Printed]:
-    """Set each mean beside that of the least virtualized platform in the same setting.
+    """Compare each mean with that of the least virtualized platform in the same setting.
 
     ``n`` is the number of runs behind a mean, for the interval where spreads are printed. A mean
     that only serves others as their baseline is not given.

@@ -103,13 +103,13 @@ def quantities_of(
         named = ", ".join(f"{name} {value}" for name, value in wanted.settings.items())
         return f"no platform in these results has {named}"
     platforms = platforms_for(row.platform, fitting)
-    mine = [cell for cell in fitting if cell.platform in platforms]
-    if not mine:
+    own = [cell for cell in fitting if cell.platform in platforms]
+    if not own:
         return no_platform(row.platform)
-    mine = [cell for cell in mine if has_limits(row.platform, cell.limits)]
-    if not mine:
+    own = [cell for cell in own if has_limits(row.platform, cell.limits)]
+    if not own:
         return f"nothing in these results has the limits of {row.platform}"
-    found = list(_quantities(row, wanted, mine, histories, facts))
+    found = list(_quantities(row, wanted, own, histories, facts))
     return found or f"fewer than {MIN_TRIALS} trials have what it is made of"
 
 

@@ -119,7 +119,7 @@ def read(path: Path) -> tuple[Row, ...]:
 
 
 def source(study: str) -> str:
-    """Give who published a study, and where, from SOURCES.md; empty if it does not say."""
+    """Return who published a study, and where, from SOURCES.md; empty if it does not say."""
     for line in (DATA / "SOURCES.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 2 and cells[0] == f"`{study}`":

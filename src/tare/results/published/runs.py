@@ -54,7 +54,7 @@ class Pair:
 
 def pair_up(runs: Runs, better: Better) -> list[Pair]:
     """Compare every platform with every one before it; Holm over all of them."""
-    pairs = [compare(mine, base, runs, better) for base, mine in combinations(runs, 2)]
+    pairs = [compare(own, base, runs, better) for base, own in combinations(runs, 2)]
     tested = [pair for pair in pairs if pair.welch_p is not None]
     adjusted = iter(holm([pair.welch_p or 0.0 for pair in tested]))
     return [
@@ -64,12 +64,12 @@ def pair_up(runs: Runs, better: Better) -> list[Pair]:
 
 def compare(platform: str, baseline: str, runs: Runs, better: Better) -> Pair:
     """Compare one platform with another."""
-    mine, base = np.log(np.array(runs[platform])), np.log(np.array(runs[baseline]))
+    own, base = np.log(np.array(runs[platform])), np.log(np.array(runs[baseline]))
     if better is Better.HIGHER:
-        mine, base = -mine, -base
-    size = log_t(np.exp(mine), np.exp(base))
-    shift = hodges_lehmann_shift(mine, base)
-    tests = (welch(mine, base), permutation(mine, base, seed=SEED), mann_whitney(mine, base))
+        own, base = -own, -base
+    size = log_t(np.exp(own), np.exp(base))
+    shift = hodges_lehmann_shift(own, base)
+    tests = (welch(own, base), permutation(own, base, seed=SEED), mann_whitney(own, base))
     welch_p, permutation_p, mann_whitney_p = (test and test.p for test in tests)
     return Pair(
         platform=platform,
@@ -83,6 +83,6 @@ def compare(platform: str, baseline: str, runs: Runs, better: Better) -> Pair:
     )
 
 
-def smallest_p(mine: int, base: int) -> float:
-    """Give the smallest p that any test by exchange or by ranks can have with so many runs."""
-    return min(1.0, 2 / math.comb(mine + base, mine))
+def smallest_p(own: int, base: int) -> float:
+    """Return the smallest p of any test by exchange or by ranks with these numbers of runs."""
+    return min(1.0, 2 / math.comb(own + base, own))

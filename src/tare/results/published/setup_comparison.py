@@ -1,4 +1,4 @@
-"""In what a comparison of ours is not as the study's: the whole set-up, row by row."""
+"""In what one of our comparisons is not as the study's: the whole set-up, row by row."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def compare_setups(
 def setup_caveats(
     study: str, facts: Facts, every: Iterable[SetupComparison], measures: Iterable[Measure]
 ) -> Iterator[str]:
-    """Put into sentences what holds of all rows: hardware, software, repetition, silence."""
+    """Return sentences for what holds of all rows: hardware, software, repetition, silence."""
     setup = known_setup(study)
     here = ", ".join(filter(None, (host_text(facts), system_text(facts)))) or "not known"
     if setup is None:

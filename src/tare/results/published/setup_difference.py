@@ -1,4 +1,4 @@
-"""In what a cell of ours is not as the study's experiment: parameters, limits and settings.
+"""In what one of our cells is not as the study's experiment: parameters, limits and settings.
 
 The study's side is its set-up as data; what it is silent about cannot differ.
 """
@@ -18,7 +18,7 @@ NOT_RECORDED = "not recorded"
 DEFAULT = ""
 """What stands for a setting that a layer stores only where it was asked for."""
 MOST_IN_A_UNIT = 10_000
-"""More than so many of a unit are no rounder than bytes."""
+"""More than this number of a unit are no rounder than bytes."""
 IEC = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 

@@ -22,10 +22,10 @@ _MEMORY = re.compile(r"(\d+) GB")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """A printed p value, and what of ours compares the same two platforms by the same.
+    """A printed p value, and our comparison of the same two platforms by the same.
 
     ``holm_p`` allows for all tests of the study together; a p that is printed as 0 is taken as the
-    largest that is rounded to it. ``reason`` is why there is nothing of ours.
+    largest that is rounded to it. ``reason`` is why our results have none.
     """
 
     row: Row
@@ -41,15 +41,15 @@ class Tested:
 
 
 def significance(rows: Sequence[Row], study: str, ours: Ours | None) -> tuple[Tested, ...]:
-    """Collect a study's p values and, if there are results of ours, what stands beside each."""
+    """Collect a study's p values and, if there are our results, the counterpart of each."""
     printed = tests(rows)
     largest = [at_most(row) for row in printed]
     measures = _measures(study)
     found = []
     for row, p, adjusted in zip(printed, largest, holm(largest), strict=True):
-        mine = _ours(row, measures(row), ours) if ours else ""
-        reason = mine if isinstance(mine, str | Reason) else ""
-        rest = () if isinstance(mine, str | Reason) else mine
+        own = _ours(row, measures(row), ours) if ours else ""
+        reason = own if isinstance(own, str | Reason) else ""
+        rest = () if isinstance(own, str | Reason) else own
         found.append(Tested(row=row, p=p, holm_p=adjusted, pairs=rest, reason=reason))
     return tuple(found)
 

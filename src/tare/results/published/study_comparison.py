@@ -1,4 +1,4 @@
-"""Our costs beside published ones, each with the difference in percentage points.
+"""Our costs compared with published ones, each with the difference in percentage points.
 
 What has no counterpart, on either side, is listed with the reason; nothing is left out in silence.
 """
@@ -41,7 +41,7 @@ Key = tuple[str, str]
 
 UNKNOWN = "Tare does not know which of its workloads measure what this study did"
 NOT_HERE = "no workload of Tare measures it"
-NO_COUNTERPART = "nothing of ours stands beside the degradation that it is of"
+NO_COUNTERPART = "our results have no counterpart of the degradation that it is of"
 NO_COST = "a number that is no cost: tare compare lists ours with it"
 
 
@@ -68,7 +68,7 @@ class Ours:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The cells that a published row can be set beside."""
+        """The cells that a published row can be compared with."""
         return self.plan.platform_cells
 
     def against(self, baseline: str) -> Mapping[Key, Comparison]:
@@ -107,10 +107,10 @@ class Pair:
     @property
     def difference_points(self) -> float | None:
         """Our degradation less the published one, in percentage points; positive: ours is worse."""
-        mine, theirs = self.ours.cost, self.printed.cost
-        if mine is None or theirs is None or mine == theirs == math.inf:
+        ours, printed = self.ours.cost, self.printed.cost
+        if ours is None or printed is None or ours == printed == math.inf:
             return None
-        return 100 * (mine - theirs)
+        return 100 * (ours - printed)
 
     @property
     def within(self) -> bool | None:
@@ -124,7 +124,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A published row that stands beside nothing of ours, and why.
+    """A published row without a counterpart in our results, and why.
 
     ``measurable`` says that some workload of Tare does measure it.
     """
@@ -146,13 +146,13 @@ class StudyComparison:
 
     @property
     def not_here(self) -> tuple[Missing, ...]:
-        """What is missing altogether: no cost and no other number of ours stands beside it."""
+        """What is missing altogether: neither a cost nor another number is its counterpart."""
         known = {one.row for one in self.quantities}
         return tuple(one for one in self.missing if one.row not in known)
 
 
 def compared_with(study: str, ours: Ours) -> StudyComparison:
-    """Set a study's rows beside our results; ConfigError if there is no such study."""
+    """Compare a study's rows with our results; ConfigError if there is no such study."""
     rows = load(study)
     name = f"tare.results.published.by_study.{study}"
     module = import_module(name) if importlib.util.find_spec(name) else None
@@ -177,8 +177,8 @@ def compared_with(study: str, ours: Ours) -> StudyComparison:
         if isinstance(found, str | Reason):
             missing.append(Missing(row=printed.row, reason=found, measurable=bool(measures)))
         else:
-            told = others.get(_key(printed.row), {})
-            pairs += [replace(one, printed_differences=told) for one in found]
+            its_differences = others.get(_key(printed.row), {})
+            pairs += [replace(one, printed_differences=its_differences) for one in found]
     paired = {_key(pair.printed.row) for pair in pairs}
     missing += [
         Missing(row=row, reason=NO_COUNTERPART, measurable=False)
@@ -197,10 +197,10 @@ def compared_with(study: str, ours: Ours) -> StudyComparison:
 
 
 def by_likeness(pairs: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Sort out the pairs that stand beside their rows, and those that do not.
+    """Separate the pairs that are shown with their rows from those that are not.
 
-    Where several cells of ours measure what a row is of, the one that differs from the study in the
-    fewest things stands beside it, or all that do so equally. Tables and figures both go by this.
+    Where several of our cells measure what a row is of, the one that differs from the study in the
+    fewest things is shown with it, or all that do so equally. Tables and figures both go by this.
     """
     by_row: dict[Row, list[Pair]] = {}
     for pair in pairs:
@@ -215,7 +215,7 @@ def by_likeness(pairs: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
 
 
 def unpublished(parts: Iterable[StudyComparison], ours: Ours) -> tuple[Comparison, ...]:
-    """List our comparisons with our own baseline that stand beside no published row."""
+    """List our comparisons with our own baseline that no published row is compared with."""
     used = {(pair.ours.cell.id, pair.ours.metric.name) for part in parts for pair in part.pairs}
     plain = {one.id for one in ours.cells}
     compared = ours.against(ours.plan.reference)
@@ -229,7 +229,7 @@ def unpublished(parts: Iterable[StudyComparison], ours: Ours) -> tuple[Compariso
 def pairs_of(
     printed: Printed, measures: Sequence[Measure], ours: Ours
 ) -> list[Pair] | str | Reason:
-    """Find what of ours stands beside a row, or say why there is nothing."""
+    """Find the counterparts of a row, or why there is none."""
     if printed.reason or not measures:
         return printed.reason or NOT_HERE
     name = printed.row.platform
@@ -237,27 +237,27 @@ def pairs_of(
     wanted = wanted_text(measures, ours.cells)
     if not fitting:
         return f"{wanted} is not in these results"
-    mine, base = (platforms_for(one, ours.cells) for one in (name, printed.baseline))
-    why = _why_no_platforms(printed, mine, base)
+    own, base = (platforms_for(one, ours.cells) for one in (name, printed.baseline))
+    why = _why_no_platforms(printed, own, base)
     if why:
         return why
-    measured = [(one, cell) for one, cell in fitting if cell.platform in mine]
+    measured = [(one, cell) for one, cell in fitting if cell.platform in own]
     limited = [(one, cell) for one, cell in measured if has_limits(name, cell.limits)]
     if not measured:
-        return f"{wanted} was not measured on {' or '.join(mine)}"
+        return f"{wanted} was not measured on {' or '.join(own)}"
     if not limited:
         return f"nothing in these results has the limits of {name}"
     return _pairs(printed, limited, base, ours)
 
 
-def _why_no_platforms(printed: Printed, mine: Sequence[str], base: Sequence[str]) -> str | Reason:
+def _why_no_platforms(printed: Printed, own: Sequence[str], base: Sequence[str]) -> str | Reason:
     name, baseline = printed.row.platform, printed.baseline
-    if not mine:
+    if not own:
         return no_platform(name)
     if not base:
         kind = ReasonKind.NO_BASELINE_PLATFORM
         return reason_of(kind, platform=words_of(baseline) or baseline)
-    if set(mine) & set(base):
+    if set(own) & set(base):
         return f"{name} and {baseline} are the same platform here"
     return ""
 

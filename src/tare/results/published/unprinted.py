@@ -21,7 +21,7 @@ NO_FIGURE_KNOWN = "Which of its figures shows it is not known here."
 
 
 class OwnForm(StrEnum):
-    """How results of ours are shown."""
+    """How our results are shown."""
 
     LINES = "lines"
     """A line for each platform along one parameter, a panel for each value of another."""
@@ -60,7 +60,7 @@ class Unprinted:
 
 
 def unprinted(study: str, rows: Sequence[Row]) -> tuple[Unprinted, ...]:
-    """List what of a study is shown by results of ours alone; ``rows`` are all that it prints."""
+    """List what of a study is shown by our results alone; ``rows`` are all that it prints."""
     return (*UNPRINTED.get(study, ()), *(_tables(rows) if study == "cole2022" else ()))
 
 

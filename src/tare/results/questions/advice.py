@@ -2,19 +2,19 @@
 
 The weights of a mix are the shares of time that its work takes on the baseline, so a platform whose
 costs are ``c`` takes ``sum(share * c)`` times as long: the *expected slowdown* (METHOD.md 2.9). The
-weighted geometric mean stands beside it as an *index*; it is no time that anybody waits.
+weighted geometric mean is shown with it as an *index*; it is no time that anybody waits.
 
 **Intervals.** The costs' intervals are those of ``tare show``. Their arms are weighted, squared and
 added (``stats.independent``), which takes the workloads' errors for independent: each cost is
 paired in blocks with a baseline cell of its own.
 
-**Ties.** Two platforms are set beside each other as either is beside the baseline: their trials are
-paired in the same blocks, workload by workload, with the shares of time that the mix has on the
+**Ties.** Two platforms are compared with each other as either is with the baseline: their trials
+are paired in the same blocks, workload by workload, with the shares of time that the mix has on the
 second, ``share * c / sum(share * c)``; these shares are taken as they were measured. That is
 narrower and truer than two intervals that overlap, because the noise of the baseline is in neither.
-(In a duet only the baseline stands beside another; there the two costs are divided.) Platforms
-whose interval holds 1, or that have none, are tied. Each such interval holds with 95 %, not all of
-them together. Platforms share a letter if and only if they are tied.
+(In a duet only the baseline runs with another; there the two costs are divided.) Platforms whose
+interval holds 1, or that have none, are tied. Each such interval holds with 95 %, not all of them
+together. Platforms share a letter if and only if they are tied.
 
 Nothing is filled in: a platform without a cost for a part of the mix has no place in the ranking.
 Isolation, start and memory are constraints and no part of the slowdown.
@@ -78,9 +78,9 @@ def advise(side: ResultSet, mix: Mix, lifecycles: Sequence[ResultSet] = ()) -> A
     letters = _letters([one.platform for one in able], known)
     ranked = [replace(one, rank=_rank(one, able), letters=letters[one.platform]) for one in able]
     rest = [one for one in whole if one.is_excluded]
-    lacking = [one for one in places if one.slowdown is None]
+    unranked = [one for one in places if one.slowdown is None]
     return Advice(
-        places=(*ranked, *rest, *lacking),
+        places=(*ranked, *rest, *unranked),
         swaps=tuple(swaps_of(known, ranked)),
         left_out=tuple(left_out_of(known, ranked)),
         missing=tuple(missing_of(known, places)),
@@ -100,7 +100,7 @@ def _rank(place: Place, able: Sequence[Place]) -> int:
 
 
 def _letters(names: Sequence[str], known: Costs) -> dict[str, str]:
-    """Give platforms letters so that two share one if and only if they are tied (Piepho 2004)."""
+    """Return platforms letters so that two share one if and only if they are tied (Piepho 2004)."""
     tied = [set(names)] if names else []
     for one, other in combinations(names, 2):
         if known.are_apart(one, other):
@@ -120,5 +120,5 @@ def _letters(names: Sequence[str], known: Costs) -> dict[str, str]:
 
 
 def _letter(number: int) -> str:
-    """Give one sign a number; beyond the alphabet any letter that is not in it will do."""
+    """Return one sign a number; beyond the alphabet any letter that is not in it will do."""
     return ascii_letters[number] if number < len(ascii_letters) else chr(0x100 + number)

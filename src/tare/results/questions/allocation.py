@@ -63,12 +63,12 @@ def standings(plan: Plan, trials: Iterable[Trial]) -> Mapping[str, Standing]:
     """
     estimates = Estimates(plan, trials)
     rows = with_holm([one.row for one in estimates.decisive])
-    beside_others = {one.reference for one in plan.decided_by.values() if one.kind is not CONTROL}
+    accompanied = {one.reference for one in plan.decided_by.values() if one.kind is not CONTROL}
     of_ladders = still_compared(estimates)
     return {
         row.cell.id: _standing(row, one, is_needed=row.cell.id in of_ladders)
         for row, one in zip(rows, estimates.decisive, strict=True)
-        if not row.is_control or plan.decided_by[row.cell.id].reference not in beside_others
+        if not row.is_control or plan.decided_by[row.cell.id].reference not in accompanied
     }
 
 

@@ -1,4 +1,4 @@
-"""What a stack costs beside the product of what its layers cost alone."""
+"""What a stack costs compared with the product of what its layers cost alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.results.stats.signed_rank import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """The cost of a stack beside the product of its layers' own costs.
+    """The cost of a stack compared with the product of its layers' own costs.
 
     ``interaction`` is the stack's cost over that product: above 1, the layers hinder each other.
     Intervals hold at the level of the comparisons they are made of. Where something is missing,
@@ -109,7 +109,7 @@ def _around(centre: float, half: float) -> Interval:
 
 
 def _log_cost(row: Comparison) -> tuple[float, float] | None:
-    """Give the log of a cost and half the width of its interval, if it is finite on both sides."""
+    """Return the log of a cost and half the width of its interval, if both ends are finite."""
     if row.cost is None or not row.low or row.high is None or math.isinf(row.high):
         return None
     return math.log(row.cost), math.log(row.high / row.low) / 2

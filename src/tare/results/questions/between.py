@@ -20,10 +20,10 @@ of equal sessions with 8 to 20 blocks and unequal noise, simulated, 1 % had a p 
 cost and 4 % by the metric.
 
 **The same trials on both sides** (a copy of a directory, an earlier copy of one that was resumed,
-two that went on from one) are refused, be they all or some: they are told by the sessions that
-measured them. They are not independent, which is what the arms are added for; and since a trial
-does not differ from itself, they pull every change to none and its verdict to *same*, by as much as
-there are of them. No note beside the number could put that right.
+two that went on from one) are refused, be they all or some: they are recognized by the sessions
+that measured them. They are not independent, which is what the arms are added for; and since a
+trial does not differ from itself, they pull every change to none and its verdict to *same*, by as
+much as there are of them. No note on the number could put that right.
 
 **What it cannot know.** One session of each kind does not tell how two sessions of the same kind
 differ. The interval of the metric's change is about these two sessions; that they differ says
@@ -93,7 +93,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellChange:
-    """One cell of A beside the same cell of B.
+    """One cell of A compared with the same cell of B.
 
     ``platform_in_b`` is its platform's name there. ``before`` and ``after`` are medians of the
     workload's first metric in its own unit, by the variant that decides. ``cost`` is None for the
@@ -119,7 +119,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Two result sets beside each other; rows in the order of A's plan, controls left out.
+    """Two result sets compared; rows in the order of A's plan, controls left out.
 
     ``only_in_b`` are cells that A has not. ``margin`` is a ratio minus one.
     """
@@ -198,15 +198,15 @@ def _compared(row: CellChange, partner: Cell, a: ResultSet, b: ResultSet) -> Cel
 
 
 def _cost_change(before: Cell, after: Cell, a: ResultSet, b: ResultSet) -> Change:
-    mine, theirs = a.primary.get(before.id), b.primary.get(after.id)
-    if mine is None or theirs is None:
-        side = "A" if mine is None else "B"
+    first, second = a.primary.get(before.id), b.primary.get(after.id)
+    if first is None or second is None:
+        side = "A" if first is None else "B"
         return Change(reason=reason_of(ReasonKind.BASELINE_IN_ONE, side=side))
-    bases = mine.baseline, theirs.baseline
+    bases = first.baseline, second.baseline
     if bases[0] is not None and bases[1] is not None and identity(bases[0]) != identity(bases[1]):
         differ = tuple(unlike(bases[0], bases[1]))
         return Change(reason=reason_of(ReasonKind.OTHER_BASELINES, unlike=differ))
-    return _change(_of_cost(mine), _of_cost(theirs))
+    return _change(_of_cost(first), _of_cost(second))
 
 
 def _of_cost(row: Comparison) -> _Known | Reason:
@@ -250,7 +250,7 @@ def _without_number(history: History) -> Reason:
 
 
 def _logs(values: Array, metric: Metric) -> tuple[Array, list[int]]:
-    """Give the logs, larger is worse, of what is known, and which values these are."""
+    """Return the logs, larger is worse, of what is known, and which values these are."""
     places = np.flatnonzero(~np.isnan(values))
     worse = -1.0 if metric.better is Better.HIGHER else 1.0
     with np.errstate(divide="ignore"):
@@ -291,7 +291,7 @@ def _median(side: ResultSet, cell: Cell) -> float | None:
 
 
 def _judged(rows: Sequence[CellChange], margin: float) -> list[CellChange]:
-    """Give the verdicts: each column is a family of its own, for it asks another question."""
+    """Return the verdicts: each column is a family of its own, for it asks another question."""
     changes = _verdicts([row.change for row in rows], margin)
     costs = iter(_verdicts([row.cost for row in rows if row.cost is not None], margin))
     return [

@@ -21,7 +21,7 @@ class Constraints:
     """The most that a platform may take; None is no constraint.
 
     ``startup_s`` is until it answers a command, ``memory_bytes`` what an instance takes of its
-    host, ``isolation_loss`` by which part work becomes slower beside a greedy neighbour.
+    host, ``isolation_loss`` by which part work becomes slower next to a greedy neighbour.
     """
 
     startup_s: float | None = None
@@ -39,7 +39,7 @@ class Keeps(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Where values are from: metrics of a lifecycle study, so many instances at once."""
+    """Where values are from: metrics of a lifecycle study, with a number of instances at once."""
 
     metrics: tuple[str, ...]
     at_once: int
@@ -114,7 +114,7 @@ Values = tuple[list[float], Source | None]
 
 
 def _startup_s(cell: Cell, sources: Sequence[ResultSet]) -> Values:
-    """Give how long instances took until they answered, in seconds each.
+    """Return how long instances took until they answered, in seconds each.
 
     A lifecycle study says it of one layer by itself; else there is what opening the instances of
     this study took, once each.
@@ -127,12 +127,12 @@ def _startup_s(cell: Cell, sources: Sequence[ResultSet]) -> Values:
 
 
 def _memory_bytes(cell: Cell, sources: Sequence[ResultSet]) -> Values:
-    """Give by how much less memory the host had for each instance, in bytes."""
+    """Return by how much less memory the host had for each instance, in bytes."""
     return _of_lives(cell, sources, ("host_memory",))
 
 
 def _nothing(cell: Cell, sources: Sequence[ResultSet]) -> Values:
-    """Give no values, because no study of Tare has neighbours."""
+    """Return no values, because no study of Tare has neighbours."""
     del cell, sources
     return [], None
 
@@ -151,7 +151,7 @@ _UNKNOWN = {
 
 
 def _of_lives(cell: Cell, sources: Sequence[ResultSet], names: Sequence[str]) -> Values:
-    """Give the sum of some metrics of a platform's lifecycle, for each trial and instance.
+    """Return the sum of some metrics of a platform's lifecycle, for each trial and instance.
 
     Only under the same limits: what a guest takes and how it boots depends on its memory.
     Of several lifecycle cells those with the fewest instances at once count, and of these the one

@@ -51,7 +51,7 @@ AMPLIFIED = ("disk_reads", "disk_writes", "disk_read_bytes", "disk_written_bytes
 
 
 class Pace(StrEnum):
-    """How a counter moved beside the cost itself, by whether their intervals overlap."""
+    """How a counter moved compared with the cost itself, by whether their intervals overlap."""
 
     LESS = "less than the cost"
     WITH = "as the cost"
@@ -69,7 +69,7 @@ class Work:
     tool_duration: Metric | None = None
 
     def of(self, trial: Trial) -> float | None:
-        """Give how much of it a trial did; None if it did nothing, or nobody knows."""
+        """Return how much of it a trial did; None if it did nothing, or nobody knows."""
         if not has_numbers(trial):
             return None
         if self.rate is None:
@@ -80,7 +80,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """A counter of a cell beside its baseline's.
+    """A counter of a cell compared with its baseline's.
 
     ``resource`` is one of ``Trial.resources``; ``baseline`` and ``own`` are medians per unit of
     work, None where it was not read. ``ratio``, ``low`` and ``high`` are ratios of these; ``pairs``
@@ -159,7 +159,7 @@ def per_unit(trials: Sequence[Trial], work: Work) -> PerUnit:
 def paired(
     resource: Resource, ours: Array | None, base: Array | None, groups: Sequence[int]
 ) -> Movement:
-    """Set a counter of paired trials beside the baseline's; ``groups`` are those of the pairs.
+    """Compare a counter of paired trials with the baseline's; ``groups`` are those of the pairs.
 
     Either column is None where no trial has it.
     """
@@ -186,7 +186,7 @@ def _not_read(own: Array) -> Reason:
 
 
 def in_both(ours: Array | None, base: Array | None) -> Flags:
-    """Say of which pairs both sides have a counter."""
+    """Return of which pairs both sides have a counter."""
     if ours is None or base is None:
         return np.zeros(0, bool)
     both: Flags = ~(np.isnan(ours) | np.isnan(base))
@@ -194,7 +194,7 @@ def in_both(ours: Array | None, base: Array | None) -> Flags:
 
 
 def unpaired(resource: Resource, ours: Array | None, base: Array | None) -> Movement:
-    """Set a counter beside the baseline's where nothing pairs them, one reading an instance."""
+    """Compare a counter with the baseline's where nothing pairs them, one reading an instance."""
     own, there = _known(ours), _known(base)
     one = Movement(resource=resource, baseline=_median(there), own=_median(own), in_warmups=True)
     if not len(own) or not len(there):
@@ -216,7 +216,7 @@ def unpaired(resource: Resource, ours: Array | None, base: Array | None) -> Move
 
 
 def by_instance(trials: Iterable[Trial], work: Work) -> PerUnit:
-    """Give the counters per unit of work of each instance, medians over its trials."""
+    """Return the counters per unit of work of each instance, medians over its trials."""
     good = [one for one in trials if work.of(one)]
     places: dict[str, list[int]] = {}
     for place, trial in enumerate(good):
@@ -228,7 +228,7 @@ def by_instance(trials: Iterable[Trial], work: Work) -> PerUnit:
 
 
 def amplifications(trials: Sequence[Trial]) -> Iterator[Amplification]:
-    """Set what the host did beside what the guest asked for; the layer's own where it is known."""
+    """Compare what the host did with what the guest asked for; the layer's own where known."""
     for kind in AMPLIFIED:
         inner = Resource(Source.MACHINE, kind)
         for source in (Source.LAYER, Source.HOST):
@@ -298,13 +298,13 @@ def _welch_p(first: Array, second: Array) -> float:
     apart = abs(float(first.mean() - second.mean()))
     error = math.sqrt(float(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
     if constant(first, second):
-        # All of one side above all of the other: of all orders of so many, two.
+        # All of one side above all of the other: of all orders of these, two.
         return 2 / math.comb(len(first) + len(second), fewest) if apart > 0 else 1.0
     return t_p(apart / error, fewest - 1)
 
 
 def _known(column: Array | None, at: Flags | None = None) -> Array:
-    """Give what is known of a column, or what stands in some places of it."""
+    """Return what is known of a column, or what stands in some places of it."""
     if column is None:
         return np.zeros(0)
     known: Array = column[~np.isnan(column) if at is None else at]

@@ -11,7 +11,7 @@ per second what was answered; a trial of fixed work is one unit, a *run*.
 **Pairs.** Blocks pair as they do for the cost, and the ratio and its 95 % interval are those of the
 signed-rank test, over the means of instances where these differ. Where only one side has 0 the pair
 has no ratio, but its rank; from a quarter of such pairs on there is no ratio, and what was counted
-stands alone: from 0 to so many.
+stands alone: from 0 to its number.
 
 **What moved.** Of a platform that is slower, the counters whose interval lies above 1 by more than
 the margin, and whose Holm's p over all counters of the cell is at most 0.05. That p is Student's,
@@ -30,7 +30,7 @@ warm-ups only. Each instance has one reading of them, and nothing pairs the two 
 Hodges and Lehmann's of two samples, and p is Welch's.
 
 Counters of the inside of a guest have no counterpart on a baseline that is none; they are set
-beside what the host did for them.
+next to what the host did for them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from tare.results.stats.sequential import Verdict
 
 MAX_NAMED = 3
 MAX_PAIRS = 100
-"""Of more, so many are drawn by lot: enough for a counter, where a study has 24 of each trial."""
+"""Of more pairs this number is drawn by lot: enough for a counter, with 24 of each trial."""
 
 HELD = "memory_byte_seconds"
 """The kind that is a level over time: a guest holds its memory whatever it costs."""
@@ -81,7 +81,7 @@ SAME = {
 """Kinds that move together, of which one is named."""
 
 _Baselines = dict[tuple[str, str, tuple[int, ...]], tuple[PerUnit, float]]
-"""What trials of baselines took, and how much a typical one did; by cell, what it was beside in a
+"""What trials of baselines took, and how much a typical one did; by cell, what it ran with in a
 duet, and blocks: the platforms of a workload are compared with the same ones."""
 
 
@@ -112,7 +112,7 @@ class Explanation:
         found: dict[str, Movement] = {}
         for one in moved:
             by_itself = one.kind not in OF_TIME and one.source is not Source.HOST
-            if (by_itself or one.pace is Pace.MORE) and not _is_told(one, moved):
+            if (by_itself or one.pace is Pace.MORE) and not _is_covered(one, moved):
                 found.setdefault(_alike(one), one)
         return tuple(found.values())[:MAX_NAMED]
 
@@ -120,7 +120,7 @@ class Explanation:
 def explanations(
     estimates: Estimates, comparisons: Sequence[Comparison]
 ) -> tuple[Explanation, ...]:
-    """Set the counters of each compared cell beside its baseline's; controls are left out."""
+    """Compare the counters of each compared cell with its baseline's; controls are left out."""
     warm: dict[str, list[Trial]] = {}
     for trial in estimates.trials:
         if trial.kind is Kind.WARMUP:
@@ -146,24 +146,24 @@ def _explanation(
     if row.baseline is None:
         return Explanation(row=row, reason=reason_of(ReasonKind.NO_BASELINE))
     found = estimates.of(plan.decided_by[row.cell.id], row.metric, Variant.WALL)
-    mine, theirs = found.own, found.base
+    own, reference = found.own, found.base
     blocks = [
         block
         for block in _drawn(found.pairs.blocks)
-        if work.of(mine.trials[block]) and work.of(theirs.trials[block])
+        if work.of(own.trials[block]) and work.of(reference.trials[block])
     ]
     if not blocks:
         return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_WORK))
-    whose = row.baseline.id, "" if theirs is found.reference else row.cell.id, tuple(blocks)
+    whose = row.baseline.id, "" if reference is found.reference else row.cell.id, tuple(blocks)
     if whose not in baselines:
-        trials = [theirs.trials[block] for block in blocks]
+        trials = [reference.trials[block] for block in blocks]
         typical = median(work.of(trial) or 0.0 for trial in trials)
         baselines[whose] = per_unit(trials, work), typical
     base, typical = baselines[whose]
     movements = _movements(
-        per_unit([mine.trials[block] for block in blocks], work),
+        per_unit([own.trials[block] for block in blocks], work),
         base,
-        instance_pairs(mine, theirs, blocks),
+        instance_pairs(own, reference, blocks),
         by_instance(warm.get(row.cell.id, ()), work),
         by_instance(warm.get(row.baseline.id, ()), work),
     )
@@ -174,7 +174,7 @@ def _explanation(
         work=work,
         typical=typical,
         movements=tuple(_ranked(movements, row, plan.repetition.margin)),
-        inside=tuple(amplifications([mine.trials[block] for block in blocks])),
+        inside=tuple(amplifications([own.trials[block] for block in blocks])),
     )
 
 
@@ -202,16 +202,16 @@ def _movements(
 
 
 def _ranked(found: Sequence[Movement], row: Comparison, margin: float) -> list[Movement]:
-    """Tell what moved with the cost, and put it first: the surest and strongest growth."""
+    """Mark what moved with the cost, and put it first: the surest and strongest growth."""
     tested = [place for place, one in enumerate(found) if one.p is not None]
     adjusted = dict(zip(tested, holm([found[place].p or 0.0 for place in tested]), strict=True))
-    told = []
+    ranked = []
     for place, one in enumerate(found):
         p = adjusted.get(place)
         sure = p is not None and p <= LEVEL and one.low is not None and one.low > 1 + margin
         moved = sure and row.verdict is Verdict.SLOWER and not _is_small(one, found, margin)
-        told.append(replace(one, holm_p=p, pace=_pace(one, row), moved=moved))
-    return sorted(told, key=lambda one: -(one.low or 0.0) if one.moved else 0.0)
+        ranked.append(replace(one, holm_p=p, pace=_pace(one, row), moved=moved))
+    return sorted(ranked, key=lambda one: -(one.low or 0.0) if one.moved else 0.0)
 
 
 def _is_small(one: Movement, found: Sequence[Movement], margin: float) -> bool:
@@ -232,7 +232,7 @@ def _pace(one: Movement, row: Comparison) -> Pace | None:
     return Pace.MORE if one.low > row.high else Pace.LESS if one.high < row.low else Pace.WITH
 
 
-def _is_told(one: Movement, moved: Sequence[Movement]) -> bool:
+def _is_covered(one: Movement, moved: Sequence[Movement]) -> bool:
     """Whether others say it better: the parts of CPU time, or the layer's own of the same kind."""
     in_parts = one.kind == "cpu_s" and any(other.kind in PARTS_OF_CPU for other in moved)
     of_layer = any(other.source is Source.LAYER and _alike(other) == _alike(one) for other in moved)

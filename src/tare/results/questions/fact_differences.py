@@ -74,13 +74,13 @@ def differences(
     yield from _of(Whose.GUESTS, kernels[0], kernels[1])
     of_all = {(one.changed, one.is_mitigation) for one in of_host}
     names = dict.fromkeys(
-        (a.plan.cells_by_id[mine].platform, one.platform) for mine, one in partners.items()
+        (a.plan.cells_by_id[first].platform, one.platform) for first, one in partners.items()
     )
-    for mine, theirs in names:
-        for one in _of_platform(mine, a.facts, b.facts, theirs):
+    for first, second in names:
+        for one in _of_platform(first, a.facts, b.facts, second):
             if (one.changed, one.is_mitigation) not in of_all:
                 yield one
-        yield from _flags_of(mine, *_preconditions(mine, a.facts, b.facts, theirs))
+        yield from _flags_of(first, *_preconditions(first, a.facts, b.facts, second))
 
 
 def host_differences(before: Facts, after: Facts) -> Iterator[Difference]:
@@ -109,10 +109,10 @@ def _of_mitigations(
         yield Difference(whose=whose, changed=one, platform=platform, is_mitigation=True)
 
 
-def _of_platform(name: str, before: Facts, after: Facts, theirs: str) -> Iterator[Difference]:
+def _of_platform(name: str, before: Facts, after: Facts, second: str) -> Iterator[Difference]:
     whose = Whose.PLATFORM
-    yield from _of(whose, before.platform(name).probe, after.platform(theirs).probe, name)
-    ours, other = _preconditions(name, before, after, theirs)
+    yield from _of(whose, before.platform(name).probe, after.platform(second).probe, name)
+    ours, other = _preconditions(name, before, after, second)
     if not ours or not other:
         return
     for one in _changes(ours.values, other.values):
@@ -122,15 +122,15 @@ def _of_platform(name: str, before: Facts, after: Facts, theirs: str) -> Iterato
 
 
 def _preconditions(
-    name: str, before: Facts, after: Facts, theirs: str
+    name: str, before: Facts, after: Facts, second: str
 ) -> tuple[Preconditions, Preconditions]:
-    return before.platform(name).preconditions, after.platform(theirs).preconditions
+    return before.platform(name).preconditions, after.platform(second).preconditions
 
 
 def _flags_of(platform: str, ours: Preconditions, other: Preconditions) -> Iterator[FlagsDiffer]:
-    mine, theirs = ours.cpu_flags, other.cpu_flags
-    if mine and theirs and mine != theirs:
-        yield FlagsDiffer(platform, tuple(sorted(mine - theirs)), tuple(sorted(theirs - mine)))
+    first, second = ours.cpu_flags, other.cpu_flags
+    if first and second and first != second:
+        yield FlagsDiffer(platform, tuple(sorted(first - second)), tuple(sorted(second - first)))
 
 
 def differing(before: Scalars, after: Scalars) -> Iterator[Changed]:

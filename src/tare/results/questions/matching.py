@@ -55,7 +55,7 @@ def matched(
 
 
 def identity(cell: Cell) -> tuple[object, ...]:
-    """Give what has to be equal in two sets for cells to be the same."""
+    """Return what has to be equal in two sets for cells to be the same."""
     return cell.stack, cell.settings, cell.workload, cell.params, cell.limits
 
 
@@ -77,10 +77,10 @@ def unlike(one: Cell, other: Cell) -> Iterator[Unlike]:
         (Aspect.PARAMETER, dict(one.params), dict(other.params)),
         (Aspect.LIMIT, _limits(one), _limits(other)),
     ]
-    for aspect, mine, theirs in pairs:
-        for name in dict.fromkeys((*mine, *theirs)):
-            if mine.get(name) != theirs.get(name):
-                yield Unlike(aspect, Changed(name, mine.get(name), theirs.get(name)))
+    for aspect, first, second in pairs:
+        for name in dict.fromkeys((*first, *second)):
+            if first.get(name) != second.get(name):
+                yield Unlike(aspect, Changed(name, first.get(name), second.get(name)))
 
 
 def _limits(cell: Cell) -> dict[str, Scalar]:
@@ -102,11 +102,11 @@ def refusals_of_all(a: ResultSet, b: ResultSet) -> Iterator[Reason]:
             (sum(side.sessions[one] for one in shared), len(side.trials)) for side in (a, b)
         )
         yield reason_of(ReasonKind.SAME_SESSION, before=counts[0], after=counts[1])
-    mine, theirs = a.plan.repetition, b.plan.repetition
-    if mine.design is not theirs.design:
-        yield reason_of(ReasonKind.OTHER_DESIGN, before=mine.design, after=theirs.design)
-    if mine.variant is not theirs.variant:
-        yield reason_of(ReasonKind.OTHER_VARIANT, before=mine.variant, after=theirs.variant)
+    first, second = a.plan.repetition, b.plan.repetition
+    if first.design is not second.design:
+        yield reason_of(ReasonKind.OTHER_DESIGN, before=first.design, after=second.design)
+    if first.variant is not second.variant:
+        yield reason_of(ReasonKind.OTHER_VARIANT, before=first.variant, after=second.variant)
     ours, other = a.facts.userland, b.facts.userland
     if ours.id and other.id and ours.id != other.id:
         versions = tuple(differing(ours.versions, other.versions))
@@ -115,9 +115,9 @@ def refusals_of_all(a: ResultSet, b: ResultSet) -> Iterator[Reason]:
 
 def refusals(a: ResultSet, b: ResultSet, before: Cell, after: Cell) -> Iterator[Reason]:
     """List why two cells that are the same did not measure the same."""
-    mine, theirs = a.metric(before), b.metric(after)
-    if mine != theirs:
-        yield reason_of(ReasonKind.OTHER_METRIC, before=mine, after=theirs)
+    first, second = a.metric(before), b.metric(after)
+    if first != second:
+        yield reason_of(ReasonKind.OTHER_METRIC, before=first, after=second)
     ours = a.facts.platform(before.platform).preconditions.files
     other = b.facts.platform(after.platform).preconditions.files
     names = tuple(name for name in ours if name in other and ours[name] != other[name])

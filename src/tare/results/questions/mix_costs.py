@@ -49,7 +49,7 @@ class Costs:
         self.platforms = tuple(dict.fromkeys(name for name, _ in self.cells))
 
     def without(self, key: Group) -> Costs:
-        """Give the costs for the mix without one of its parts."""
+        """Return the costs for the mix without one of its parts."""
         rest = {one: share for one, share in self.shares.items() if one != key}
         return Costs(self.side, Mix(rest))
 
@@ -60,38 +60,38 @@ class Costs:
         return {group(cell): cell for cell in plan.cells if cell.id in plan.references}
 
     def cell(self, platform: str) -> Cell:
-        """Give one of a platform's cells: its stack and limits are those of all."""
+        """Return one of a platform's cells: its stack and limits are those of all."""
         return next(cell for (name, _), cell in self.cells.items() if name == platform)
 
     def cost(self, platform: str, key: Group) -> Estimated | None:
-        """Give a cost with its interval, if it is finite and above 0; that of the baseline is 1."""
+        """Return a cost with its interval, if finite and above 0; that of the baseline is 1."""
         if platform == self.baseline and (platform, key) in self.cells:
             return Estimated(1.0, Interval(1.0, 1.0)) if self._has_trials(key) else None
         row = self.row(platform, key)
         return None if row is None else _estimated(row)
 
     def row(self, platform: str, key: Group) -> Comparison | None:
-        """Give the comparison with the baseline that decides."""
+        """Return the comparison with the baseline that decides."""
         cell = self.cells.get((platform, key))
         return None if cell is None else self.side.primary.get(cell.id)
 
     def costs(self, platform: str) -> dict[Group, float]:
-        """Give the costs that are known."""
+        """Return the costs that are known."""
         found = ((key, self.cost(platform, key)) for key in self.shares)
         return {key: one.value for key, one in found if one is not None}
 
     def relative(self, platform: str, other: str) -> Estimated | None:
-        """Give by which factor a platform is slower than another for the mix; None: not known."""
-        theirs = self.costs(other)
-        if theirs.keys() != self.shares.keys():
+        """Return by which factor a platform is slower than another for the mix; None: not known."""
+        base = self.costs(other)
+        if base.keys() != self.shares.keys():
             return None
-        total = math.fsum(share * theirs[key] for key, share in self.shares.items())
+        total = math.fsum(share * base[key] for key, share in self.shares.items())
         terms = []
         for key, share in self.shares.items():
-            one = self._beside(platform, other, key)
+            one = self._between(platform, other, key)
             if one is None:
                 return None
-            terms.append((share * theirs[key] / total, one))
+            terms.append((share * base[key] / total, one))
         return weighted_sum(terms)
 
     def are_apart(self, one: str, other: str) -> bool:
@@ -116,7 +116,7 @@ class Costs:
             return reason_of(ReasonKind.TRIAL_SAID, said=history.last_reason)
         return history.why_unavailable or reason_of(ReasonKind.BASELINE_WITHOUT_NUMBER)
 
-    def _beside(self, platform: str, other: str, key: Group) -> Estimated | None:
+    def _between(self, platform: str, other: str, key: Group) -> Estimated | None:
         if other == self.baseline:
             return self.cost(platform, key)
         if self.side.plan.repetition.design is Design.DUET:
@@ -128,10 +128,10 @@ class Costs:
         return _estimated(self.side.estimates.of(contrast).row)
 
     def _divided(self, platform: str, other: str, key: Group) -> Estimated | None:
-        mine, theirs = self.cost(platform, key), self.cost(other, key)
-        if mine is None or theirs is None:
+        own, base = self.cost(platform, key), self.cost(other, key)
+        if own is None or base is None:
             return None
-        found = weighted_sum(((1.0, _log(mine)), (-1.0, _log(theirs))))
+        found = weighted_sum(((1.0, _log(own)), (-1.0, _log(base))))
         ends = found.interval
         return Estimated(
             ratio(found.value),

@@ -44,7 +44,7 @@ class Place:
 
 
 def place_of(known: Costs, name: str, mix: Mix, sources: Sequence[ResultSet]) -> Place:
-    """Say of one platform what is known."""
+    """Return what is known of one platform."""
     costs = known.costs(name)
     cells = [known.cells[name, key] for key in known.shares if (name, key) in known.cells]
     counted = [one for cell in cells for one in known.side.histories[cell.id].counted]
@@ -83,11 +83,11 @@ def _range(
 def sum_without(
     left_out: Group, shares: Mapping[Group, float], costs: Mapping[Group, float]
 ) -> float:
-    """Give the slowdown of a mix without one of its parts."""
+    """Return the slowdown of a mix without one of its parts."""
     rest = math.fsum(share for key, share in shares.items() if key != left_out)
     return math.fsum(share * costs[key] for key, share in shares.items() if key != left_out) / rest
 
 
 def slowdown_of(place: Place) -> float:
-    """Give a place's slowdown; one that is not known sorts last."""
+    """Return a place's slowdown; one that is not known sorts last."""
     return math.inf if place.slowdown is None else place.slowdown

@@ -47,7 +47,7 @@ class Gap:
 
 
 def swaps_of(known: Costs, ranked: Sequence[Place]) -> Iterator[Swap]:
-    """Set each platform beside the next that it is not tied with: what would make them equal?
+    """Compare each platform with the next that it is not tied with: what would make them equal?
 
     It is the smallest change of one share, from 0 to 1, where the others keep their proportions.
     """

@@ -15,7 +15,7 @@ ROUNDS = 199
 """Random orders drawn for each change point, so p is at least 0.005."""
 
 MOST_ENDS = 100
-"""So many ends of the right side are tried; with all, 400 values would take seconds."""
+"""The ends of the right side that are tried; with all, 400 values would take seconds."""
 
 
 def change_points(
@@ -25,7 +25,7 @@ def change_points(
     level: float = 0.01,
     smallest: int = 5,
 ) -> tuple[int, ...] | None:
-    """Give the places of the first values of new regimes, in order; () if there is one regime.
+    """Return the places of the first values of new regimes, in order; () if there is one regime.
 
     One after the other the best point of all segments is taken, as long as no more than ``level``
     of all random orders within the segments, estimated from 199, give one as good. ``smallest`` is

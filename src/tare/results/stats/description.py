@@ -43,14 +43,14 @@ def describe(values: Sequence[float] | NDArray[np.float64]) -> Description | Non
 
 
 def middle(values: NDArray[np.float64]) -> float:
-    """Give the median of finite values; NumPy's takes ten times as long for as few as most have."""
+    """Return the median of finite values; NumPy's takes ten times as long for few values."""
     ordered = np.sort(values)
     low, high = float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])
     return low if low == high else low / 2 + high / 2
 
 
 def spread(values: NDArray[np.float64]) -> float:
-    """Give the median absolute deviation, scaled to be the standard deviation of normal values."""
+    """Return the median absolute deviation, scaled as a standard deviation of normal values."""
     return 1.4826 * middle(np.abs(values - middle(values)))
 
 

@@ -31,7 +31,7 @@ FEWEST_CONTROLS = 3
 
 @dataclass(frozen=True, slots=True)
 class EarlyLook:
-    """An early look at so many ``pairs``: Student's interval of 99.9 % about their mean.
+    """An early look at a number of ``pairs``: Student's interval of 99.9 % about their mean.
 
     ``p`` is that of the test that the interval inverts. ``is_safe`` says that the A/A control is
     known in enough of the blocks, without which interval and p decide nothing.

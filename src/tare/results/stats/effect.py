@@ -47,7 +47,7 @@ def hodges_lehmann_shift(a: Values, b: Values, level: float = 0.05) -> Estimated
 
 
 def _cut(n: int, m: int, level: float) -> int:
-    """Give how many of the ordered differences lie outside the interval on each side; -1: none."""
+    """Return how many ordered differences lie outside the interval on each side; -1: none."""
     from scipy import special
 
     if n * m <= EXACT_PRODUCT:
@@ -59,7 +59,7 @@ def _cut(n: int, m: int, level: float) -> int:
 
 @lru_cache(maxsize=128)
 def rank_sum(n: int, m: int) -> Array:
-    """Give P(U <= u) for u = 0 .. nm without ties (Mann and Whitney 1947, their recurrence)."""
+    """Return P(U <= u) for u = 0 .. nm without ties (Mann and Whitney 1947, their recurrence)."""
     # ways[k, u]: k of the values seen so far are of the first sample, with rank sum above the least
     ways = np.zeros((n + 1, n * m + 1))
     ways[0, 0] = 1.0

@@ -25,14 +25,14 @@ ESTABLISHED = 20.0
 STRENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
 
 FIRST_SEEN = 128
-"""So many are looked at first: a stake hangs on none that come later, and is mostly won early."""
+"""This number is read first: a stake hangs on none that come later, and is mostly won early."""
 
 CLIP = 3.0
-"""A size counts as at most so many running medians: one wild block cannot win a bet alone."""
+"""The most running medians that a size counts as: one wild block cannot win a bet alone."""
 
 
 def e_values(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> Array:
-    """Give the stake after each log ratio, in order, against symmetry about ``centre``.
+    """Return the stake after each log ratio, in order, against symmetry about ``centre``.
 
     Sizes are divided by the running median of sizes, the present one included: it depends on no
     sign, so the bets stay fair. A failed trial (infinite) has the clipped size; a value equal to
@@ -54,7 +54,7 @@ def e_values(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> Array:
 
 
 def _running_medians(sizes: Array) -> Array:
-    """Give the median of the first 1, 2, 3, ... values."""
+    """Return the median of the first 1, 2, 3, ... values."""
     ordered: list[float] = []
     medians = np.empty(len(sizes))
     for i, size in enumerate(sizes.tolist()):
@@ -65,7 +65,7 @@ def _running_medians(sizes: Array) -> Array:
 
 
 def established(log_ratios: Sequence[float] | Array, centre: float = 0.0) -> int | None:
-    """Give after how many log ratios the stake first reached 20; None if it never did."""
+    """Return after how many log ratios the stake first reached 20; None if it never did."""
     array = numbers(log_ratios)
     seen, most = 0, FIRST_SEEN
     while seen < len(array):

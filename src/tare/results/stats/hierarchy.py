@@ -20,7 +20,7 @@ RANKS_FROM = 8
 """The fewest group means of which ranks can prove anything at the levels of the looks."""
 
 ENOUGH_GROUPS = 5
-"""From so many groups on any sign that they differ is believed; fewer often show none."""
+"""From this number of groups on any sign that they differ is believed; fewer often show none."""
 FEW_GROUPS_P = 0.05
 
 
@@ -49,7 +49,7 @@ class Components:
 def numbered(groups: Sequence[Hashable]) -> NDArray[np.intp]:
     """Number groups from 0 in the order in which they first appear.
 
-    The first so many of these numbers are those of the first so many groups.
+    The numbers of the first groups do not depend on those after them.
     """
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(one, len(numbers)) for one in groups], dtype=np.intp)
@@ -138,7 +138,7 @@ def tamed(values: Array) -> Array:
 
 
 def means(values: Array, groups: Groups) -> Array:
-    """Give one value a group, in the order in which the groups appear.
+    """Return one value a group, in the order in which the groups appear.
 
     It is the mean; in a group with failures the Hodges-Lehmann estimate, which those may leave
     finite.
@@ -183,7 +183,7 @@ def nested_interval(values: Array, groups: Groups, level: float) -> Interval | N
 
 
 def t_p(t: float, df: int) -> float:
-    """Give the two-sided p of Student's t."""
+    """Return the two-sided p of Student's t."""
     from scipy.special import stdtr
 
     return float(2 * stdtr(df, -abs(t)))
@@ -224,7 +224,7 @@ def _t_p(centres: Array) -> float:
 
 
 def _rounding(values: Array) -> float:
-    """Give what rounding can make of values that are equal: of such a ratio must not be made."""
+    """Return what rounding can make of values that are equal: of such a ratio must not be made."""
     return 4 * float(np.finfo(np.float64).eps) * float(np.abs(values).max(initial=0.0))
 
 

@@ -33,10 +33,10 @@ def weighted_sum(terms: Iterable[tuple[float, Estimated]]) -> Estimated:
 def p_of_difference(
     one: Estimated, counts_one: int, other: Estimated, counts_other: int, level: float
 ) -> float:
-    """Give the level at which the interval of ``one - other`` would reach 0.
+    """Return the level at which the interval of ``one - other`` would reach 0.
 
-    ``level`` is that of the two intervals, and each rests on so many independent values: Student's
-    t with Satterthwaite's degrees of freedom. ValueError if one of them has no interval.
+    ``level`` is that of the two intervals, and each rests on its count of independent values:
+    Student's t with Satterthwaite's degrees of freedom. ValueError if one of them has no interval.
     """
     from scipy.special import stdtr, stdtrit  # only here: it takes long to load
 

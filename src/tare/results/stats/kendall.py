@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXACT_UP_TO = 33
-"""Of so many values without ties the orders are counted."""
+"""Up to this number of values without ties the orders are counted."""
 
 Counts = NDArray[np.int64]
 
 
 def kendall(agreeing: int, first: Counts, second: Counts) -> tuple[float, float]:
-    """Give tau-b and its two-sided p.
+    """Return tau-b and its two-sided p.
 
     ``agreeing`` is how many more pairs of points have one order in both rows than have not;
     ``first`` and ``second`` are how often each different value of a row is in it, of which each row
@@ -51,7 +51,7 @@ def _of_ties(counts: Counts) -> tuple[int, int]:
 
 
 def _exact_p(n: int, fewer: int) -> float:
-    """Count the orders of n values with at most so many pairs out of order, or in order."""
+    """Count the orders of n values with at most ``fewer`` pairs out of order, or in order."""
     if 4 * fewer == n * (n - 1):
         return 1.0
     if fewer <= 1:

@@ -22,7 +22,7 @@ Values = Sequence[float] | Array
 
 
 def modified_z(values: Values) -> Array:
-    """Give each value's distance from the median in robust standard deviations, with its sign.
+    """Return each value's distance from the median in robust standard deviations, with its sign.
 
     0.6745 (x - median) / MAD; where more than half of the values are equal and the MAD is 0, the
     mean absolute deviation takes its place (x - median) / (1.2533 mean AD); 0 if all are equal.

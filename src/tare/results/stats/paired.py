@@ -1,4 +1,5 @@
-"""Tests that paired differences are centred at 0, beside the signed-rank test of Tare's verdicts.
+"""Tests that paired differences are centred at 0, other than the signed-rank test of Tare's
+verdicts.
 
 Each takes the differences, or the log ratios, of the pairs; all are two-sided. None is given where
 a test has no answer; see ``tare.results.stats.values``.

@@ -13,7 +13,7 @@ from tare.results.stats.schedule import FIRST_LOOK
 
 
 def detectable(spread: float, n: int) -> float:
-    """Give the smallest effect that n blocks will probably show."""
+    """Return the smallest effect that n blocks will probably show."""
     return 3.5 * spread / math.sqrt(n)
 
 

@@ -11,12 +11,12 @@ LARGEST = 700.0
 
 
 def ratio(log_ratio: float) -> float:
-    """Give 0 for -inf only; what is finite but smaller than 1e-304 is raised to that."""
+    """Return 0 for -inf only; what is finite but smaller than 1e-304 is raised to that."""
     if log_ratio >= LARGEST:
         return math.inf
     return 0.0 if log_ratio == -math.inf else math.exp(max(log_ratio, -LARGEST))
 
 
 def ratios(ends: Interval) -> Interval:
-    """Give both ends as ratios."""
+    """Return both ends as ratios."""
     return Interval(ratio(ends.low), ratio(ends.high))

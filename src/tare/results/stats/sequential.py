@@ -145,7 +145,7 @@ class Rule:
         control: Array | None = None,
         ended: bool,
     ) -> Judgement:
-        """Take every look that so many pairs allow.
+        """Take every look that the number of pairs allows.
 
         ``ended`` says that no block will follow: then all there is makes the last look, although
         some blocks gave no pair. ``control`` has the A/A control's log ratios of the same blocks,

@@ -27,17 +27,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 EXACT_UP_TO = 40
-"""Up to so many values the distribution is counted; above, it is taken as normal.
+"""Up to this number of values the distribution is counted; above, it is taken as normal.
 
 At 41 values that moves no p by more than 0.005, and one near 0.01 by 0.001, upwards.
 """
 
 EXPLICIT_UP_TO = 300
-"""Up to so many values all Walsh averages are made (0.4 MB); above, they are searched for."""
+"""Up to this number of values all Walsh averages are made (0.4 MB); of more, they are searched."""
 FEW_AVERAGES = 20_000
-"""So many are made at once, in less time than it takes to count further."""
+"""This number is made at once, in less time than it takes to count further."""
 SKETCH = 100
-"""So many of the values, evenly chosen, tell nearly where a rank lies among all averages."""
+"""This number of values, evenly chosen, shows nearly where a rank lies among all averages."""
 NEAR = 0.004
 """Part of the averages on either side in which it is then looked for."""
 ASIDE = 1e-9
@@ -62,7 +62,7 @@ def p_value(values: Array) -> float:
 
 
 def p_values(values: Array, looks: Sequence[int]) -> list[float]:
-    """Test the first so many values, for each of some rising numbers of them."""
+    """Test the first values, for each of some rising numbers of them."""
     if not looks or looks[-1] > EXPLICIT_UP_TO:
         return [p_value(values[:look]) for look in looks]
     some = values[: looks[-1]]
@@ -102,7 +102,7 @@ def _middle(low: float, high: float) -> float:
 
 
 def _end_ranks(n: int, level: float) -> tuple[int, int] | tuple[()]:
-    """Give the ranks of the two averages that bound the interval; none if nothing is rejected."""
+    """Return the ranks of the two averages that bound the interval; none if nothing is rejected."""
     if n <= EXACT_UP_TO:
         cut = int(np.searchsorted(_distribution(n), level / 2, "right")) - 1
     else:
@@ -122,7 +122,7 @@ def _p(statistic: int, n: int) -> float:
 
 @lru_cache(maxsize=EXACT_UP_TO + 1)
 def _distribution(n: int) -> Array:
-    """Give P(statistic <= w) for w = 0 .. n(n+1)/2: rank r adds r or nothing, by a fair coin."""
+    """Return P(statistic <= w) for w = 0 .. n(n+1)/2: rank r adds r or nothing, by a fair coin."""
     ways = np.zeros(n * (n + 1) // 2 + 1, dtype=np.int64)
     ways[0] = 1
     for rank in range(1, n + 1):
@@ -188,16 +188,16 @@ def _search(ordered: Array, rank: int) -> float:
 
 
 def _near(finite: Array, share: float) -> list[float]:
-    """Give two numbers between which the Walsh average of a rank probably lies."""
+    """Return two numbers between which the Walsh average of a rank probably lies."""
     some = finite[:: max(1, len(finite) // SKETCH)]
     first, second = _upper_triangle(len(some))
     averages = some[first] + some[second]
     last = len(averages) - 1
     places = sorted({round(last * min(max(share + off, 0.0), 1.0)) for off in (-NEAR, NEAR)})
     averages.partition(places)
-    # Beside an average, and not on it: there rounding decides on which side it is counted.
-    beside = ASIDE * float(finite[-1] - finite[0])
-    return [float(averages[place]) / 2 + beside for place in places]
+    # Next to an average, and not on it: there rounding decides on which side it is counted.
+    aside = ASIDE * float(finite[-1] - finite[0])
+    return [float(averages[place]) / 2 + aside for place in places]
 
 
 def _bisect(finite: Array, rank: int) -> float:

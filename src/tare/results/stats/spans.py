@@ -18,7 +18,7 @@ def spans(times_s: Sequence[float], least_s: float = LEAST_SPAN_S) -> list[int]:
 
 
 def steps(times_s: Sequence[float], most: int) -> list[int]:
-    """Choose the readings that bound at most so many steps from the first reading to the last.
+    """Choose the readings that bound at most a number of steps from the first reading to the last.
 
     A rest that is too short for a step of its own is part of the one before, so that nothing is
     left out. One reading alone where all of it is shorter than a step may be.

@@ -21,7 +21,7 @@ from tare.results.stats.values import Estimated, Tested, averageable, constant, 
 Values = Sequence[float] | Array
 
 EXACT_UP_TO = 40
-"""Up to so many values in each sample the rank-sum distribution is counted, if no two are equal."""
+"""Up to this number of values in each sample, all different, the distribution is counted."""
 
 CHUNK = 1 << 21
 """Permuted numbers held at once: 16 MB."""
@@ -67,9 +67,9 @@ def mann_whitney(a: Values, b: Values) -> Tested | None:
 def permutation(a: Values, b: Values, *, seed: int, rounds: int = 9999) -> Tested | None:
     """Test the difference of means by exchanging labels (Fisher 1935; Pitman 1937).
 
-    All exchanges are made if they are no more than ``rounds``; else so many are drawn, and the one
-    that was measured counts among them (Phipson and Smyth 2010), so p is never 0. The statistic is
-    the difference of means. None if a sample is empty or a value infinite.
+    All exchanges are made if they are no more than ``rounds``; else that number is drawn, and the
+    one that was measured counts among them (Phipson and Smyth 2010), so p is never 0. The statistic
+    is the difference of means. None if a sample is empty or a value infinite.
     """
     first, second = numbers(a), numbers(b)
     n, together = len(first), np.concatenate((first, second))
@@ -97,7 +97,7 @@ def permutation(a: Values, b: Values, *, seed: int, rounds: int = 9999) -> Teste
 
 
 def satterthwaite(part_a: float, n: int, part_b: float, m: int) -> float:
-    """Give the degrees of freedom of a sum of two squared standard errors (Welch 1947)."""
+    """Return the degrees of freedom of a sum of two squared standard errors (Welch 1947)."""
     return (part_a + part_b) ** 2 / (part_a**2 / (n - 1) + part_b**2 / (m - 1))
 
 
@@ -110,7 +110,7 @@ def _t(a: Array, b: Array, *, equal_variances: bool) -> Tested | None:
     n, m = len(a), len(b)
     own, other = float(a.var(ddof=1)), float(b.var(ddof=1))
     apart = float(a.mean()) - float(b.mean())
-    if own == other == 0:  # beside the other sample a spread as small as that is none
+    if own == other == 0:  # next to the other sample a spread as small as that is none
         return Tested(math.copysign(math.inf, apart), 0.0) if apart else None
     if equal_variances:
         free: float = n + m - 2

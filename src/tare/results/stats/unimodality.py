@@ -13,7 +13,7 @@ from tare.results.stats.signed_rank import Array
 from tare.results.stats.values import Tested, averageable, constant, numbers, scaled
 
 SIMULATED_UP_TO = 400
-"""Above so many values, sqrt(n) times the dip is taken to be distributed as at that many.
+"""Above this number of values, sqrt(n) times the dip is taken to be distributed as at that many.
 
 Of 2000 uniform values 1.2 % then have a p below 0.01.
 """
@@ -88,7 +88,7 @@ def _dip(ordered: Array) -> float:
 
 
 def _hull(x: Array, y: Array, turn: float) -> NDArray[np.intp]:
-    """Give the places of the lower (turn 1) or upper (turn -1) convex hull, ends included."""
+    """Return the places of the lower (turn 1) or upper (turn -1) convex hull, ends included."""
     xs, ys, kept = x.tolist(), y.tolist(), [0]
     for i in range(1, len(xs)):
         while len(kept) > 1:

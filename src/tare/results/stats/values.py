@@ -33,7 +33,7 @@ class Tested(NamedTuple):
 
 
 def numbers(values: Sequence[float] | Array) -> Array:
-    """Give values as one row of floats; ``ValueError`` if one is NaN or if there are more rows."""
+    """Return values as one row of floats; ``ValueError`` if one is NaN or there are more rows."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"expected one row of numbers, got an array of shape {array.shape}")
@@ -44,7 +44,7 @@ def numbers(values: Sequence[float] | Array) -> Array:
 
 
 def pairs(a: Sequence[float] | Array, b: Sequence[float] | Array) -> tuple[Array, Array]:
-    """Give two rows of the same length; ``ValueError`` if one is NaN or they differ in length."""
+    """Return two rows of the same length; ``ValueError`` if one is NaN or they differ in length."""
     first, second = numbers(a), numbers(b)
     if len(first) != len(second):
         raise ValueError(f"expected pairs, got {len(first)} values and {len(second)}")

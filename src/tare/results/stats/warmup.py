@@ -12,7 +12,7 @@ from tare.results.stats.hierarchy import t_p
 from tare.results.stats.signed_rank import Array
 
 SHORTEST = 4
-"""The fewest values of which a step and a slope can be told apart."""
+"""The fewest values of which a step and a slope can be distinguished."""
 LEAST_SERIES = 3
 
 
@@ -30,7 +30,7 @@ def step(series: Sequence[Array]) -> Step | None:
 
     All begin at the same age and are cut to the shortest; one series is one replicate. For every
     age up to the middle a step there and a straight line are fitted to their mean, by least
-    squares; the best is taken (a change point beside a trend, so that what drifts through the whole
+    squares; the best is taken (a change point with a trend, so that what drifts through the whole
     session is no step). With that age the heights fitted to each series for itself are compared
     with 0 by Student's t; p is multiplied by the number of ages tried. None if there are fewer than
     three series, or they are shorter than four.
@@ -58,7 +58,7 @@ def _design(length: int, cut: int) -> Array:
 
 
 def _left_over(values: Array, cut: int) -> float:
-    """Give the squares that a step at ``cut`` and a line leave unexplained."""
+    """Return the squares that a step at ``cut`` and a line leave unexplained."""
     design = _design(len(values), cut)
     fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
     return float(((values - fitted) ** 2).sum())

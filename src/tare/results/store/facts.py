@@ -89,7 +89,7 @@ def _platform(stored: Mapping[str, object]) -> PlatformFacts:
 
 
 def stored_preconditions(one: Preconditions) -> dict[str, Scalar]:
-    """Return preconditions as they are stored: all readings by name, beside each other."""
+    """Return preconditions as they are stored: all readings by name, in one mapping."""
     flags = " ".join(sorted(one.cpu_flags))
     return {
         **one.values,

@@ -1,6 +1,6 @@
 """The formats of the files in a results directory: which one this Tare writes, and which it reads.
 
-What was stored is read for ever: a format before today's is turned into today's when it is read,
+What was stored is read forever: a format before today's is turned into today's when it is read,
 and nothing on disk is changed. A newer one is refused, because what it adds is not known here. A
 file that says nothing is of the first format.
 

@@ -27,7 +27,7 @@ from tare.results.store import formats
 FOLDER, INDEX = "raw", "index.jsonl"
 
 LOOKED_INTO = 10_000
-"""Up to so many folders are looked into; of more, the index is believed."""
+"""Up to this number of folders are looked into; of more, the index is believed."""
 
 Stored = tuple[tuple[str, ...], str]
 """The files of a trial, and its command as one types it; "" where that is not understood."""
@@ -133,7 +133,7 @@ def _indexed(index: Path) -> Iterator[tuple[str, Stored]]:
 
 
 def _file_name(name: str) -> str:
-    """Give the name of a file in a folder, or raise ValueError where it leads elsewhere."""
+    """Return the name of a file in a folder, or raise ValueError where it leads elsewhere."""
     if not str.isprintable(name) or "/" in name or name in (".", ".."):
         raise ValueError(f"{name!r} is no file of a folder")
     return name

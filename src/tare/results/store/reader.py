@@ -167,11 +167,11 @@ def read_plan(path: Path) -> Plan:
 
 
 def first_of(error: ValidationError) -> str:
-    """Say in one line what is wrong first, and how much more there is."""
+    """Return in one line what is wrong first, and how much more there is."""
     first, *others = error.errors(include_url=False, include_context=False, include_input=False)
     where = ".".join(map(str, first["loc"]))
-    told = f"{where}: {first['msg']}" if where else first["msg"]
-    return str(visible(told)) + (f" (and {len(others)} more)" if others else "")
+    text = f"{where}: {first['msg']}" if where else first["msg"]
+    return str(visible(text)) + (f" (and {len(others)} more)" if others else "")
 
 
 def _texts(content: object, path: str = "") -> Iterator[tuple[str, str]]:

@@ -127,7 +127,7 @@ class Kept:
     values: tuple[float, ...]
 
     def is_of(self, trial: Trial) -> bool:
-        """Say whether it was read during this trial, in any of its parts."""
+        """Return whether it was read during this trial, in any of its parts."""
         of_parts = [part.instance for part in trial.parts]
         return self.instance in (trial.instance, *of_parts) and all(
             getattr(self, name) == getattr(trial, name) for name in IDENTITY if name != "instance"
@@ -220,7 +220,7 @@ def table(path: Path) -> Any:  # noqa: ANN401
             path, read_dictionary=TEXTS, pre_buffer=False, page_checksum_verification=True
         ) as file:
             _check(path, file.schema_arrow, CODED)
-            # No threads: a report reads beside processes that keep all CPUs busy.
+            # No threads: a report reads while processes keep all CPUs busy.
             found = file.read(use_threads=False).unify_dictionaries()
     except KeyError as error:  # a column that is to be coded is not there
         raise _other_format(path) from error

@@ -64,12 +64,12 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
-    """Give the costs of the averages as they are printed."""
+    """Return the costs of the averages as they are printed."""
     return from_means(rows)
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row: nothing yet, for its web and database work is not here."""
+    """Return what of our results measures a row: nothing yet, its work is not here."""
     return ()
 
 
@@ -96,10 +96,10 @@ def _averages(experiment: Experiment) -> Table:
     )
 
 
-def _percent(mine: Row | None, base: Row | None) -> float | None:
-    if mine is None or base is None or mine.value is None or not base.value:
+def _percent(own: Row | None, base: Row | None) -> float | None:
+    if own is None or base is None or own.value is None or not base.value:
         return None
-    return 100 * (mine.value / base.value - 1)
+    return 100 * (own.value / base.value - 1)
 
 
 def _all_pairs(experiment: Experiment, pairs: Sequence[Pair]) -> Table:
@@ -112,7 +112,7 @@ def _all_pairs(experiment: Experiment, pairs: Sequence[Pair]) -> Table:
         (
             f"With {n} runs each no test by exchange or ranks can have p below {least:.4f}, after "
             f"Holm over {len(pairs)} pairs {min(1.0, least * len(pairs)):.3f}: they are shown "
-            "beside the verdict, which is Welch's on logs after Holm.",
+            "next to the verdict, which is Welch's on logs after Holm.",
             "The study states no verdict here: the data hold its averages, and their order stands "
             "for one.",
         ),
@@ -140,13 +140,13 @@ def _pair(experiment: Experiment, pair: Pair) -> tuple[Value, ...]:
 
 
 def _claimed(experiment: Experiment, pair: Pair) -> Verdict | None:
-    """Give the order of the printed averages."""
-    mine, base = experiment.printed.get(pair.platform), experiment.printed.get(pair.baseline)
-    if mine is None or base is None or mine.value is None or base.value is None:
+    """Return the order of the printed averages."""
+    own, base = experiment.printed.get(pair.platform), experiment.printed.get(pair.baseline)
+    if own is None or base is None or own.value is None or base.value is None:
         return None
-    if mine.value == base.value:
+    if own.value == base.value:
         return Verdict.SAME
-    slower = (mine.value > base.value) == (experiment.better is Better.LOWER)
+    slower = (own.value > base.value) == (experiment.better is Better.LOWER)
     return Verdict.SLOWER if slower else Verdict.FASTER
 
 
@@ -242,7 +242,7 @@ def _caveats() -> Iterator[Finding]:
         "all tables",
         "Each platform was measured on its own, in a row. What the machine did in between counts "
         "as a difference of the platforms, and no test repairs that: in our replay of real noise "
-        "such designs told identical platforms apart in 31 to 58 % of studies (METHOD 3.8).",
+        "such designs called identical platforms different in 31 to 58 % of studies (METHOD 3.8).",
     )
     yield Finding(
         Sort.CAVEAT,

@@ -90,14 +90,14 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
-    """Give the costs against the container on the same resources, with their intervals."""
+    """Return the costs against the container on the same resources, with their intervals."""
     n, _ = _runs([row for row in rows if row.better is not None])
     for one in from_means(rows, n):
         yield replace(one, reason=_IOTOP_IS_ANOTHER) if one.row.metric == _IOTOP else one
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row."""
+    """Return what of our results measures a row."""
     return _MEASURES.get((row.workload, row.metric), ())
 
 

@@ -24,7 +24,7 @@ _COLUMNS = (
 SAVED = "time saved"
 """A metric of this name is how much less time it takes, and better when higher."""
 SAVED_IS_OURS = (
-    "The study has Docker faster by so many per cent and does not say of what. That it is the part "
+    "The study has Docker faster by a percentage and does not say of what. That it is the part "
     "of KVM's time that is saved is our reading."
 )
 
@@ -49,8 +49,8 @@ _NETPERF_RANGES = {
 }
 _ALONE, _MANY = "1 container", "30 containers"
 _NO_DENSITY = (
-    "no study of Tare runs so many instances of a platform at once: how much slower they are than "
-    "one alone is not measured"
+    "no study of Tare runs that many instances of a platform at once: how much slower they are "
+    "than one alone is not measured"
 )
 _BRIDGE: dict[str, Scalar] = {"docker.network": "bridge"}
 _MEASURES = {
@@ -76,7 +76,7 @@ _MEASURES = {
 
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
-    """Give all differences as costs, and the other values as printed."""
+    """Return all differences as costs, and the other values as printed."""
     differences = [row for row in rows if row.statistic is Statistic.DIFFERENCE]
     grouped: dict[str, list[Row]] = {}
     for row in differences:
@@ -89,7 +89,7 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
-    """Give the differences as costs."""
+    """Return the differences as costs."""
     for row in rows:
         found = cost(row) if row.statistic is Statistic.DIFFERENCE else None
         slowdown = _slowdown(row, rows)
@@ -103,7 +103,7 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row."""
+    """Return what of our results measures a row."""
     return _MEASURES.get(row.workload, ())
 
 
@@ -173,7 +173,7 @@ def _findings(rows: Sequence[Row], differences: Sequence[Row]) -> Iterator[Findi
 
 def _beats(row: Row) -> bool:
     """Whether the deeper of the two platforms is the better one."""
-    mine, base, its_cost = depth(row.platform), depth(row.baseline), cost(row)
-    if mine is None or base is None or its_cost is None or mine == base:
+    own, base, its_cost = depth(row.platform), depth(row.baseline), cost(row)
+    if own is None or base is None or its_cost is None or own == base:
         return False
-    return its_cost < 1 if mine > base else its_cost > 1
+    return its_cost < 1 if own > base else its_cost > 1

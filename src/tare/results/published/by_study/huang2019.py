@@ -1,4 +1,4 @@
-"""Huang 2019: degradations of benchmarks, and of applications beside misbehaving neighbours."""
+"""Huang 2019: degradations of benchmarks, and of applications next to misbehaving neighbours."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _MEASURES = {
 
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
-    """Give all degradations as costs, and the other tables as printed."""
+    """Return all degradations as costs, and the other tables as printed."""
     degradations = [row for row in rows if row.unit == DEGRADATION]
     times = _times(degradations)
     grouped: dict[str, list[Row]] = {}
@@ -72,7 +72,7 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
-    """Give the degradations as costs; those beside neighbours too, whose baseline has none."""
+    """Return the degradations as costs; those next to neighbours too, whose baseline has none."""
     times = _times([row for row in rows if row.unit == DEGRADATION])
     for row in rows:
         rate = is_rate(row, times) if row.unit == DEGRADATION else None
@@ -89,7 +89,7 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row."""
+    """Return what of our results measures a row."""
     return _MEASURES.get((row.workload, row.metric), ())
 
 

@@ -44,7 +44,7 @@ _TESTED = {
         for way in ("send", "receive")
     },
 }
-"""What of ours measures what Table 4 tests."""
+"""Our workloads that measure what Table 4 tests."""
 
 RATE = "Mbit/s"
 NEAR = 0.1
@@ -52,7 +52,7 @@ NEAR = 0.1
 
 _COLUMNS = (
     *(Column("what"), Column("platform"), Column("against"), Column("p as printed", Form.P)),
-    *(Column("p after Holm, at most", Form.P), Column("told apart")),
+    *(Column("p after Holm, at most", Form.P), Column("differs")),
 )
 
 
@@ -84,12 +84,12 @@ def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
 
 
 def printed(rows: Sequence[Row]) -> Iterator[Printed]:
-    """Give the costs of the means; the data have no number of runs, hence no intervals."""
+    """Return the costs of the means; the data have no number of runs, hence no intervals."""
     return from_means(rows)
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures a row: the network alone has sizes."""
+    """Return what of our results measures a row: the network alone has sizes."""
     way = {"direction": row.scenario}
     if row.workload == "iperf tcp 20 s":
         return (Measure("iperf", "throughput", way),)
@@ -102,7 +102,7 @@ def measures(row: Row) -> tuple[Measure, ...]:
 
 
 def tested_by(row: Row) -> tuple[Measure, ...]:
-    """Say what of ours measures what a row of Table 4 tests."""
+    """Return what of our results measures what a row of Table 4 tests."""
     cpus = _CPUS.fullmatch(row.level)
     found = _TESTED.get(row.workload)
     if row.workload == "sysbench cpu":
@@ -115,8 +115,8 @@ def tested_by(row: Row) -> tuple[Measure, ...]:
 def _table(tests: Sequence[Row], adjusted: Sequence[float]) -> Table:
     printed: list[tuple[Value, ...]] = []
     for row, p in zip(tests, adjusted, strict=True):
-        told = "yes" if p < ALPHA else "no longer" if at_most(row) < ALPHA else "no"
-        printed.append((_what(row), row.platform, row.baseline, row.value, p, told))
+        differs = "yes" if p < ALPHA else "no longer" if at_most(row) < ALPHA else "no"
+        printed.append((_what(row), row.platform, row.baseline, row.value, p, differs))
     return Table(
         "Table 4: Student's test, and Holm over all of its p values",
         _COLUMNS,
@@ -206,10 +206,10 @@ def _means_of(row: Row, means: Sequence[Row]) -> tuple[float, float, float] | No
         )
         for platform in (row.platform, row.baseline)
     ]
-    mine, base = found
-    if mine is None or base is None or mine.value is None or base.value is None:
+    own, base = found
+    if own is None or base is None or own.value is None or base.value is None:
         return None
-    return mine.value, base.value, (mine.resolution + base.resolution) / 2
+    return own.value, base.value, (own.resolution + base.resolution) / 2
 
 
 def _swapped(row: Row, tests: Sequence[Row], means: Sequence[Row]) -> str:
@@ -229,23 +229,23 @@ def _swapped(row: Row, tests: Sequence[Row], means: Sequence[Row]) -> str:
 def _directionless(
     tests: Sequence[Row], adjusted: Sequence[float], means: Sequence[Row]
 ) -> Iterator[Finding]:
-    """Judge what is told apart from native by p values alone, which do not say who is better."""
+    """Judge what differs from native by p values alone, which do not say who is better."""
     for row, p in zip(tests, adjusted, strict=True):
-        mine, base = depth(row.platform), depth(row.baseline)
-        if p >= ALPHA or mine is None or base != 0 or _means_of(row, means) is not None:
+        own, base = depth(row.platform), depth(row.baseline)
+        if p >= ALPHA or own is None or base != 0 or _means_of(row, means) is not None:
             continue
-        reason = _odd(row, tests) if mine == 1 else ""
+        reason = _odd(row, tests) if own == 1 else ""
         yield Finding(
             Sort.IMPLAUSIBLE if reason else Sort.NOT_JUDGED,
             f"{_what(row)}: {row.platform} against {row.baseline}",
-            f"told apart (p at most {p:.2g} after Holm)"
+            f"different (p at most {p:.2g} after Holm)"
             + (f", although {reason}" if reason else ", and implausible if it is the faster one")
             + ". Which of them is faster is not in the data, which have only the p value.",
         )
 
 
 def _odd(row: Row, tests: Sequence[Row]) -> str:
-    """Say what is odd if a container, on the host's own kernel and disk, differs from the host.
+    """Return what is odd if a container, on the host's own kernel and disk, differs from the host.
 
     Either a platform with more layers does not, or another tool does not that does the same (the
     last word of its name: read or write) at the same size.
@@ -280,7 +280,7 @@ def _family(tests: Sequence[Row], adjusted: Sequence[float]) -> Iterator[Finding
 def _missing(tests: Sequence[Row], means: Sequence[Row], noise: float | None) -> Iterator[Finding]:
     without = sorted({row.workload for row in tests if _means_of(row, means) is None})
     yield Finding(
-        Sort.CAVEAT, "Table 4", f"No mean stands beside the p values of {', '.join(without)}."
+        Sort.CAVEAT, "Table 4", f"No mean is printed for the p values of {', '.join(without)}."
     )
     if noise is not None:
         yield Finding(

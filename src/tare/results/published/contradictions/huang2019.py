@@ -21,7 +21,7 @@ TWO_VALUES = (
 MIB = 2**20
 LINK_GBITS = 10
 FORKS_BY_METHOD = 32
-"""Up to so many instances with a fork bomb, as its method has it."""
+"""Up to this number of instances with a fork bomb, as its method has it."""
 
 Place = tuple[str, str, str, str]
 
@@ -126,16 +126,16 @@ def _is_of(row: Row, claim: Row, *, any_workload: bool = False) -> bool:
 
 def _one_difference(row: Row, table: Sequence[Row]) -> Iterator[Finding]:
     """Compare a claimed difference from Docker with that of its platform, and find whose it is."""
-    beside = {
+    others = {
         one.platform: one.value
         for one in table
         if (one.experiment, one.workload, one.scenario)
         == (row.experiment, row.workload, row.scenario)
     }
-    docker = beside.pop("docker", None)
+    docker = others.pop("docker", None)
     differences = {
         platform: docker - value
-        for platform, value in beside.items()
+        for platform, value in others.items()
         if docker is not None and value is not None
     }
     for finding in claimed(row, differences[row.platform], "the table"):
