@@ -1,7 +1,8 @@
-"""Results that earlier versions of Tare stored are read, compared, drawn and gone on with for ever.
+"""Results that earlier versions of Tare stored are read, compared, drawn and resumed forever.
 
 ``tests/stored/format-N`` has small real ones, recorded by the version that wrote this format, and
-what that version printed of them as JSON. They are never changed.
+what that version printed of them as JSON. A recording changes only where a sentence is reworded on
+purpose; its numbers never do.
 """
 
 import json
