@@ -27,7 +27,10 @@ trials: by wall time, by that less foreign delay, and by CPU time; the plan says
 Inside, a module imports only those before it: ``contention`` (the variants of a trial's time),
 ``flag`` and ``reason`` (what is to be known of a number, and why there is none, by kind;
 ``tare.present.view.flags`` and ``tare.present.view.reasons`` word them), ``suspects`` (why a trial
-is one), ``pairing`` (trials to pairs), ``comparison`` (pairs to a cost and a verdict), ``rows``
-(the comparisons of a plan before they are measured), ``control`` (what the A/A control, the other
-variants and the family of comparisons add) and ``summary`` (a cell on its own).
+is one), ``pairing`` (trials to pairs), ``comparison`` (the record of two cells compared),
+``estimate`` (pairs to a cost and a verdict), ``estimates`` (those of a study, each made once),
+``family`` (what all comparisons of a study say of one), ``summary`` (a cell on its own) and
+``result_set`` (one of several results). What may be wrong with a comparison is found by
+``tare.results.checks``, what is asked of comparisons is answered by ``tare.results.questions``, and
+``tare.results.study`` puts all of it together.
 """
