@@ -19,6 +19,9 @@ pytestmark = pytest.mark.needs("browser")
 
 BEGIN = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+AREA = "svg path[fill]:not([fill=none])"
+LINE = "svg path[fill=none]:has(title)"
+"""What a layer used, filled, and what all of the host used."""
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 PHONE = {"viewport": {"width": 390, "height": 844}}
 BOXES = "found => found.map(one => one.getBoundingClientRect().toJSON())"
@@ -139,12 +142,12 @@ def browse(chromium, root):
 def test_readings_of_a_trial_appear_while_the_page_is_open(browse, results, root):
     rest = write(results, root / "one", trials=6)
     page = browse("study/one")
-    lanes = page.locator("#resources .course .area")
+    lanes = page.locator(f"#resources .course {AREA}")
     before = lanes.count()
     assert before == 2 * 6
-    assert page.locator("#resources .course .host").count() == 6
+    assert page.locator(f"#resources .course {LINE}").count() == 6
     append(results, root / "one", rest[:2])
-    page.locator("#resources .area").nth(before + 3).wait_for()
+    page.locator(f"#resources {AREA}").nth(before + 3).wait_for()
     texts = page.locator("#resources .platform").all_inner_texts()
     assert [text.split("\n")[0] for text in texts] == ["bare", "slower", "slowest"]
     assert "1.50" in texts[1]
@@ -181,7 +184,7 @@ def test_the_dark_is_dark(browse, results, root):
     page = browse("study/one", color_scheme="dark")
 
     assert page.evaluate(BACKGROUND) == "rgb(20, 23, 27)"
-    line = page.locator("#resources .host").first
+    line = page.locator(f"#resources {LINE}").first
     assert line.evaluate("one => getComputedStyle(one).stroke") == "rgb(233, 236, 240)"
 
 
@@ -200,7 +203,7 @@ def test_studies_are_set_beside_each_other_by_keyboard(browse, results, root):
     assert {"one", "two"} < set(heads)
     assert "three" not in heads
     # two platforms and the control, under two workloads
-    assert page.locator("#compared svg.strip").count() == 2 * 3
+    assert page.locator("#compared .strip svg").count() == 2 * 3
     assert "not in this study" not in page.locator("#compared").inner_text()
 
 
@@ -295,7 +298,7 @@ def test_the_scales_of_many_studies_beside_each_other_can_be_read(browse, result
     assert min(box["height"] for box in ends) > 10
     assert max(box["right"] for box in ends) <= 1200
     texts = page.locator(".picture .ends").first.inner_text().split("\n")
-    label = page.locator("svg.strip").first.get_attribute("aria-label")
+    label = page.locator(".strip svg").first.get_attribute("aria-label")
     assert label == f"intervals from {texts[0]} to {texts[1]}"
 
 
