@@ -6,8 +6,8 @@ import pytest
 
 from tare.core.errors import CommandFailed
 from tare.core.model import Limits
+from tare.experiment.run.instance_checks import check
 from tare.experiment.run.instance_set import InstanceSet, Member
-from tare.experiment.run.pool import Pool
 from tare.experiment.study import Platform
 from tare.machines import detection
 from tare.machines.cgroup.readback import Inside
@@ -334,15 +334,17 @@ def test_only_what_shows_or_had_to_show_disagrees(stack, outside, inside, count)
     assert len(told(stack, stack_of(inside), stack_of(outside))) == count
 
 
-class Session:
-    host = Printing((RECORDED / "host.txt").read_bytes())
-
-
 class Opened(Stack):
     """A stack that was opened, of which only what it shows is asked."""
 
     def inside(self):
         return Inside(1, 2**30)
+
+
+def checked(instances, number, machine):
+    """Check an instance on a host whose own stack was recorded."""
+    host = Printing((RECORDED / "host.txt").read_bytes())
+    check(instances, Member(number, Opened(machine)), lambda: detection.detect(host))
 
 
 @pytest.mark.parametrize(
@@ -359,9 +361,8 @@ def test_the_first_instance_of_a_platform_is_looked_at_when_it_is_opened(
 ):
     limits = Limits(cpus=1, memory_bytes=2**30)
     instances = InstanceSet(Platform(name="p", stack="s", layers=layers), limits, "p0")
-    pool = Pool(Session(), 1.0, None)
-    pool._check(instances, Member(0, Opened(Printing((RECORDED / f"{shows}.txt").read_bytes()))))
-    pool._check(instances, Member(1, Opened(Printing(b"", returncode=1))))  # is not asked again
+    checked(instances, 0, Printing((RECORDED / f"{shows}.txt").read_bytes()))
+    checked(instances, 1, Printing(b"", returncode=1))  # is not asked again
 
     assert instances.detected[-1].title == title
     assert len(instances.warnings) == len(warned)
@@ -371,7 +372,7 @@ def test_the_first_instance_of_a_platform_is_looked_at_when_it_is_opened(
 def test_an_instance_that_cannot_be_asked_is_warned_of():
     limits = Limits(cpus=1, memory_bytes=2**30)
     instances = InstanceSet(Platform(name="p", stack="s", layers=(("docker", ()),)), limits, "p0")
-    Pool(Session(), 1.0, None)._check(instances, Member(0, Opened(Printing(b"", returncode=127))))
+    checked(instances, 0, Printing(b"", returncode=127))
     (warning,) = instances.warnings
     assert warning.startswith("what it runs in could not be read inside: ")
 
@@ -379,5 +380,5 @@ def test_an_instance_that_cannot_be_asked_is_warned_of():
 def test_a_simulated_platform_is_not_asked():
     limits = Limits(cpus=1, memory_bytes=2**30)
     instances = InstanceSet(Platform(name="p", stack="s", layers=(("sim", ()),)), limits, "p0")
-    Pool(Session(), 1.0, None)._check(instances, Member(0, Opened(Printing(b"", returncode=127))))
+    checked(instances, 0, Printing(b"", returncode=127))
     assert (instances.detected, instances.warnings) == (None, [])

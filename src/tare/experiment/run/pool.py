@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
-from tare.core.errors import CommandFailed, LayerError, TareError, Unavailable
+from tare.core.errors import TareError, Unavailable
 from tare.core.model import Cell, Entry, Params, Repetition, Status
 from tare.experiment.probes.inner_machine import reader_of
-from tare.experiment.run import conditions
+from tare.experiment.run import conditions, instance_checks
 from tare.experiment.run import cpu_sets as cores
 from tare.experiment.run.headroom import Headroom
 from tare.experiment.run.instance_set import (
@@ -31,7 +31,6 @@ from tare.experiment.run.session import Session
 from tare.experiment.study import Platform
 from tare.experiment.trial.measure import status_of
 from tare.machines import detection
-from tare.machines.cgroup import readback
 from tare.machines.stack import open_stack
 from tare.work.workload import Measured
 
@@ -340,39 +339,13 @@ class Pool:
             if self.headroom is not None:
                 self.headroom.opened(instances.platform.name, instances.limits, stack.threads())
             if self.whole:
-                self._check(instances, member)
-                self._read_conditions(instances, member)
+                instance_checks.check(instances, member, lambda: self.detected_here)
+                instance_checks.read_conditions(instances, member, self.tools)
             stack.pause()
         except BaseException:
             instances.remove(member)
             raise
         return member
-
-    def _check(self, instances: InstanceSet, member: Member) -> None:
-        """Read back the limits inside; the first instance's reading is stored."""
-        try:
-            inside = member.stack.inside()
-        except CommandFailed as error:
-            raise LayerError(f"its limits could not be read back inside: {error}") from error
-        instances.inside = inside
-        limits = instances.limits
-        for made in instances.platform.made:
-            limits = made.held_to(limits)
-        refusals = readback.refusals(limits, inside, member.stack.cpuset)
-        if refusals:
-            raise LayerError(f"it does not get the same resources: {'; '.join(refusals)}")
-        for warning in readback.warnings(instances.limits, inside):
-            if warning not in instances.warnings:
-                instances.warnings.append(warning)
-        self._detect(instances, member)
-
-    def _read_conditions(self, instances: InstanceSet, member: Member) -> None:
-        """Read the comparison conditions in a platform's first instance."""
-        if instances.conditions is not None or instances.inside is None or not member.is_first:
-            return
-        found = conditions.read(member.stack, member.label, instances.inside, self.tools)
-        instances.conditions = found
-        instances.warnings += [found.problem] if found.problem else []
 
     def watch_clocks(self) -> None:
         """Compare the clocks of the instances that were read at the opening with the host's.
@@ -393,23 +366,6 @@ class Pool:
 
         with ThreadPoolExecutor(max_workers=len(self.session.everything)) as workers:
             list(workers.map(watch, asked))  # each mostly waits for seconds to pass
-
-    def _detect(self, instances: InstanceSet, member: Member) -> None:
-        """Check in a platform's first instance that its stack is the declared one."""
-        layers = instances.platform.made
-        declared = [detection.Declared(made.name, made.detected_as()) for made in layers]
-        asked = all(one.seen_as for one in declared)
-        if instances.detected is not None or not member.is_first or not asked:
-            return
-        instances.detected = ()
-        try:
-            instances.detected = detection.detect(member.stack.machine)
-        except CommandFailed as error:
-            instances.warnings.append(f"what it runs in could not be read inside: {error}")
-            return
-        instances.warnings += detection.disagreements(
-            declared, self.detected_here, instances.detected
-        )
 
     @cached_property
     def detected_here(self) -> Sequence[detection.Detected]:
