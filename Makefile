@@ -29,17 +29,17 @@ setup-layers:    ## setup, and what every layer needs
 	@scripts/setup --layers
 
 quick: setup     ## unit tests; minutes
-	.venv/bin/pytest -m "not slow" -n 2 tests/unit
+	.venv/bin/pytest -m "not slow" -n 2 --dist worksteal tests/unit
 
 test: setup-layers ## unit, contract and short real tests, and coverage; a missing part is an error
-	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 --cov --cov-report=term tests/unit
+	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) -n 2 --dist worksteal --cov --cov-report=term tests/unit
 	.venv/bin/pytest -m "not slow and not lab" $(REQUIRE) tests/browser tests/contract tests/real
 
 test-real: setup-layers ## the long tests too
 	.venv/bin/pytest -m "not lab" $(REQUIRE)
 
 test-lab: setup  ## what needs hardware virtualization, on a host that emulates it; half an hour
-	.venv/bin/pytest -m lab --require lab tests/lab
+	.venv/bin/pytest -m "lab and not slow" --require lab tests/lab
 
 structure:       ## packages and their lines, which room imports which, circles of imports
 	@scripts/structure
