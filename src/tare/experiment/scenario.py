@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from tare.core.errors import ConfigError
-from tare.core.model import Cell, Contrast, ContrastKind, Kind, Repetition, Replicates
+from tare.core.model import Cell, Contrast, ContrastKind, Kind, Params, Repetition, Replicates
 from tare.experiment import scenarios
 from tare.work.workload import Measured
 
@@ -64,6 +64,10 @@ class Scenario(ABC, Generic[M]):
     measures: ClassVar[type[Measured] | None] = None
     """What stands there, read as one thing by its fields; None is a list of workloads."""
 
+    factor: ClassVar[tuple[str, type] | None] = None
+    """The key of a list in a study file whose elements everything measured is crossed with, and
+    what each is read as; None: there is none."""
+
     replicates: ClassVar[Replicates] = Replicates.INSTANCES
     """What its trials repeat."""
 
@@ -81,6 +85,18 @@ class Scenario(ABC, Generic[M]):
         del repetition
         yield from ()
 
+    def check_factor(self, one: object) -> None:
+        """Raise ValueError where a level of the factor cannot be: nothing, by default."""
+        del one
+
+    def crossed(self, made: M, levels: Sequence[object]) -> Iterator[tuple[Params, M]]:
+        """Return what is measured at each level of the factor, with the parameters that say so.
+
+        The first is what the others are compared with. By default there is no factor.
+        """
+        del levels
+        yield (), made
+
     def parts(self, made: M) -> Sequence[str]:
         """Return the name of the parts of a trial, each in an instance of its own.
 
@@ -88,6 +104,10 @@ class Scenario(ABC, Generic[M]):
         """
         del made
         return ("",)
+
+    def cpu_sets(self, made: M) -> Sequence[int]:
+        """Return which set of CPUs each part has: one of its own, by default."""
+        return range(len(self.parts(made)))
 
     def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:
         """Return the contrasts among cells of equal work: each with the baseline's, by default."""

@@ -39,6 +39,13 @@ from tare.core.model.metric import (
     metric_of,
     tool_duration_s,
 )
+from tare.core.model.neighbour import (
+    IDLE,
+    Neighbour,
+    NeighbourCpus,
+    neighbour_of,
+    without_neighbour,
+)
 from tare.core.model.plan import (
     Design,
     Evidence,
@@ -69,6 +76,7 @@ from tare.core.model.trial import (
 )
 
 __all__ = [
+    "IDLE",
     "INJECTED",
     "NO_FACTS",
     "NO_KEY",
@@ -101,6 +109,8 @@ __all__ = [
     "Metric",
     "MetricRole",
     "NamedValue",
+    "Neighbour",
+    "NeighbourCpus",
     "Params",
     "Part",
     "Phase",
@@ -127,9 +137,11 @@ __all__ = [
     "UserlandFacts",
     "Variant",
     "metric_of",
+    "neighbour_of",
     "partner_of",
     "path_of",
     "recorded",
     "resource_of",
     "tool_duration_s",
+    "without_neighbour",
 ]

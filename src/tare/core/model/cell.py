@@ -136,6 +136,8 @@ class ContrastKind(StrEnum):
     """How far apart are equal things here? The reference, measured a second time (A/A)."""
     INJECTED = "injected"
     """Is work that was added on purpose found again?"""
+    ISOLATION = "isolation"
+    """How much worse is the same workload on the same platform with a neighbour?"""
     ATTRIBUTION = "attribution"
     """What does one switch or layer cost, between two platforms that differ in it?"""
 

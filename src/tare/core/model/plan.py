@@ -167,7 +167,8 @@ class Plan:
     decides by; of these a cell has one at the most, and they stand in the order of the cells.
     ``metrics`` maps a workload, by the name in its cells, to
     its metrics, the primary one first. Slots of a block stand in the
-    order of execution. ``ladders`` says which platforms take one apart, ``replicates`` what is
+    order of execution. ``cpu_sets`` says which set of CPUs each instance of a set of instances has,
+    for a trial of several parts; empty: one after the other. ``ladders`` says which platforms take one apart, ``replicates`` what is
     repeated.
     """
 
@@ -180,6 +181,7 @@ class Plan:
     slots: tuple[Slot, ...]
     ladders: tuple[Ladder, ...] = ()
     replicates: Replicates = Replicates.INSTANCES
+    cpu_sets: tuple[int, ...] = ()
 
     @cached_property
     def cells_by_id(self) -> Mapping[str, Cell]:
@@ -189,7 +191,14 @@ class Plan:
     @cached_property
     def most_parts(self) -> int:
         """The largest number of parts of a cell in any trial: the size of a set of instances."""
+        if self.cpu_sets:
+            return len(self.cpu_sets)
         return max((len(slot.of(cell)) for slot in self.slots for cell in slot.cells), default=1)
+
+    @property
+    def sets_of_parts(self) -> tuple[int, ...]:
+        """Which set of CPUs each instance of a set of instances has."""
+        return self.cpu_sets or tuple(range(self.most_parts))
 
     @cached_property
     def decided_by(self) -> Mapping[str, Contrast]:
@@ -224,7 +233,7 @@ class Plan:
 
     @cached_property
     def platform_cells(self) -> tuple[Cell, ...]:
-        """The cells that stand for a platform as declared: neither repeated nor with work added."""
-        others = (ContrastKind.CONTROL, ContrastKind.INJECTED)
+        """The cells that stand for a platform as declared: not repeated, nothing added to them."""
+        others = (ContrastKind.CONTROL, ContrastKind.INJECTED, ContrastKind.ISOLATION)
         added = {one.cell for one in self.contrasts if one.kind in others}
         return tuple(cell for cell in self.cells if cell.id not in added)

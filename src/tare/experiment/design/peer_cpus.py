@@ -55,7 +55,7 @@ def crowded(study: Study, host_cpus: int) -> Iterator[Crowded]:
     names: dict[tuple[int, int, bool], dict[str, None]] = {}
     for one in study.workloads:
         if one.made.uses_peer():
-            parts = len(chosen.parts(one.made))
+            parts = len(set(chosen.cpu_sets(one.made)))
             for limits in study.limits:
                 which = parts, limits.cpus, limits.is_pinned
                 names.setdefault(which, {})[one.name] = None

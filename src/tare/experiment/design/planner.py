@@ -17,6 +17,7 @@ from tare.experiment.scenario import Scenario
 from tare.experiment.study.declaration import Study
 from tare.experiment.study.duet import BLOCKS_IN_TURN, Half, Pairing
 from tare.experiment.study.ladder import neighbours
+from tare.results.compare.pairing import Group, group
 from tare.work.workload import Measured
 
 T = TypeVar("T")
@@ -36,31 +37,37 @@ def make_plan(study: Study, seed: int) -> Plan:
     """
     groups = _groups(study)
     # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
-    ids = [[cell.id for cell in group] for group in groups]
+    ids = [[cell.id for cell in cells] for cells in groups]
     random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
     own = {
-        cell.id: study.repetition.instances_of(cell.platform) for group in groups for cell in group
+        cell.id: study.repetition.instances_of(cell.platform) for cells in groups for cell in cells
     }
     most = max(own.values())
     chosen = scenario.load(study.scenario)
-    contrasts = [contrast for group in groups for contrast in _contrasts(study, chosen, group)]
+    contrasts = [contrast for cells in groups for contrast in _contrasts(study, chosen, cells)]
     _refuse_chains(study.scenario, contrasts)
     pairing = Pairing({one.reference for one in contrasts if one.kind is not ATTRIBUTION}, random)
     is_duet = study.repetition.design is Design.DUET
     made = {(one.name, one.params): one.made for one in study.workloads}
     parts = {
         cell.id: chosen.parts(made[cell.workload, cell.params])
-        for group in groups
-        for cell in group
+        for cells in groups
+        for cell in cells
     }
 
-    most_parts = max(map(len, parts.values()))
+    cpu_sets = {
+        cell.id: chosen.cpu_sets(made[cell.workload, cell.params])
+        for cells in groups
+        for cell in cells
+    }
+    # Parts of two cells share an instance where their number and their set of CPUs are the same.
+    instances = sorted({one for sets in cpu_sets.values() for one in enumerate(sets)})
 
     @cache
     def placed(cell: str, place: int) -> tuple[Placement, ...]:
         return tuple(
-            Placement(instance=place * most_parts + n, part=part)
-            for n, part in enumerate(parts[cell])
+            Placement(instance=place * len(instances) + instances.index(one), part=part)
+            for one, part in zip(enumerate(cpu_sets[cell]), parts[cell], strict=True)
         )
 
     @cache
@@ -69,17 +76,17 @@ def make_plan(study: Study, seed: int) -> Plan:
 
     slots = []
     for block in range(study.repetition.max_blocks):
-        order = [_shuffled(group, random) for group in _shuffled(ids, random)]
+        order = [_shuffled(some, random) for some in _shuffled(ids, random)]
         turn = block // BLOCKS_IN_TURN if is_duet else block
         instance = turn % most
         if is_duet:
-            pairs = [pair for group in order for pair in pairing.pairs(group)]
+            pairs = [pair for some in order for pair in pairing.pairs(some)]
             places = [
                 (cell, tuple(paired(half, instance % own[half.cell]) for half in halves))
                 for cell, halves in pairs
             ]
         else:
-            every = [cell for group in order for cell in group]
+            every = [cell for some in order for cell in some]
             places = [(cell, placed(cell, instance % own[cell])) for cell in every]
         each = 2 if is_duet else 1
         slots += [
@@ -89,14 +96,20 @@ def make_plan(study: Study, seed: int) -> Plan:
     return Plan(
         study=study.name,
         seed=seed,
-        cells=tuple(cell for group in groups for cell in group),
+        cells=tuple(cell for cells in groups for cell in cells),
         contrasts=tuple(contrasts),
         metrics=_metrics(study),
         repetition=study.repetition,
         slots=tuple(slots),
         replicates=chosen.replicates,
         ladders=study.ladders,
+        cpu_sets=_if_shared(tuple(cpus for _, cpus in instances)),
     )
+
+
+def _if_shared(cpu_sets: tuple[int, ...]) -> tuple[int, ...]:
+    """Return nothing where each part has a set of CPUs of its own, as in most plans."""
+    return () if cpu_sets == tuple(range(len(cpu_sets))) else cpu_sets
 
 
 def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
@@ -120,7 +133,7 @@ def _metrics(study: Study) -> Mapping[str, tuple[Metric, ...]]:
 
 def _groups(study: Study) -> list[list[Cell]]:
     """Make the cells, those of one workload under one set of limits together, control last."""
-    groups = []
+    groups = dict[Group, list[Cell]]()
     for chosen in study.workloads:
         for limits in study.limits:
             cells = [
@@ -136,9 +149,16 @@ def _groups(study: Study) -> list[list[Cell]]:
                 )
                 for platform in study.platforms
             ]
-            baseline = next(cell for cell in cells if cell.platform == study.baseline)
-            groups.append([_named(cell) for cell in (*cells, replace(baseline, replica=1))])
-    return groups
+            groups.setdefault(group(cells[0]), []).extend(cells)
+    return [
+        [_named(cell) for cell in (*cells, replace(_first(cells, study.baseline), replica=1))]
+        for cells in groups.values()
+    ]
+
+
+def _first(cells: Sequence[Cell], platform: str) -> Cell:
+    """Return a platform's first cell in a group: that which others are compared with."""
+    return next(cell for cell in cells if cell.platform == platform)
 
 
 def _named(cell: Cell) -> Cell:
@@ -148,14 +168,14 @@ def _named(cell: Cell) -> Cell:
 
 
 def _contrasts(
-    study: Study, chosen: Scenario[Measured], group: Sequence[Cell]
+    study: Study, chosen: Scenario[Measured], cells: Sequence[Cell]
 ) -> Iterator[Contrast]:
     """Compare the cells of a group as their scenario says, and attribute costs to switches."""
-    cells = {cell.platform: cell for cell in group if not cell.replica}
-    yield from chosen.contrasts(group, cells[study.baseline])
+    yield from chosen.contrasts(cells, _first(cells, study.baseline))
     for ladder in study.ladders:
         for name, reference in neighbours(ladder):
-            yield Contrast(cell=cells[name].id, reference=cells[reference].id, kind=ATTRIBUTION)
+            pair = _first(cells, name), _first(cells, reference)
+            yield Contrast(cell=pair[0].id, reference=pair[1].id, kind=ATTRIBUTION)
 
 
 def _refuse_chains(name: str, contrasts: Sequence[Contrast]) -> None:

@@ -48,7 +48,7 @@ def numbers(session: Session, count: int, sys: Path = SYS) -> tuple[int, int]:
 def measured(session: Session, plan: Plan, limits: Limits) -> list[list[int]]:
     """List the set of CPUs that each part of a trial has, or a duet's two, or raise Unavailable."""
     if plan.repetition.design is not Design.DUET:
-        return [session.cpus_under(limits, number) for number in range(plan.most_parts)]
+        return [session.cpus_under(limits, number) for number in plan.sets_of_parts]
     return [session.cpus(limits.cpus, number) for number in numbers(session, limits.cpus)]
 
 

@@ -103,9 +103,14 @@ class InstanceSet:
     """The number of these CPUs in Session.cpus."""
     places: int = 1
     """How many sets of instances it has, as declared: open at once, or one after another."""
-    parts: int = 1
-    """How many instances are a set: what a trial has at once."""
+    cpu_sets: tuple[int, ...] = (0,)
+    """Which set of CPUs each instance of a set of instances has: of what a trial has at once."""
     _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def parts(self) -> int:
+        """How many instances are a set: what a trial has at once."""
+        return len(self.cpu_sets)
 
     def admit(self, member: Member) -> None:
         """Add an instance, or remove it if the platform was given up while it was started."""

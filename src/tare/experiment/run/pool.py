@@ -97,17 +97,18 @@ class Pool:
         self,
         wanted: Mapping[Key, Platform],
         repetition: Repetition,
-        parts: int = 1,
+        cpu_sets: Sequence[int] = (0,),
     ) -> None:
         """Open every instance of every platform, some at a time; a failure closes its instance set.
 
-        ``parts`` is how many instances a trial has at once, at the most.
+        A trial has at most as many instances at once as there are ``cpu_sets``, which says which
+        set of CPUs each has.
         """
         for number, (which, platform) in enumerate(wanted.items()):
             self.instance_sets[which] = InstanceSet(
                 platform, which[2], f"p{number}", cores=which[3]
             )
-            self.instance_sets[which].parts = parts
+            self.instance_sets[which].cpu_sets = tuple(cpu_sets)
             self.instance_sets[which].places = repetition.instances_of(platform.name)
             self._probe(self.instance_sets[which])
         self._build()
@@ -324,7 +325,7 @@ class Pool:
             self.headroom.before(instances.platform.name, instances.limits)
         start = time.monotonic()
         layers = instances.platform.made
-        number = instances.number + index % instances.parts
+        number = instances.number + instances.cpu_sets[index % instances.parts]
         name = f"{instances.name}-{label_of(index, reopened)}"
         site = self.session.site(name, instances.limits, self.deadline_s, number)
         if not self.whole:  # the lifecycle that is measured is that of the layers' own clients

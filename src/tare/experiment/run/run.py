@@ -136,7 +136,7 @@ class _Runner:
             self.session.agents = None
         limits = self.study.limits
         self.session.step_aside(cores.kept_free(self.session, self.plan, limits))
-        self.pool.open_all(wanted, self.plan.repetition, self.plan.most_parts)
+        self.pool.open_all(wanted, self.plan.repetition, self.plan.sets_of_parts)
         opened = self._platform_facts()
         if goes_on:
             record.refuse_other_userland(self.folder, known.get("userland"), opened["userland"])

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tare.core.errors import ConfigError
 from tare.core.model import Design, Evidence, Limits, Params, Repetition
-from tare.experiment import scenario
+from tare.experiment import scenario as scenarios
+from tare.experiment.scenario import Scenario
 from tare.experiment.study import duet, ladder
 from tare.experiment.study.declaration import CABLE, Deadlines, FixedWorkload, Platform, Study
 from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
@@ -91,8 +92,10 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     entries = root.entries()
     single = {key: entry for key, entry in entries.items() if key in _HEAD}
     heads = variants(_Head, root, single, factors=False, check=_check_head)
-    chosen_scenario = scenario.load(heads[0].made.scenario if heads else "solo")
+    chosen_scenario = scenarios.load(heads[0].made.scenario if heads else "solo")
     sections = [*_SECTIONS, chosen_scenario.section]
+    if chosen_scenario.factor is not None:
+        sections.append(chosen_scenario.factor[0])
     refuse_unknown(entries, [*_HEAD, *sections])
     part = {name: entries.get(name) or root.without(name) for name in sections}
 
@@ -110,6 +113,8 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
         chosen = _workloads(measured, workloads)
     else:
         chosen = _fixed(heads[0].made.scenario, chosen_scenario.measures, measured) if heads else []
+    if chosen_scenario.factor is not None:
+        chosen = _crossed(chosen, chosen_scenario, part[chosen_scenario.factor[0]])
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -240,6 +245,24 @@ def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
     return list(chosen.values())
 
 
+def _crossed(
+    chosen: Sequence[FixedWorkload], scenario: Scenario[Measured], item: Item
+) -> list[FixedWorkload]:
+    """Cross what is measured with the levels of a scenario's factor."""
+    _, kind = scenario.factor or ("", object)
+    levels: list[object] = []
+    for element in item.elements():
+        made = [one.made for one in variants(kind, element, check=scenario.check_factor)]
+        if any(one in levels for one in made):
+            element.wrong("the same stands above; expected each once; remove one")
+        levels += made
+    return [
+        replace(one, params=(*one.params, *params), made=made)
+        for one in chosen
+        for params, made in scenario.crossed(one.made, levels)
+    ]
+
+
 def _fixed(name: str, kind: type[Measured], item: Item) -> list[FixedWorkload]:
     return [
         FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
@@ -282,8 +305,8 @@ def _check_head(head: _Head) -> None:
             f"name: {head.name!r} was given; expected letters, digits and ._- (at most 64), "
             "for it begins a directory's name"
         )
-    if head.scenario not in scenario.names():
-        known = one_of(scenario.names(), head.scenario)
+    if head.scenario not in scenarios.names():
+        known = one_of(scenarios.names(), head.scenario)
         raise ValueError(f"scenario: found {head.scenario!r}; expected {known}")
     if head.seed is not None:
         _least("seed", head.seed, 0)

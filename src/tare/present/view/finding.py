@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from tare.core.model import Cell, ContrastKind, Kind, Status
 from tare.present.view.findings import Findings
+from tare.present.view.isolation import is_isolation, isolation_finding
 from tare.present.view.names import plain_names
 from tare.present.view.numbers import share_text
 from tare.present.view.speed import TIMES_FROM, size_range, speed_text
@@ -45,6 +46,8 @@ def finding(found: Findings) -> str:
         return "Nothing is compared: the plan has no platform but the baseline."
     if any(row.kind is ContrastKind.INJECTED for row in rows):
         return "This is a self-test: work was added on purpose, and what was found of it follows."
+    if is_isolation(rows):
+        return isolation_finding(found, rows)
     names = plain_names(found.plan)
     by_platform: dict[str, list[Comparison]] = {}
     for row in rows:

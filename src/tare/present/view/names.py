@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tare.core.model import INJECTED, Cell, Limits, Params, Plan, Unit
+from tare.core.model import (
+    IDLE,
+    INJECTED,
+    Cell,
+    Limits,
+    Neighbour,
+    NeighbourCpus,
+    Params,
+    Plan,
+    Unit,
+    neighbour_of,
+)
 from tare.core.parameter import unit_of, word_of
 from tare.present.view.numbers import bytes_text, plain
 
@@ -15,7 +26,21 @@ def platform_text(cell: Cell) -> str:
     added = dict(cell.params).get(INJECTED)
     if isinstance(added, float):
         return f"{cell.platform} ({100 * added:+g} % work)"
-    return f"{cell.platform} (A/A control)" if cell.replica else cell.platform
+    if cell.replica:
+        return f"{cell.platform} (A/A control)"
+    neighbour = neighbour_of(cell.params)
+    return f"{cell.platform} ({neighbour_text(neighbour)})" if neighbour else cell.platform
+
+
+def neighbour_text(neighbour: Neighbour) -> str:
+    """Name a neighbour: what it does, how much of it, and in how many instances."""
+    many = neighbour.count > 1
+    text = f"{neighbour.stressor} neighbour"
+    if neighbour.stressor != IDLE and neighbour.intensity < 1:
+        text += f" at {100 * neighbour.intensity:g} %"
+    if many:
+        text = f"{neighbour.count} times {text}"
+    return f"{text} on other CPUs" if neighbour.cpus is NeighbourCpus.APART else text
 
 
 _NOUNS = {

@@ -27,6 +27,7 @@ from tare.core.model import (
     Trial,
     Variant,
     metric_of,
+    without_neighbour,
 )
 from tare.results.compare.columns import Columns, Readings, has_numbers
 from tare.results.compare.contention import Unaccounted
@@ -38,8 +39,11 @@ Group = tuple[str, Params, Limits]
 
 
 def group(cell: Cell) -> Group:
-    """Return what two cells must share to be compared; injected work is the difference sought."""
-    params = tuple(one for one in cell.params if one[0] != INJECTED)
+    """Return what two cells must share to be compared.
+
+    Injected work and a neighbour are the differences sought.
+    """
+    params = tuple(one for one in without_neighbour(cell.params) if one[0] != INJECTED)
     return cell.workload, params, cell.limits
 
 

@@ -1,0 +1,80 @@
+"""A neighbour: what disturbs a cell's workload from other instances, written among its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tare.core.model.cell import Params
+
+IDLE = "idle"
+"""In place of a stressor: the neighbour's instances are open and do nothing."""
+
+KEYS = STRESSOR, INTENSITY, COUNT, CPUS = (
+    "neighbour",
+    "neighbour_intensity",
+    "neighbour_count",
+    "neighbour_cpus",
+)
+"""The parameters of a cell that say what its neighbour is; cells that differ in them share the rest.
+"""
+
+
+class NeighbourCpus(StrEnum):
+    """Which CPUs a neighbour runs on, where platforms are held to their own."""
+
+    SAME = "same"
+    """Those of the workload that it disturbs."""
+    APART = "apart"
+    """Others, a set of its own for each of its instances."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A stressor in instances of its own, of the platform of the workload that it disturbs.
+
+    ``intensity`` is a share of what the stressor takes at full, between 0 and 1. ``count`` is how
+    many instances run it. Raises ValueError on others.
+    """
+
+    stressor: str
+    intensity: float = 1.0
+    count: int = 1
+    cpus: NeighbourCpus = NeighbourCpus.SAME
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if not 0 < self.intensity <= 1:
+            raise ValueError(
+                f"intensity: {self.intensity:g} was given; expected more than 0, at most 1 or 100%"
+            )
+        if not 1 <= self.count <= MOST:
+            raise ValueError(f"count: {self.count} was given; expected 1 to {MOST}")
+
+    @property
+    def params(self) -> Params:
+        """The parameters of a cell that say so."""
+        values = self.stressor, float(self.intensity), self.count, self.cpus.value
+        return tuple(zip(KEYS, values, strict=True))
+
+
+MOST = 128
+"""More neighbours than this on one host are a mistake."""
+
+
+def neighbour_of(params: Params) -> Neighbour | None:
+    """Return the neighbour that a cell's parameters name; None: the workload is alone."""
+    found = dict(params)
+    if STRESSOR not in found:
+        return None
+    return Neighbour(
+        stressor=str(found[STRESSOR]),
+        intensity=float(found[INTENSITY]),
+        count=int(found[COUNT]),
+        cpus=NeighbourCpus(str(found[CPUS])),
+    )
+
+
+def without_neighbour(params: Params) -> Params:
+    """Return the parameters of a cell's workload alone."""
+    return tuple(one for one in params if one[0] not in KEYS)

@@ -1,0 +1,109 @@
+"""A workload that runs while stressors disturb it from instances of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tare.core.errors import ConfigError
+from tare.core.model import IDLE, FileAccess, Neighbour, NeighbourCpus, Sample
+from tare.work import stressor
+from tare.work.roles import OWN, Role, Succeeds
+from tare.work.workload import Course, Output, Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disturbed(Workload):
+    """A workload, and a neighbour whose instances each run one stressor as a role.
+
+    All that it measures is what the workload measures; the stressors are ready before it begins,
+    and are ended after it.
+    """
+
+    victim: Workload
+    neighbour: Neighbour
+
+    def __post_init__(self) -> None:
+        """Take over what a workload says as a class."""
+        for name in ("metrics", "packages", "programs", "spins", "recorded"):
+            object.__setattr__(self, name, getattr(self.victim, name))
+
+    def roles(self) -> Sequence[Role]:
+        """See Measured.roles: those of the workload, and the stressors."""
+        return (*self.victim.roles(), *self.stressors())
+
+    def stressors(self) -> Iterator[Role]:
+        """Return what each of the neighbour's instances runs, and what of it is at the peer."""
+        chosen = self.neighbour
+        for name in self.instances:
+            if chosen.stressor == IDLE:
+                idle = ["sleep", "infinity"]
+                yield Role(name=name, command=idle, place=OWN, ready=Succeeds(["true"]))
+            else:
+                made = stressor.load(chosen.stressor).at(chosen.intensity)
+                yield from made.roles(name, OWN)
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """The names of the neighbour's instances among the parts of a trial."""
+        return tuple(f"neighbour{number}" for number in range(1, self.neighbour.count + 1))
+
+    def cpu_sets(self, parts: Sequence[str]) -> list[int]:
+        """Return which set of CPUs each part of a trial has."""
+        are_apart = self.neighbour.cpus is NeighbourCpus.APART
+        return [
+            number if are_apart or part not in self.instances else 0
+            for number, part in enumerate(parts)
+        ]
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        return self.victim.command()
+
+    def place(self) -> str:
+        """See Workload.place."""
+        return self.victim.place()
+
+    def parse(self, output: Output) -> Iterator[Sample]:
+        """See Workload.parse."""
+        return self.victim.parse(output)
+
+    def courses(self, output: Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        return self.victim.courses(output)
+
+    def prepare(self) -> Sequence[str] | None:
+        """See Workload.prepare."""
+        return self.victim.prepare()
+
+    def before_trial(self) -> Sequence[str] | None:
+        """See Workload.before_trial."""
+        return self.victim.before_trial()
+
+    def tools(self) -> Sequence[str]:
+        """See Workload.tools."""
+        return self.victim.tools()
+
+    def expected_s(self) -> float:
+        """See Measured.expected_s: alone; how much longer it takes is what is asked."""
+        return self.victim.expected_s()
+
+    def file_access(self) -> FileAccess:
+        """See Measured.file_access."""
+        return self.victim.file_access()
+
+    def disk_bytes(self) -> int:
+        """See Measured.disk_bytes."""
+        return self.victim.disk_bytes()
+
+
+def check(neighbour: Neighbour) -> None:
+    """Raise ValueError where a neighbour has a stressor that there is not, or not so dialled."""
+    if neighbour.stressor == IDLE:
+        if neighbour.intensity != 1:
+            raise ValueError("intensity: an idle neighbour has none; leave it out")
+        return
+    try:
+        stressor.load(neighbour.stressor).at(neighbour.intensity)
+    except ConfigError as error:
+        raise ValueError(f"stressor: {error}, {IDLE}") from None

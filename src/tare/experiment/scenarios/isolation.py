@@ -1,0 +1,86 @@
+"""The scenario ``isolation``: how much worse is a workload when a neighbour disturbs it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from tare.core.model import (
+    Cell,
+    Contrast,
+    ContrastKind,
+    Design,
+    Neighbour,
+    Params,
+    Repetition,
+    neighbour_of,
+)
+from tare.experiment.scenario import TrialContext
+from tare.experiment.scenarios import _disturbed, solo
+from tare.experiment.scenarios._disturbed import Disturbed
+from tare.work.workload import Workload
+
+if TYPE_CHECKING:
+    from tare.experiment.trial.measure import Outcome
+
+
+class Scenario(solo.Scenario):
+    """A workload alone, and the same with each of some neighbours, on each platform.
+
+    A neighbour runs a stressor in instances of its own of the same platform, under the same limits.
+    Cells with a neighbour are compared with the workload alone on the same platform; then those
+    instances are there, paused. The neighbour ``idle`` shows what their presence costs without a
+    load.
+    """
+
+    factor = ("neighbours", Neighbour)
+
+    def check_factor(self, one: object) -> None:
+        """See Scenario.check_factor."""
+        _disturbed.check(cast(Neighbour, one))
+
+    def crossed(
+        self, made: Workload, levels: Sequence[object]
+    ) -> Iterator[tuple[Params, Workload]]:
+        """See Scenario.crossed: alone, and with each neighbour."""
+        yield (), made
+        for neighbour in cast(Sequence[Neighbour], levels):
+            yield neighbour.params, Disturbed(victim=made, neighbour=neighbour)
+
+    def objections(self, repetition: Repetition) -> Iterator[str]:
+        """See Scenario.objections."""
+        if repetition.design is Design.DUET:
+            yield (
+                "a neighbour would disturb both halves of a duet; expected the design "
+                f"{Design.INTERLEAVED}"
+            )
+
+    def cpu_sets(self, made: Workload) -> Sequence[int]:
+        """See Scenario.cpu_sets: a neighbour has those of the workload, or others."""
+        if isinstance(made, Disturbed):
+            return made.cpu_sets(self.parts(made))
+        return super().cpu_sets(made)
+
+    def contrasts(self, cells: Sequence[Cell], baseline: Cell) -> Iterator[Contrast]:
+        """Compare each cell that has a neighbour with the one of its platform that has none."""
+        alone = {one.platform: one for one in cells if not one.replica and _is_alone(one)}
+        for cell in cells:
+            if cell.replica:
+                yield Contrast(cell=cell.id, reference=baseline.id, kind=ContrastKind.CONTROL)
+            elif not _is_alone(cell):
+                reference = alone[cell.platform]
+                yield Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.ISOLATION)
+
+    def measure(self, context: TrialContext[Workload]) -> Outcome:
+        """Run the workload's command once; what the trial cost is what its own instances cost."""
+        outcome = super().measure(context)
+        if not isinstance(context.made, Disturbed) or not outcome.parts:
+            return outcome
+        disturbing = context.made.instances
+        own = [part.host for part in outcome.parts if part.name not in disturbing]
+        return outcome if len(own) != 1 else replace(outcome, host=own[0])
+
+
+def _is_alone(cell: Cell) -> bool:
+    return neighbour_of(cell.params) is None

@@ -1,0 +1,56 @@
+"""The finding of a study of neighbours in one sentence: what each platform loses at worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.core.model import IDLE, ContrastKind, neighbour_of
+from tare.present.view.findings import Findings
+from tare.present.view.names import neighbour_text, plain_names
+from tare.present.view.speed import speed_text
+from tare.results.compare.comparison import Comparison
+from tare.results.stats.sequential import Verdict
+
+DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
+
+
+def is_isolation(rows: Sequence[Comparison]) -> bool:
+    """Return whether rows compare workloads that have a neighbour with the same ones alone."""
+    return any(row.kind is ContrastKind.ISOLATION for row in rows)
+
+
+def isolation_finding(found: Findings, rows: Sequence[Comparison]) -> str:
+    """Return what a neighbour costs at worst on each platform, and what is not decided."""
+    names = plain_names(found.plan)
+    clauses = []
+    for platform in dict.fromkeys(row.cell.platform for row in rows):
+        own = [row for row in rows if row.cell.platform == platform]
+        clauses.append(f"{names[platform]} {_clause(own, found)}")
+    so_far = "" if found.results.run.stop else "so far "
+    doubt = "not to be trusted, for the control differs from itself: " if found.untrusted else ""
+    text = f"{doubt}with a neighbour, {so_far}{'; '.join(clauses)}."
+    return text[0].upper() + text[1:]
+
+
+def _clause(rows: Sequence[Comparison], found: Findings) -> str:
+    """Return the worst decided row of a platform, and how many of its rows are not decided."""
+    slower = [row for row in rows if row.verdict is Verdict.SLOWER]
+    left = sum(row.verdict not in DECIDED for row in rows)
+    rest = f" ({left} of {len(rows)} are not decided)" if left else ""
+    known = [row for row in slower if row.cost is not None]
+    hidden = [row for row in slower if row.cost is None]
+    if hidden:
+        return f"fails at worst ({_where(hidden[0], found)}){rest}"
+    if known:
+        worst = max(known, key=lambda row: row.cost or 0.0)
+        assert worst.cost is not None  # noqa: S101 - of those that are known
+        return f"is at worst {speed_text(worst.cost)} ({_where(worst, found)}){rest}"
+    if left == len(rows):
+        return "is undecided"
+    return f"is not slower{rest}"
+
+
+def _where(row: Comparison, found: Findings) -> str:
+    neighbour = neighbour_of(row.cell.params)
+    text = neighbour_text(neighbour) if neighbour else IDLE
+    return f"{found.group_names[row.cell.id]}, {text}"

@@ -1,0 +1,157 @@
+"""The scenario ``isolation``: its study file, its plan, and the workload with its neighbour."""
+
+import pytest
+
+from tare.core.errors import ConfigError
+from tare.core.model import ContrastKind, Neighbour, NeighbourCpus, neighbour_of
+from tare.experiment import scenario
+from tare.experiment.design import make_plan
+from tare.experiment.scenarios._disturbed import Disturbed
+from tare.experiment.study import read_study
+from tare.work import workload
+from tare.work.roles import OWN
+
+TEXT = """\
+name: neighbours
+scenario: isolation
+platforms: [host, host/docker]
+limits: {{cpus: 1, memory: 256MiB}}
+workloads: [{workload}]
+neighbours: {neighbours}
+repetition: {{min_blocks: 3, max_blocks: 4, instances: 2{repetition}}}
+"""
+
+
+def read(neighbours, workload="integer_loop", repetition=""):
+    text = TEXT.format(neighbours=neighbours, workload=workload, repetition=repetition)
+    return read_study(text, "study.yaml")
+
+
+def planned(neighbours, **others):
+    return make_plan(read(neighbours, **others), 1)
+
+
+def said(cell):
+    neighbour = neighbour_of(cell.params)
+    return cell.platform, cell.replica, neighbour and (neighbour.stressor, neighbour.count)
+
+
+def test_each_workload_is_crossed_with_the_neighbours_on_each_platform():
+    plan = planned("[{stressor: cpu, count: [1, 2]}, {stressor: idle}]")
+
+    assert [said(cell) for cell in plan.cells] == [
+        (platform, 0, neighbour)
+        for neighbour in (None, ("cpu", 1), ("cpu", 2), ("idle", 1))
+        for platform in ("host", "host/docker")
+    ] + [("host", 1, None)]
+    assert len({cell.id for cell in plan.cells}) == len(plan.cells)
+
+
+def test_what_has_a_neighbour_is_compared_with_the_same_platform_alone():
+    plan = planned("[{stressor: cpu}, {stressor: idle}]")
+    cells = plan.cells_by_id
+
+    assert len(plan.contrasts) == 5
+    for one in plan.contrasts:
+        cell, reference = cells[one.cell], cells[one.reference]
+        assert neighbour_of(reference.params) is None
+        assert cell.platform == reference.platform
+        assert not reference.replica
+        control = ContrastKind.CONTROL
+        assert one.kind is (control if cell.replica else ContrastKind.ISOLATION)
+    assert plan.reference == "host"
+    assert {cell.platform for cell in plan.platform_cells} == {"host", "host/docker"}
+    assert all(neighbour_of(cell.params) is None for cell in plan.platform_cells)
+
+
+def test_the_cells_of_a_workload_stand_together_in_each_block():
+    plan = planned("[{stressor: cpu}]", workload="integer_loop, sysbench_cpu")
+    cells = plan.cells_by_id
+
+    for block in range(4):
+        names = [cells[slot.cell].workload for slot in plan.slots if slot.block == block]
+        assert len(names) == 10
+        assert sum(one != other for one, other in zip(names, names[1:], strict=False)) == 1
+
+
+def test_a_neighbour_has_the_cpus_of_the_workload_or_others():
+    plan = planned("[{stressor: cpu, count: 2}, {stressor: cpu, cpus: apart}]")
+    # The workload's own, the first neighbour's on either set, the second neighbour's.
+    assert plan.sets_of_parts == (0, 0, 1, 0)
+    assert plan.most_parts == 4
+
+    for slot in plan.slots:
+        neighbour = neighbour_of(plan.cells_by_id[slot.cell].params)
+        first = 4 * (slot.block % 2)
+        places = {
+            None: {"": 0},
+            Neighbour(stressor="cpu", count=2): {"command": 0, "neighbour1": 1, "neighbour2": 3},
+            Neighbour(stressor="cpu", cpus=NeighbourCpus.APART): {"command": 0, "neighbour1": 2},
+        }[neighbour]
+        assert {one.part: one.instance - first for one in slot.placements} == places
+
+
+def test_a_plan_of_parts_with_cpus_of_their_own_says_nothing_of_them():
+    assert planned("[{stressor: cpu, cpus: apart}]").cpu_sets == ()
+    assert planned("[{stressor: cpu}]").cpu_sets == (0, 0)
+
+
+def test_a_disturbed_workload_is_the_workload_with_roles():
+    alone = workload.load("sysbench_cpu", threads=1)
+    made = Disturbed(victim=alone, neighbour=Neighbour(stressor="cpu", count=2))
+
+    assert made.command() == alone.command()
+    assert made.metrics == alone.metrics
+    assert made.prepare() == alone.prepare()
+    assert made.before_trial() == alone.before_trial()
+    assert made.expected_s() == alone.expected_s()
+    assert made.tools() == alone.tools()
+    assert [one.name for one in made.roles() if one.place == OWN] == ["neighbour1", "neighbour2"]
+    assert set(alone.all_packages()) < made.all_packages() | {"stress-ng"}
+    assert list(made.all_roles().objections()) == []
+
+
+def test_an_idle_neighbour_is_an_instance_that_sleeps():
+    made = Disturbed(
+        victim=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor="idle")
+    )
+    (role,) = made.roles()
+    assert role.command == ["sleep", "infinity"]
+
+
+def test_roles_of_the_workload_stay_in_front():
+    alone = workload.load("iperf")
+    made = Disturbed(victim=alone, neighbour=Neighbour(stressor="cpu"))
+    chosen = scenario.load("isolation")
+
+    assert list(made.roles())[: len(alone.roles())] == list(alone.roles())
+    assert list(chosen.parts(made)) == ["command", "neighbour1"]
+    assert list(chosen.cpu_sets(made)) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "says"),
+    [
+        ("[{stressor: tsunami}]", r"study.yaml:6:.*neighbours\[0\].stressor: .*'tsunami'.*cpu"),
+        ("[{count: 2}]", r"study.yaml:6:.*neighbours\[0\].*missing stressor"),
+        ("[{stressor: cpu, count: 0}]", r"neighbours\[0\].count: 0 was given; expected 1 to 128"),
+        ("[{stressor: cpu, intensity: 120%}]", r"neighbours\[0\].intensity: 1.2 was given"),
+        ("[{stressor: idle, intensity: 50%}]", r"intensity: an idle neighbour has none"),
+        ("[{stressor: cpu}, {stressor: cpu}]", r"neighbours\[1\].*the same stands above"),
+        ("[{stressor: cpu, level: 3}]", r"neighbours\[0\].level: unknown key"),
+    ],
+)
+def test_a_wrong_neighbour_is_named_with_its_line(neighbours, says):
+    with pytest.raises(ConfigError, match=says):
+        read(neighbours)
+
+
+def test_neighbours_are_needed():
+    text = "\n".join(line for line in TEXT.splitlines() if not line.startswith("neighbours"))
+    with pytest.raises(ConfigError, match="neighbours"):
+        read_study(text.format(workload="integer_loop", repetition=""), "study.yaml")
+
+
+def test_a_duet_cannot_have_neighbours():
+    with pytest.raises(ConfigError, match="a neighbour would disturb both halves of a duet"):
+        read("[{stressor: cpu}]", repetition=", design: duet")
