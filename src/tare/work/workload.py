@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import ClassVar
 
-from tare.core.errors import ConfigError
 from tare.core.model import Better, FileAccess, Metric, MetricRole, Sample, Scalar, Unit
+from tare.core.named_modules import NamedModules
 from tare.work import workloads
 from tare.work.roles import OWN, Main, Role, Roles
 
@@ -173,25 +171,19 @@ class Workload(Measured):
         return (self.command()[0],)
 
 
+_MODULES: NamedModules[Workload] = NamedModules("workload", workloads, "Workload")
+
+
 def names() -> list[str]:
     """List every workload there is, without importing any; ``_name`` is no workload."""
-    modules = (module.name for module in iter_modules(workloads.__path__))
-    return sorted(name for name in modules if not name.startswith("_"))
+    return _MODULES.names()
 
 
 def kind(name: str) -> type[Workload]:
     """Find a workload's class by its name, or raise ConfigError."""
-    if name not in names():
-        raise ConfigError(f"no workload is called {name!r}; there are: {', '.join(names())}")
-    try:
-        return import_module(f"tare.work.workloads.{name}").Workload  # type: ignore[no-any-return]
-    except (ImportError, SyntaxError, AttributeError) as error:  # a plug-in's
-        raise ConfigError(f"workload {name} cannot be loaded: {error}") from error
+    return _MODULES.kind(name)
 
 
 def load(name: str, **params: Scalar) -> Workload:
     """Make a workload from its name and parameters, or raise ConfigError."""
-    try:
-        return kind(name)(**params)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"workload {name}: {error}") from None
+    return _MODULES.load(name, **params)
