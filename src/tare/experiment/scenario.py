@@ -14,7 +14,16 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from tare.core.errors import ConfigError
-from tare.core.model import Cell, Contrast, ContrastKind, Kind, Params, Repetition, Replicates
+from tare.core.model import (
+    Cell,
+    Contrast,
+    ContrastKind,
+    Kind,
+    Limits,
+    Params,
+    Repetition,
+    Replicates,
+)
 from tare.experiment import scenarios
 from tare.work.workload import Measured
 
@@ -96,6 +105,11 @@ class Scenario(ABC, Generic[M]):
         """
         del levels
         yield (), made
+
+    def objections_to_limits(self, made: M, limits: Limits) -> Iterator[str]:
+        """Return why what is measured cannot run under some limits: nothing, by default."""
+        del made, limits
+        yield from ()
 
     def parts(self, made: M) -> Sequence[str]:
         """Return the name of the parts of a trial, each in an instance of its own.

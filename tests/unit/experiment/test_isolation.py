@@ -1,5 +1,7 @@
 """The scenario ``isolation``: its study file, its plan, and the workload with its neighbour."""
 
+from itertools import pairwise
+
 import pytest
 
 from tare.core.errors import ConfigError
@@ -71,7 +73,7 @@ def test_the_cells_of_a_workload_stand_together_in_each_block():
     for block in range(4):
         names = [cells[slot.cell].workload for slot in plan.slots if slot.block == block]
         assert len(names) == 10
-        assert sum(one != other for one, other in zip(names, names[1:], strict=False)) == 1
+        assert sum(one != other for one, other in pairwise(names)) == 1
 
 
 def test_a_neighbour_has_the_cpus_of_the_workload_or_others():
@@ -144,6 +146,11 @@ def test_roles_of_the_workload_stay_in_front():
 def test_a_wrong_neighbour_is_named_with_its_line(neighbours, says):
     with pytest.raises(ConfigError, match=says):
         read(neighbours)
+
+
+def test_limits_below_what_a_neighbour_takes_are_refused():
+    with pytest.raises(ConfigError, match=r"limits.memory: 256 MiB were given; expected at least"):
+        read("[{stressor: memory}]")
 
 
 def test_neighbours_are_needed():

@@ -322,7 +322,7 @@ MISTAKES = {
     "bad scenario": (
         "name: small",
         "name: small\nscenario: scale",
-        "small.yaml:2:1: scenario: found 'scale'; expected one of lifecycle, solo",
+        "small.yaml:2:1: scenario: found 'scale'; expected one of isolation, lifecycle, solo",
     ),
     "empty factor": (
         "threads: 2",

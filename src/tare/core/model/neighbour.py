@@ -1,4 +1,4 @@
-"""A neighbour: what disturbs a cell's workload from other instances, written among its parameters."""
+"""What disturbs a cell's workload from other instances, as it is written in its parameters."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ KEYS = STRESSOR, INTENSITY, COUNT, CPUS = (
     "neighbour_count",
     "neighbour_cpus",
 )
-"""The parameters of a cell that say what its neighbour is; cells that differ in them share the rest.
-"""
+"""The parameters of a cell that say what its neighbour is."""
 
 
 class NeighbourCpus(StrEnum):

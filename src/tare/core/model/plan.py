@@ -165,11 +165,10 @@ class Plan:
 
     ``contrasts`` say which cells are compared. All but those of attribution are what the plan
     decides by; of these a cell has one at the most, and they stand in the order of the cells.
-    ``metrics`` maps a workload, by the name in its cells, to
-    its metrics, the primary one first. Slots of a block stand in the
-    order of execution. ``cpu_sets`` says which set of CPUs each instance of a set of instances has,
-    for a trial of several parts; empty: one after the other. ``ladders`` says which platforms take one apart, ``replicates`` what is
-    repeated.
+    ``metrics`` maps a workload, by the name in its cells, to its metrics, the primary one first.
+    Slots of a block stand in the order of execution. ``ladders`` says which platforms take one
+    apart, ``replicates`` what is repeated. ``cpu_sets`` says, by its number, which set of CPUs each
+    of the instances has that a trial uses at once; empty: each has one of its own.
     """
 
     study: str

@@ -40,8 +40,20 @@ class Disturbed(Workload):
                 idle = ["sleep", "infinity"]
                 yield Role(name=name, command=idle, place=OWN, ready=Succeeds(["true"]))
             else:
-                made = stressor.load(chosen.stressor).at(chosen.intensity)
-                yield from made.roles(name, OWN)
+                yield from self._stressor.roles(name, OWN)
+
+    def bounds(self) -> stressor.Bounds | None:
+        """Return the most that one of the neighbour's instances takes; None: it is idle."""
+        return None if self.neighbour.stressor == IDLE else self._stressor.bounds()
+
+    def disk_bytes(self) -> int:
+        """See Measured.disk_bytes: that of the workload and of all stressors."""
+        bounds = self.bounds()
+        return self.victim.disk_bytes() + (bounds.disk_bytes * len(self.instances) if bounds else 0)
+
+    @property
+    def _stressor(self) -> stressor.Stressor:
+        return stressor.load(self.neighbour.stressor).at(self.neighbour.intensity)
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -91,10 +103,6 @@ class Disturbed(Workload):
     def file_access(self) -> FileAccess:
         """See Measured.file_access."""
         return self.victim.file_access()
-
-    def disk_bytes(self) -> int:
-        """See Measured.disk_bytes."""
-        return self.victim.disk_bytes()
 
 
 def check(neighbour: Neighbour) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -11,6 +12,7 @@ from tare.core.model import (
     Contrast,
     ContrastKind,
     Design,
+    Limits,
     Neighbour,
     Params,
     Repetition,
@@ -54,6 +56,17 @@ class Scenario(solo.Scenario):
             yield (
                 "a neighbour would disturb both halves of a duet; expected the design "
                 f"{Design.INTERLEAVED}"
+            )
+
+    def objections_to_limits(self, made: Workload, limits: Limits) -> Iterator[str]:
+        """See Scenario.objections_to_limits: a stressor that finds too little is never ready."""
+        if not isinstance(made, Disturbed) or (bounds := made.bounds()) is None:
+            return
+        if bounds.memory_bytes > limits.memory_bytes:
+            name, mib = made.neighbour.stressor, 2**20
+            yield (
+                f"memory: {limits.memory_bytes // mib} MiB were given; expected at least "
+                f"{math.ceil(bounds.memory_bytes / mib)} MiB, which the neighbour {name} takes"
             )
 
     def cpu_sets(self, made: Workload) -> Sequence[int]:

@@ -108,13 +108,8 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             at = entries.get("baseline") or root.without("baseline")
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
-    measured = part[chosen_scenario.section]
-    if chosen_scenario.measures is None:
-        chosen = _workloads(measured, workloads)
-    else:
-        chosen = _fixed(heads[0].made.scenario, chosen_scenario.measures, measured) if heads else []
-    if chosen_scenario.factor is not None:
-        chosen = _crossed(chosen, chosen_scenario, part[chosen_scenario.factor[0]])
+    name = heads[0].made.scenario if heads else ""
+    chosen = _measured(name, chosen_scenario, part, workloads)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -127,6 +122,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     is_duet = bool(repetitions) and repetitions[0].made.design is Design.DUET
     _refuse_duet(part["repetition"], taken_apart if is_duet else ())
     limits = _limits(part["limits"], is_duet=is_duet)
+    _refuse_limits(part["limits"], chosen_scenario, chosen, limits)
     own = tuple((one.name, one.instances) for one in platforms if one.instances is not None)
     repetitions = [
         replace(one, made=replace(one.made, instances_of_platforms=own)) for one in repetitions
@@ -233,6 +229,37 @@ def _limits(item: Item, *, is_duet: bool) -> list[Limits]:
             part.wrong("the same limits stand above; expected each once; remove one")
         found += made
     return found
+
+
+def _measured(
+    name: str, scenario: Scenario[Measured], part: Mapping[str, Item], workloads: Catalogue
+) -> list[FixedWorkload]:
+    """Read what the scenario of a name measures, at each level of its factor if it has one."""
+    item = part[scenario.section]
+    if scenario.measures is None:
+        chosen = _workloads(item, workloads)
+    else:
+        chosen = _fixed(name, scenario.measures, item) if name else []
+    if scenario.factor is None:
+        return chosen
+    return _crossed(chosen, scenario, part[scenario.factor[0]])
+
+
+def _refuse_limits(
+    item: Item,
+    scenario: Scenario[Measured],
+    chosen: Sequence[FixedWorkload],
+    limits: Sequence[Limits],
+) -> None:
+    """Note under which of the limits what is measured cannot run."""
+    found = (
+        wrong
+        for one in chosen
+        for held in limits
+        for wrong in scenario.objections_to_limits(one.made, held)
+    )
+    for wrong in dict.fromkeys(found):
+        item.wrong(wrong)
 
 
 def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
