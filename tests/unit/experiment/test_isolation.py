@@ -149,7 +149,7 @@ def test_a_wrong_neighbour_is_named_with_its_line(neighbours, says):
 
 
 def test_limits_below_what_a_neighbour_takes_are_refused():
-    with pytest.raises(ConfigError, match=r"limits.memory: 256 MiB were given; expected at least"):
+    with pytest.raises(ConfigError, match=r"limits: memory: 256 MiB were given; expected at least"):
         read("[{stressor: memory}]")
 
 
