@@ -14,8 +14,8 @@ from tare.core.errors import ConfigError, ResultsError, TareError
 COMMANDS = {
     "doctor": "say which layers this host can run, and what makes it noisy",
     "measure": "measure a command of your own in the stacks you name; no study file needed",
-    "list": "list the layers, workloads, scenarios or studies there are, and what can be set in "
-    "each",
+    "list": "list the layers, workloads, stressors, scenarios or studies there are, and what can "
+    "be set in each",
     "new": "write the skeleton of a workload: a module that works, and recorded outputs of its "
     "tool",
     "plan": "show what a study would run, and estimate its time and disk",

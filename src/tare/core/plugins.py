@@ -1,8 +1,8 @@
-"""Load plug-ins: layers, scenarios and workloads from a folder or an installed package.
+"""Load plug-ins: layers, scenarios, stressors and workloads from a folder or a package.
 
-A folder given with ``--plugins`` has ``layers/*.py``, ``scenarios/*.py`` and ``workloads/*.py``; an
-installed package names a package of such modules in its entry points ``tare.machines.layers``,
-``tare.experiment.scenarios`` and ``tare.work.workloads``.
+A folder given with ``--plugins`` has ``layers/*.py``, ``scenarios/*.py``, ``stressors/*.py`` and
+``workloads/*.py``; an installed package names packages of such modules in its entry points of the
+groups ``tare.layers``, ``tare.scenarios``, ``tare.stressors`` and ``tare.workloads``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tare.core.errors import ConfigError
 PACKAGES = {
     "layers": "tare.machines.layers",
     "scenarios": "tare.experiment.scenarios",
+    "stressors": "tare.work.stressors",
     "workloads": "tare.work.workloads",
 }
 """The packages that plug-ins extend, by the name of their folder; imported once one is extended."""
@@ -37,9 +38,8 @@ def use(folders: Sequence[str]) -> Iterator[str]:
             raise ConfigError(f"--plugins {folder}: there is no such folder")
         parts = [kind for kind in PACKAGES if (at / kind).is_dir()]
         if not parts:
-            raise ConfigError(
-                f"--plugins {folder}: expected layers/, scenarios/ or workloads/ in that folder"
-            )
+            expected = " or ".join(f"{kind}/" for kind in PACKAGES)
+            raise ConfigError(f"--plugins {folder}: expected {expected} in that folder")
         for kind in parts:
             yield from _extend(kind, str(at / kind))
     for kind in PACKAGES:

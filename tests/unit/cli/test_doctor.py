@@ -18,7 +18,7 @@ from tare.experiment.study.item import compose
 from tare.experiment.study.variant import variants
 from tare.machines import layer, layers
 from tare.machines.detection import Detected
-from tare.work import workload
+from tare.work import stressor, workload
 
 BROKEN = {
     "syntax.py": "def",
@@ -171,13 +171,14 @@ def test_without_a_built_userland_none_is_given_and_nothing_is_built(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("what", ["layers", "workloads", "scenarios", "studies"])
+@pytest.mark.parametrize("what", ["layers", "workloads", "stressors", "scenarios", "studies"])
 def test_everything_is_listed_for_programs_and_for_people(what, capsys):
     assert listing.run(argparse.Namespace(what=what, json=True)) == DONE
     listed = json.loads(capsys.readouterr().out)
     names = {
         "layers": layer.names(),
         "workloads": workload.names(),
+        "stressors": stressor.names(),
         "scenarios": scenario.names(),
         "studies": ["quick"],
     }

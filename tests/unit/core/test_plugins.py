@@ -106,7 +106,7 @@ def test_a_folder_that_is_missing_is_an_error(tmp_path):
 
 def test_a_folder_without_plugins_is_an_error(tmp_path):
     with pytest.raises(
-        ConfigError, match="expected layers/, scenarios/ or workloads/ in that folder"
+        ConfigError, match="expected layers/ or scenarios/ or stressors/ or workloads/ in that"
     ):
         used(str(tmp_path))
 

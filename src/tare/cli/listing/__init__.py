@@ -1,4 +1,4 @@
-"""``tare list``: the layers, workloads, scenarios and studies there are, and what can be set.
+"""``tare list``: the layers, workloads, stressors, scenarios and studies, and what can be set.
 
 To describe them each module is imported, which takes half a second. What came of it is kept in
 Tare's home and printed from there until a file of Tare changes.
@@ -35,9 +35,8 @@ Row = Sequence[str]
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "what", choices=["layers", "workloads", "scenarios", "studies"], help="what to list"
-    )
+    kinds = ["layers", "workloads", "stressors", "scenarios", "studies"]
+    parser.add_argument("what", choices=kinds, help="what to list")
     parser.add_argument("--json", action="store_true", help="print facts for programs")
 
 

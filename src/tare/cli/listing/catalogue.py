@@ -1,4 +1,4 @@
-"""What ``tare list`` says of each layer, workload, scenario and study, by importing its module."""
+"""What ``tare list`` says of each layer, workload, stressor, scenario and study there is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """A layer, workload, scenario or study; a ladder takes a layer apart into ``switches``."""
+    """What can be listed, such as a layer; a ladder takes a layer apart into ``switches``."""
 
     name: str
     description: str
@@ -53,6 +53,10 @@ def _all(what: str) -> list[Described]:
             from tare.work import workload
 
             return [describe(name, workload.kind) for name in workload.names()]
+        case "stressors":
+            from tare.work import stressor
+
+            return [describe(name, stressor.kind) for name in stressor.names()]
         case "scenarios":
             return scenarios()
         case _:
@@ -82,7 +86,7 @@ def scenarios() -> list[Described]:
 
 
 def describe(name: str, find: Callable[[str], type[Any]]) -> Described:
-    """Describe a layer or workload by its module; one that cannot be imported says so."""
+    """Describe a layer, workload or stressor by its module; one that cannot be imported says so."""
     try:
         kind = find(name)
     except Exception as error:  # noqa: BLE001 - one broken module must not hide the others

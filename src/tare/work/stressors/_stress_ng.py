@@ -36,6 +36,6 @@ class StressNg(stressor.Stressor):
         return Role(name=name, command=command, place=place, packages=self.packages, ready=ready)
 
     def bounded(self, processes: int, memory_bytes: int = 0) -> stressor.Bounds:
-        """Return bounds of so many processes below the first, and their memory of no own use."""
+        """Return the bounds of a number of processes below the first, and what else they share."""
         own = MAIN_BYTES + processes * WORKER_BYTES
         return stressor.Bounds(memory_bytes=memory_bytes + own, processes=1 + processes)
