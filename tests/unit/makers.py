@@ -18,7 +18,7 @@ from tare.core.model import (
     Trial,
     Unit,
 )
-from tare.results.compare.pairing import group
+from tare.core.model.group import group
 from tare.results.store import Writer
 from tare.results.store.samples import Samples
 

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.core.model import Cell, ContrastKind, Kind, Plan, Status, Trial
+from tare.core.model.group import group
 from tare.present.view.names import named_apart
 from tare.present.view.speed import standing_text
-from tare.results.compare.pairing import group
 from tare.results.questions.allocation import Standing
 
 QUIET_S = 10.0

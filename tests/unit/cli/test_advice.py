@@ -11,10 +11,10 @@ from tare.cli import advise as command
 from tare.cli.mix_file import read_mix
 from tare.core.errors import ConfigError, ResultsError
 from tare.core.model import Design, Status
+from tare.core.model.group import group
 from tare.experiment.scenarios.lifecycle import Lifecycle, Scenario
 from tare.experiment.study.variant import params_of
 from tare.present.view.reasons import reason_text
-from tare.results.compare.pairing import group
 from tare.results.questions.advice import advise
 from tare.results.questions.constraints import Constraints, Keeps, Lives
 from tare.results.questions.mix_costs import Mix

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.core.model import ContrastKind, Design
+from tare.core.model.group import group
 from tare.experiment.design import make_plan
 from tare.experiment.study.duet import REFERENCE, SUBJECT
-from tare.results.compare.pairing import group
 from unit.experiment.test_plan import study
 from unit.properties import PROPERTY
 

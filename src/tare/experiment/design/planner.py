@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from tare.core.errors import ConfigError
 from tare.core.model import Cell, Contrast, ContrastKind, Design, Metric, Placement, Plan, Slot
+from tare.core.model.group import Group, group
 from tare.experiment import scenario
 from tare.experiment.scenario import Scenario
 from tare.experiment.study.declaration import Study
 from tare.experiment.study.duet import BLOCKS_IN_TURN, Half, Pairing
 from tare.experiment.study.ladder import neighbours
-from tare.results.compare.pairing import Group, group
 from tare.work.workload import Measured
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import Cell, Design, Plan, Trial
-from tare.results.compare.pairing import Group, group
+from tare.core.model.group import Group, group
 from tare.results.questions.allocation import Standing
 from tare.results.stats.schedule import EARLY_LOOKS, FIRST_LOOK, all_looks
 

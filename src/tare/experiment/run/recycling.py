@@ -10,10 +10,10 @@ from dataclasses import replace
 from statistics import median
 
 from tare.core.model import Cell, EndedSession, Kind, Plan, Status, Trial
+from tare.core.model.group import Group, group
 from tare.experiment.run.instance_set import InstanceSet, Member
 from tare.experiment.run.pool import Pool
 from tare.results.checks.warmup import unsteady
-from tare.results.compare.pairing import Group, group
 from tare.results.questions.replicates import blocks_per_instance, scatters
 
 

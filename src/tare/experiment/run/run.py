@@ -13,6 +13,7 @@ from pathlib import Path
 from tare.core.errors import ResultsError
 from tare.core.home import home
 from tare.core.model import Design, EndedSession, Plan, Run, Slot, Status
+from tare.core.model.group import group
 from tare.experiment import scenario
 from tare.experiment.design.admission import at_once_of, needs
 from tare.experiment.host.facts import available_bytes
@@ -31,7 +32,6 @@ from tare.experiment.run.resume_check import refuse_changed_cells
 from tare.experiment.run.session import Session
 from tare.experiment.run.slots import Slots
 from tare.experiment.study import Platform, Study
-from tare.results.compare.pairing import group
 from tare.results.questions.allocation import Standing, standings
 from tare.results.stats import looks
 from tare.results.store import Writer, read_facts, read_run

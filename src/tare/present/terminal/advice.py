@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tare.core.model.group import Group
 from tare.core.parameter import unit_of, word_of
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
 from tare.present.view.numbers import NONE, cost_text, costs_text, scale_for, share_text
 from tare.present.view.reasons import reason_text
-from tare.results.compare.pairing import Group
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.advice import Advice
 from tare.results.questions.constraints import Constrained, Lives, Source

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tare.core.model import Cell, Kind, Limits, Metric, MetricRole, Params, Plan, Status, Trial
+from tare.core.model.group import group
 from tare.present.view.disturbances import merged
 from tare.present.view.host_use import DiskUse, Usage, disk_use, overhead, sampling, usage
 from tare.present.view.names import limits_text, named_apart, params_text
 from tare.results.compare.by_name import by_name
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.pairing import group
 from tare.results.compare.summary import Summary
 from tare.results.questions.explanation import Explanation, explanations
 from tare.results.questions.other_tests import OtherTests, other_tests

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from tare.core.model import Cell, Facts, Plan, Variant
+from tare.core.model.group import Group, group
 from tare.results.compare.comparison import Comparison, Subject
 from tare.results.compare.estimate import Estimate
 from tare.results.compare.estimates import Estimates
-from tare.results.compare.pairing import Group, History, Pairs, group
+from tare.results.compare.pairing import History, Pairs
 
 T = TypeVar("T")
 

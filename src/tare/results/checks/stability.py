@@ -13,11 +13,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from tare.core.model import Better, Design, Metric, Variant
+from tare.core.model.group import Group, group
 from tare.results.checks.case import Case, Comparing
 from tare.results.checks.course import FEWEST, Modes, Series, alike, course, modes, place_effect
 from tare.results.compare.columns import Columns, Flags
 from tare.results.compare.flag import Flag, FlagKind, flag
-from tare.results.compare.pairing import Group, History, group
+from tare.results.compare.pairing import History
 from tare.results.stats.signed_rank import Array
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.core.model import Better, Cell, Kind, MetricRole, Plan, Trial, metric_of
+from tare.core.model.group import Group, group
 from tare.results.checks.case import Case, Comparing
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.contention import value
 from tare.results.compare.flag import Flag, FlagKind, flag
-from tare.results.compare.pairing import Group, group
 from tare.results.stats.signed_rank import Array
 from tare.results.stats.warmup import LEAST_SERIES, step
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from tare.core.model import Cell, Contrast, ContrastKind, Metric, Plan, Trial, Variant
+from tare.core.model.group import group
 from tare.results.compare.comparison import Comparison, Subject
 from tare.results.compare.estimate import Estimate
-from tare.results.compare.pairing import History, group, histories
+from tare.results.compare.pairing import History, histories
 from tare.results.stats.schedule import level
 
 

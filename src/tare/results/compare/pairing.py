@@ -11,40 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.core.model import (
-    INJECTED,
     Better,
     Cell,
     Contrast,
     ContrastKind,
     Kind,
-    Limits,
     Metric,
     MetricRole,
-    Params,
     Plan,
     Replicates,
     Status,
     Trial,
     Variant,
     metric_of,
-    without_neighbour,
 )
+from tare.core.model.group import group
 from tare.results.compare.columns import Columns, Readings, has_numbers
 from tare.results.compare.contention import Unaccounted
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.compare.suspects import Why
 from tare.results.stats.signed_rank import Array
-
-Group = tuple[str, Params, Limits]
-
-
-def group(cell: Cell) -> Group:
-    """Return what two cells must share to be compared.
-
-    Injected work and a neighbour are the differences sought.
-    """
-    params = tuple(one for one in without_neighbour(cell.params) if one[0] != INJECTED)
-    return cell.workload, params, cell.limits
 
 
 def against(cells: Iterable[Cell], platform: str) -> tuple[Contrast, ...]:

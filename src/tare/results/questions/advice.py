@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from string import ascii_letters
 
-from tare.results.compare.pairing import Group, group
+from tare.core.model.group import Group, group
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.mix_costs import Costs, Mix
 from tare.results.questions.places import Place, place_of, slowdown_of

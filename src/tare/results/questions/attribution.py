@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import Cell
+from tare.core.model.group import Group, group
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.pairing import Group, group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.signed_rank import Interval

@@ -39,11 +39,11 @@ from tare.core.model import (
     Plan,
     Replicates,
 )
+from tare.core.model.group import Group, group
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.estimate import Estimate, rule_of
 from tare.results.compare.estimates import Estimates
 from tare.results.compare.instances import linked
-from tare.results.compare.pairing import Group, group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.stats.hierarchy import means, numbered
 from tare.results.stats.ratio import ratio, ratios

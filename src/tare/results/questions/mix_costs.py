@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tare.core.model import Cell, Contrast, ContrastKind, Design, Unit
+from tare.core.model.group import Group, group
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.pairing import Group, group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.constraints import Constraints

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tare.core.model.group import Group
 from tare.results.compare.columns import has_numbers
-from tare.results.compare.pairing import Group
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.constraints import Constrained, Keeps, constrained
 from tare.results.questions.mix_costs import Costs, Mix

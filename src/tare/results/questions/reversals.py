@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tare.results.compare.pairing import Group
+from tare.core.model.group import Group
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.questions.constraints import Keeps
 from tare.results.questions.mix_costs import Costs
