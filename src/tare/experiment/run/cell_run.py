@@ -47,6 +47,11 @@ class CellRun:
             self.error = self.error or error
 
     @property
+    def cpu_sets(self) -> int:
+        """How many sets of CPUs its instances are on: some may share one."""
+        return len({member.number for member in self.members})
+
+    @property
     def resumed_s(self) -> float:
         """How long its instances took to wake."""
         return sum(member.resumed_s for member in self.members)

@@ -213,7 +213,7 @@ class Slots:
             kind=kind,
             host=self.session.host,
             placed_parts=placed_parts,
-            peer=self.peers.of(cell.limits, made, len(one.members), self.pool.headroom),
+            peer=self.peers.of(cell.limits, made, one.cpu_sets, self.pool.headroom),
             kept=self.peers.kept,
             ledger=self.session.ledger,
             deadline_s=self.study.deadlines.for_trial(made.expected_s()),
