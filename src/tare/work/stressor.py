@@ -49,17 +49,30 @@ class Dial(StrEnum):
     """A share of the workers runs, in whole numbers and at least one: the dial has few steps."""
 
 
+TARE_PROCESSES = 32
+"""What Tare needs at most to look into an instance, and to end what runs there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """The most that a stressor may take where it runs: what a ceiling for the host must allow.
 
-    A limit below these does not end the stressor, but it may then never be ready.
+    Under a limit below these it stresses up to the limit, but it may never be ready, as nothing
+    more can be started in the instance: not even what looks whether it is.
     """
 
     memory_bytes: int
     processes: int
     """Processes and threads, as the process limit of a control group counts them."""
     disk_bytes: int = 0
+
+    @property
+    def process_limit(self) -> int:
+        """The lowest process limit under which it can still be ended from inside its instance.
+
+        Below, only the end of the instance ends it.
+        """
+        return self.processes + TARE_PROCESSES
 
 
 @dataclass(frozen=True, kw_only=True)

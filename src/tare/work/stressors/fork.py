@@ -23,7 +23,7 @@ class Stressor(StressNg):
     """Let each worker make ``children`` processes, wait for all of them, and begin again.
 
     Below full a share of the workers runs. A process that a limit refuses is tried again, so the
-    limit holds and the stress goes on.
+    limit holds and the stress goes on; see ``Bounds.process_limit``.
     """
 
     children: int = 50

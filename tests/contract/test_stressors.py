@@ -1,0 +1,269 @@
+"""Every stressor for real, in a small instance: it disturbs as can be read back, and it ends.
+
+The instances are held to 256 MiB, one CPU and few processes, whatever the stressor wants.
+"""
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tare.core.errors import LayerTimedOut
+from tare.core.model import Limits
+from tare.experiment.probes.timeline import Timeline
+from tare.experiment.trial.peer import Peer
+from tare.experiment.trial.placed_part import PlacedPart
+from tare.experiment.trial.role_placement import RolePlacement
+from tare.experiment.trial.watch import WatchSettings
+from tare.machines import layer
+from tare.machines.machine import check, text
+from tare.machines.userland import Userland
+from tare.machines.userland.architecture import HERE
+from tare.work import stressor
+from tare.work.roles import COMMAND, OWN, Main, Roles
+from tare.work.stressor import load
+
+MIB = 2**20
+LIMITS = Limits(cpus=1, memory_bytes=256 * MIB)
+PROCESSES = 100
+SECONDS = 1.0
+CELL = "cell"
+ROOT = Path("/sys/fs/cgroup")
+CPUS = sorted(os.sched_getaffinity(0))
+COUNTED_BY_PMU = "cache_misses"
+"""A timeline alone counts none; see tare.experiment.probes.perf."""
+
+STACKS = [
+    pytest.param("host", marks=pytest.mark.needs("root")),
+    pytest.param("host/docker", marks=pytest.mark.needs("docker")),
+]
+
+CASES = {
+    "cpu": ({}, {"layer_cpu_s": 0.05}),
+    "memory": ({"worker_bytes": 64 * MIB}, {"layer_memory_bytes_most": 57 * MIB}),
+    "memory-held": (
+        {"worker_bytes": 32 * MIB, "access": "hold", "workers": 2},
+        {"layer_memory_bytes_most": 57 * MIB},
+    ),
+    "memory_bandwidth": ({"worker_bytes": 64 * MIB}, {"layer_cpu_s": 0.05}),
+    "fork": ({"children": 10}, {"layer_page_faults": 500, "host_forks": 50}),
+    "cache": ({}, {"layer_cpu_s": 0.05}),
+    "syscall": ({}, {"layer_cpu_system_s": 0.02}),
+    "syscall-mmap": ({"method": "mmap"}, {"layer_cpu_system_s": 0.02}),
+    "syscall-futex": ({"method": "futex"}, {"layer_cpu_s": 0.02}),
+    "syscall-sync": ({"method": "sync"}, {"layer_cpu_s": 0.001}),
+    "disk": (
+        {"file_bytes": MIB},
+        {"host_disk_read_bytes": MIB, "host_disk_written_bytes": MIB},
+    ),
+    "net_send": ({}, {"sent_bytes": 10 * MIB}),
+    "net_receive": ({}, {"received_bytes": 10 * MIB}),
+}
+"""By a stressor's name, and a word for the variant: its parameters, and the least that is read.
+
+Little, for the tests may have to share their CPU with others."""
+
+
+@dataclass
+class Disturbed:
+    """What was read while a stressor ran, and which roles lived until they were ended."""
+
+    metrics: dict
+    missing: set
+    ended: dict
+    left: list
+
+
+@pytest.fixture(scope="module")
+def userland(place):
+    return Userland("bookworm", packages(), place.ledger, arch=HERE)
+
+
+@pytest.fixture(scope="module")
+def peer(place, userland):
+    """A machine outside at the end of a cable, as a session makes it."""
+    cpus = CPUS[:1]
+    site = place.site(userland=userland, limits=LIMITS, cpuset=str(cpus[0]), reached=True)
+    stack = place.open([layer.load("host", network="cable")], site)
+    yield Peer(stack, stack.address(), stack.gateway(), cpus, is_apart=len(CPUS) > 1)
+    stack.close()
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def instance(request, place, layers_of, userland):
+    site = place.site(userland=userland, limits=LIMITS, reached=True)
+    stack = place.open(layers_of(request.param), site)
+    hold(stack, PROCESSES)
+    check(stack.machine, ["mkdir", f"{stack.workdir}/{CELL}"])
+    yield stack
+    stack.close()
+
+
+def group(stack, controller):
+    """The folder of the control group that an instance's processes are in."""
+    root = ROOT if (ROOT / "cgroup.controllers").exists() else ROOT / controller
+    return root / stack.threads().cgroup
+
+
+def hold(stack, processes):
+    """Limit the processes of an instance: of this no layer knows yet."""
+    (group(stack, "pids") / "pids.max").write_text(str(processes))
+
+
+def packages():
+    """List what the userland must have for all stressors."""
+    return tuple(sorted({name for one in stressor.names() for name in load(one).all_packages()}))
+
+
+def within(made):
+    """Whether a stressor's bounds are those that the instances have."""
+    bounds = made.bounds()
+    return bounds.process_limit <= PROCESSES and bounds.disk_bytes <= 64 * MIB
+
+
+def processes(stack):
+    """List the names of the processes in an instance's group and below."""
+    found = []
+    for file in group(stack, "pids").rglob("cgroup.procs"):
+        found += [Path(f"/proc/{pid}/comm").read_text().strip() for pid in file.read_text().split()]
+    return sorted(found)
+
+
+def forks():
+    (line,) = (one for one in Path("/proc/stat").read_text().splitlines() if "processes" in one)
+    return int(line.split()[1])
+
+
+def growth(timeline, name):
+    """The bytes on the devices of Tare, in one direction."""
+    return sum(
+        one.values[-1] - one.values[0]
+        for one in timeline.series
+        if one.name == name and one.source == "host" and one.device.startswith("tare")
+    )
+
+
+@contextmanager
+def placed(stack, made, peer):
+    """Have a stressor up next to a command in the same instance, by the code that a trial uses."""
+    how = WatchSettings(cpus=CPUS)
+    part = PlacedPart(part="", instance="neighbour", stack=stack, how=how)
+    roles = Roles(Main(OWN, ["sleep", str(SECONDS)]), tuple(made.roles("bomb", COMMAND)))
+    with RolePlacement(roles, CELL, [part], peer).up() as command:
+        yield command
+
+
+def disturb(stack, made, peer):
+    """Run a stressor for a second, and read back what it did."""
+    before = processes(stack)
+    with placed(stack, made, peer) as command:
+        began = forks()
+        with Timeline(stack.threads(), CPUS, hertz=5) as timeline:
+            check(command.machine, command.argv)
+        metrics = timeline.metrics | {
+            "host_forks": forks() - began,
+            "sent_bytes": growth(timeline, "network_sent_bytes"),
+            "received_bytes": growth(timeline, "network_received_bytes"),
+        }
+        ended = command.conclude(False)
+    files = text(stack.machine, ["ls", "-A", stack.workdir]).split()
+    missing = {one.name for one in timeline.series if one.reason}
+    now = processes(stack)
+    for name in before:
+        now.remove(name)
+    return Disturbed(metrics, missing, ended, [*now, *(name for name in files if name != CELL)])
+
+
+def case(name):
+    params, least = CASES[name]
+    return load(name.partition("-")[0], **params), least
+
+
+def test_every_stressor_has_a_small_version():
+    assert {name.partition("-")[0] for name in CASES} == set(stressor.names())
+    assert all(within(case(name)[0]) for name in CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_stressor_disturbs_as_is_read_back_and_ends(instance, peer, name):
+    made, least = case(name)
+
+    seen = disturb(instance, made, peer)
+
+    assert {name: one.lived for name, one in seen.ended.items()} == dict.fromkeys(seen.ended, True)
+    assert set(seen.ended) == {role.name for role in made.roles("bomb", COMMAND)}
+    for reading in made.readings:
+        # What cannot be read here has a reason: v1 counts a chroot's disk in no group.
+        if reading.kind not in {COUNTED_BY_PMU, *seen.missing}:
+            assert seen.metrics[reading.name] > 0, reading.name
+    for metric, low in least.items():
+        assert seen.metrics[metric] >= low, metric
+    assert seen.left == []
+
+
+def test_the_cpu_is_dialled(instance, peer):
+    seen = disturb(instance, load("cpu").at(0.2), peer)
+
+    assert 0.02 < seen.metrics["layer_cpus_mean"] < 0.35
+
+
+def test_the_disk_is_dialled(instance, peer):
+    made = load("disk", file_bytes=MIB, full_bytes_per_s=64 * MIB).at(0.25)
+
+    seen = disturb(instance, made, peer)
+
+    # By the host's disks, which others use too.
+    moved = sum(seen.metrics[f"host_disk_{way}_bytes"] for way in ("read", "written"))
+    assert 4 * MIB < moved < 48 * MIB
+
+
+@pytest.mark.parametrize(("name", "way"), [("net_send", "sent"), ("net_receive", "received")])
+def test_the_network_is_dialled(instance, peer, name, way):
+    made = load(name, full_bytes_per_s=40 * MIB).at(0.5)
+
+    seen = disturb(instance, made, peer)
+
+    # On this host every byte passes a link and the bridge that it is in, and no third device.
+    assert 10 * MIB < seen.metrics[f"{way}_bytes"] < 100 * MIB
+    assert seen.metrics["layer_cpu_s"] > 0
+
+
+@pytest.mark.needs("root")
+def test_a_limit_holds_a_fork_bomb_that_wants_more_and_its_instance_ends_it(own_place):
+    userland = Userland("bookworm", packages(), own_place.ledger, arch=HERE)
+    stack = own_place.open([layer.load("host")], own_place.site(userland=userland, limits=LIMITS))
+    made = load("fork", children=200)
+    hold(stack, 24)
+    assert made.bounds().process_limit > 24
+    began = forks()
+    try:
+        # What looks whether it is ready has no process left, nor has what would end it.
+        never_ready(stack, made)
+        most = int((group(stack, "pids") / "pids.current").read_text())
+    finally:
+        stack.close()
+
+    assert most <= 24
+    assert forks() - began > 50
+
+
+def test_a_memory_bomb_beyond_its_limit_is_never_ready_and_leaves_nothing(instance):
+    before = processes(instance)
+
+    never_ready(instance, load("memory", worker_bytes=512 * MIB))
+
+    assert processes(instance) == before
+    assert text(instance.machine, ["ls", "-A", instance.workdir]).split() == [CELL]
+
+
+def never_ready(stack, made):
+    """Start a stressor that cannot become ready within 3 s."""
+    part = PlacedPart(part="", instance="n", stack=stack, how=WatchSettings(cpus=CPUS))
+    role = replace(made.roles("bomb", COMMAND)[0], ready_s=3.0)
+    with (
+        pytest.raises(LayerTimedOut, match=r"the role bomb \(stress-ng\) was not ready within 3 s"),
+        RolePlacement(Roles(Main(OWN, ["true"]), (role,)), CELL, [part]).up(),
+    ):
+        pytest.fail("it cannot be ready")
