@@ -45,6 +45,8 @@ class _Head:
 _HEAD = [field.name for field in fields(_Head)]
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 """Equal to those of ``tare.experiment.probes.timeline``, which a test checks."""
+LEAST_PROCESSES = 16
+"""Fewer do not suffice for what keeps a container up and one command in it."""
 ENOUGH_INSTANCES = 5
 """Equal to `tare.results.stats.hierarchy.ENOUGH_GROUPS`, which a test checks."""
 _SECTIONS = ["platforms", "peer", ladder.KEY, "limits", "repetition", "deadlines"]
@@ -297,6 +299,8 @@ def _check_head(head: _Head) -> None:
 def _check_limits(limits: Limits) -> None:
     _least("cpus", limits.cpus, 1)
     _least("memory", limits.memory_bytes, 1)
+    if limits.processes is not None:
+        _least("processes", limits.processes, LEAST_PROCESSES)
 
 
 def _check_repetition(repetition: Repetition) -> None:
