@@ -1,11 +1,13 @@
 """Optional limits: each is exceeded on purpose, and holds; what it is then is read back."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from contract.test_limits import CONTAINERS, EVERY
+from contract.test_limits import CONTAINERS, EVERY, GUESTS, used_s
 from tare.core.errors import Unavailable
 from tare.core.model import Limits
 from tare.machines.cgroup import readback
@@ -75,3 +77,31 @@ def test_a_group_without_the_controller_is_refused_and_nothing_stays(place, laye
         place.open(layers_of("host/libvirt", libvirt={"uri": "lxc:///system"}), site)
 
     assert traces(site.name) == []
+
+
+# --- the share of contended CPUs
+
+WEIGHTS = (300, 100)
+WEIGHED = [one for one in (*CONTAINERS, *GUESTS) if "libvirt" not in one.id]
+BUSY = ["timeout", "6", "sh", "-c", "while :; do :; done"]
+
+
+@pytest.mark.parametrize("stack", WEIGHED)
+def test_two_busy_instances_share_a_cpu_as_their_weights_say(opened, stack):
+    made = [opened(replace(USUAL, cpu_weight=one), *stack, cpuset=CPU) for one in WEIGHTS]
+    groups = [one.threads().cgroup for one in made]
+    for one, weight in zip(made, WEIGHTS, strict=True):
+        inside = one.inside()
+        assert inside.group.cpu_weight == weight
+        assert readback.refusals(replace(USUAL, cpu_weight=weight), inside, one.cpuset) == []
+
+    with ThreadPoolExecutor() as threads:
+        running = [threads.submit(one.machine.run, BUSY, timeout_s=60) for one in made]
+        time.sleep(1)
+        before = [used_s(group) for group in groups]
+        time.sleep(4)  # many times the slices of a CPU that others use as well
+        used = [used_s(group) - start for group, start in zip(groups, before, strict=True)]
+        assert [one.result().returncode for one in running] == [124, 124]
+
+    assert sum(used) > 0.5, "the loops ran outside the groups, or had no CPU"
+    assert used[0] / used[1] == pytest.approx(3, rel=0.1)

@@ -184,7 +184,11 @@ def test_optional_limits_are_factors_and_absent_by_default():
 
 @pytest.mark.parametrize(
     ("limit", "said"),
-    [("processes: 8", "limits.processes: 8 was given; expected 16 or more")],
+    [
+        ("processes: 8", "limits.processes: 8 was given; expected 16 or more"),
+        ("cpu_weight: 0", "limits.cpu_weight: 0 was given; expected 1 to 10000"),
+        ("cpu_weight: 10001", "limits.cpu_weight: 10001 was given; expected 1 to 10000"),
+    ],
 )
 def test_optional_limits_that_cannot_be_are_refused(limit, said):
     with pytest.raises(ConfigError, match=said):

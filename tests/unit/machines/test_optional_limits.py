@@ -97,6 +97,13 @@ def test_whether_processes_are_limited_depends_on_the_settings(name, settings, o
     assert (layer.load(name, **settings).lacks(limited(processes=64)) == "") == offered
 
 
+@pytest.mark.parametrize("name", layer.names())
+def test_a_weight_is_given_to_guests_too_but_not_to_domains_of_libvirts(name):
+    made = layer.load(name, **SETTINGS.get(name, {}))
+
+    assert (made.lacks(limited(cpu_weight=300)) == "") == (name not in {*WITHOUT_GROUP, "libvirt"})
+
+
 # --- applied and read back
 
 
@@ -122,6 +129,17 @@ def test_a_group_that_takes_no_limit_is_an_error_with_its_words(status, kind):
 
     with pytest.raises(kind, match="tare/x on host cannot be limited: it is no group of"):
         apply_limits(machine, "tare/x", limited(processes=64))
+
+
+@pytest.mark.parametrize(
+    ("said", "weight"), [(b"weight 300\n", 300), (b"weight 100\n", 100), (b"", 100)]
+)
+def test_a_weight_that_cannot_be_seen_is_the_default(said, weight):
+    group = read_group(Fake(**{READ: (0, said)}), "tare/x")
+
+    assert group.cpu_weight == weight
+    complaints = readback.refusals(limited(cpu_weight=300), Inside(1, 2**30, group=group))
+    assert bool(complaints) == (weight != 300)
 
 
 def test_the_smallest_number_of_processes_around_a_group_holds_it():

@@ -54,7 +54,8 @@ class Limits:
     same for all cells of one kind of limit. ``swap_bytes`` may be used in addition to the memory.
     What was planned before there were kinds and swap was pinned, and had no swap. The limits whose
     default is None are optional: undeclared, nothing is done about them. ``processes`` is the
-    number of processes and threads at a time.
+    number of processes and threads at a time. ``cpu_weight`` is its share of CPUs that others want
+    too, as ``cpu.weight`` of cgroup v2 has it: 100 is what each has otherwise.
     """
 
     cpus: int
@@ -63,6 +64,7 @@ class Limits:
     cpu_limit: CpuLimit = CpuLimit.CPUSET
     swap_bytes: int = 0
     processes: int | None = None
+    cpu_weight: int | None = None
 
     @property
     def is_pinned(self) -> bool:
@@ -88,7 +90,7 @@ class Limits:
         return tuple((name, value) for name, value in values if value is not None)
 
 
-OPTIONAL = ("processes",)
+OPTIONAL = ("processes", "cpu_weight")
 """The limits that are held only where a study declares them."""
 
 

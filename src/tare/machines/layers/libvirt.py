@@ -107,6 +107,8 @@ class Layer(layer.Layer):
 
     def lacks(self, limits: Limits) -> str:
         """See Layer.lacks."""
+        if self.driver != "xen" and limits.cpu_weight is not None:
+            return "libvirt has one group for all its domains, whose weight cannot be that of one"
         if self.driver != "xen" or limits.quota_cpus is None:
             return super().lacks(limits)
         return "Xen schedules its domains itself, and has no quota of CPU time as Linux has"
