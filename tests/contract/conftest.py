@@ -37,6 +37,9 @@ SETTINGS = {"ssh": "sshd", "vsphere": "vsphere"}
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 CPU = str(max(os.sched_getaffinity(0)))
+EVERY_CPU = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+START_S = 300.0
+"""How long a guest may take on a busy host."""
 
 
 class Place:
@@ -242,6 +245,22 @@ def layers_of(request):
         return [layer.load(name, **(given[name] | settings.get(name, {}))) for name in names]
 
     return make
+
+
+@pytest.fixture
+def opened(place, layers_of):
+    """Open a stack under some limits, on all CPUs as a session gives them."""
+    stacks = []
+
+    def open_under(limits, path, settings, **changes):
+        changes = {"cpuset": EVERY_CPU, **changes}
+        site = place.site(limits=limits, deadline_s=START_S, **changes)
+        stacks.append(place.open(layers_of(path, **settings), site))
+        return stacks[-1]
+
+    yield open_under
+    for stack in stacks:
+        stack.close()
 
 
 @pytest.fixture(scope="session", name="traces")

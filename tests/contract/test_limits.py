@@ -21,7 +21,6 @@ NONE = replace(QUOTA, cpu_limit=CpuLimit.NONE, swap_bytes=0)
 EVERY = sorted(os.sched_getaffinity(0))
 ROOT = Path("/sys/fs/cgroup")
 IS_V2 = (ROOT / "cgroup.controllers").exists()
-START_S = 300.0
 BUSY_S = 2.0
 # One loop more than there are CPUs to be had; none of them outlives the command.
 LOOPS = r"""
@@ -59,21 +58,6 @@ NESTED = [
 ]
 
 pytestmark = pytest.mark.skipif(len(EVERY) < 2, reason="one CPU only: no quota of it is a limit")
-
-
-@pytest.fixture
-def opened(request, place, layers_of):
-    """Open a stack under some limits, on all CPUs as a session gives them."""
-    stacks = []
-
-    def open_under(limits, path, settings):
-        site = place.site(limits=limits, cpuset=",".join(map(str, EVERY)), deadline_s=START_S)
-        stacks.append(place.open(layers_of(path, **settings), site))
-        return stacks[-1]
-
-    yield open_under
-    for stack in stacks:
-        stack.close()
 
 
 def used_s(group):

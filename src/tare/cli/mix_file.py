@@ -154,6 +154,7 @@ def _levels(row: Group) -> dict[str, Scalar]:
         "disk_cache": limits.disk_cache.value,
         "cpu_limit": limits.cpu_limit.value,
         "swap_bytes": limits.swap_bytes,
+        **dict(limits.optional),
     }
     return {**own, **dict(params)}
 

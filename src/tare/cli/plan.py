@@ -22,6 +22,7 @@ from tare.experiment.host.facts import available_bytes
 from tare.experiment.study import Study, duet, load_study
 from tare.experiment.study.declaration import CABLE
 from tare.experiment.study.scale import SCALES
+from tare.present.view.names import params_text
 
 BY_BLOCKS = "by blocks"
 
@@ -148,7 +149,8 @@ def _limits(limits: Limits) -> str:
     usual = f"{limits.cpus} CPU, {_bytes(limits.memory_bytes)}, disk cache {limits.disk_cache}"
     kind = "" if limits.is_pinned else f", CPU limit {limits.cpu_limit}"
     swap = f", swap {_bytes(limits.swap_bytes)}" if limits.swap_bytes else ""
-    return f"{usual}{kind}{swap}"
+    more = f", {params_text(limits.optional)}" if limits.optional else ""
+    return f"{usual}{kind}{swap}{more}"
 
 
 def _label(name: str, params: Mapping[str, object]) -> str:

@@ -15,7 +15,8 @@ from tare.core.model import DiskCache, Limits, Params, Scalar
 from tare.machines import layers
 from tare.machines.agent import Agents
 from tare.machines.cgroup import readback
-from tare.machines.cgroup.group_limits import GroupLimits, read_group
+from tare.machines.cgroup.cgroup import Group
+from tare.machines.cgroup.group_limits import GroupLimits, apply_limits, read_group
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import get
 
@@ -166,8 +167,28 @@ class Instance(ABC):
 
         None where no group of that machine holds it. Raises LayerError.
         """
+        group = self.holding_group(outer)
+        return read_group(group.machine, group.path) if group else None
+
+    def holding_group(self, outer: Machine) -> Group | None:
+        """Return the control group that holds all of it, None where no group does."""
         threads = self.threads()
-        return read_group(outer, threads.cgroup) if threads else None
+        return Group(outer, threads.cgroup) if threads else None
+
+    def confine(self, outer: Machine, limits: Limits) -> None:
+        """Hold it to the optional limits that are declared, after each start.
+
+        Raises Unavailable where no group can hold it to them, LayerError.
+        """
+        if not limits.optional:
+            return
+        group = self.holding_group(outer)
+        if group is None:
+            raise Unavailable(
+                f"no control group of {outer.name} holds {self.machine.name}",
+                f"leave {', '.join(dict(limits.optional))} out of `limits:`",
+            )
+        apply_limits(group.machine, group.path, limits)
 
     def inside(self) -> Inside:
         """Read back what a command inside really gets, or raise CommandFailed."""
@@ -265,8 +286,19 @@ class Layer(ABC):
 
     def lacks(self, limits: Limits) -> str:
         """Return why it cannot give limits of some kind; empty where it can."""
-        del limits
+        if limits.optional and not self.has_group:
+            names = ", ".join(dict(limits.optional))
+            return f"no control group holds what {self.name} makes, so nothing limits its {names}"
+        if limits.processes is not None and not self.holds_processes():
+            return f"no control group counts the processes of {self.name}, which has its own kernel"
         return ""
+
+    has_group: ClassVar[bool] = True
+    """Whether a control group that can be written from here holds what it makes."""
+
+    def holds_processes(self) -> bool:
+        """Return whether each process inside is one that its control group counts."""
+        return not self.own_kernel
 
     shared: ClassVar[bool] = False
     """Whether all instances of a session are in one machine, whose memory is committed once."""

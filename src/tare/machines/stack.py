@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from tare.core.errors import LayerError, TareError, Unavailable
+from tare.core.model import Limits
 from tare.machines.agent import AgentMachine, NoAgent
 from tare.machines.agent.placement import FOLDERS
 from tare.machines.cgroup.group_limits import GroupLimits
@@ -93,13 +94,26 @@ class Stack:
             return found
         # Some containers show their limit as the swap there is, which may be more than there is.
         swap = min(found.swap_bytes, held.swap_bytes)
-        return replace(found, swap_bytes=swap, quota_cpus=held.quota_cpus)
+        return replace(found, swap_bytes=swap, quota_cpus=held.quota_cpus, group=held)
 
     def _held(self) -> GroupLimits | None:
         """Read back what holds the outermost instance that is this stack's alone, and all in it."""
+        instance, outer = self._outermost()
+        return instance.held(outer)
+
+    def confine(self, limits: Limits) -> None:
+        """Hold the outermost instance that is this stack's alone to the optional limits.
+
+        Raises Unavailable where that cannot be, LayerError.
+        """
+        if self.instances:
+            instance, outer = self._outermost()
+            instance.confine(outer, limits)
+
+    def _outermost(self) -> tuple[Instance, Machine]:
+        """Return the outermost instance that is this stack's alone, and the machine around it."""
         around = self._holding()
-        outer = around[-2].machine if len(around) > 1 else self.host
-        return around[-1].held(outer)
+        return around[-1], around[-2].machine if len(around) > 1 else self.host
 
     def address(self) -> str | None:
         """Return the address of the innermost machine on the host's network; None: it has that.
@@ -190,6 +204,7 @@ def open_stack(host: Machine, layers: Sequence[Layer], site: Site) -> Stack:
             instance.hold()
             # What holds only the innermost machine does so now that nothing more is made in it.
             stack.machine = instance.machine
+        stack.confine(site.limits)
     except BaseException as error:
         try:
             stack.close()

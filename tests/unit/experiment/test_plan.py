@@ -194,3 +194,9 @@ def test_the_budget_ends_the_trials_but_no_start():
     found = estimate(make_plan(small, seed=1), small)
     assert found.duration_min_s == pytest.approx(44 + 72 * 2.15)
     assert found.duration_max_s == pytest.approx(44 + 160)
+
+
+def test_a_limit_that_is_not_declared_leaves_the_ids_of_cells_as_they_were():
+    cells = make_plan(study(platforms=("host",), threads=(1,), limits=1), seed=1).cells
+
+    assert [cell.id for cell in cells] == ["8501f553d6", "ed7e986d49"]

@@ -174,6 +174,27 @@ def test_the_kind_of_cpu_limit_and_the_swap_are_factors_with_pinned_cpus_and_no_
     ]
 
 
+def test_optional_limits_are_factors_and_absent_by_default():
+    (usual,) = read(GOOD).limits
+    found = read(GOOD.replace("memory: 1GiB", "memory: 1GiB, processes: [64, 1000]")).limits
+
+    assert usual.optional == ()
+    assert [one.optional for one in found] == [(("processes", 64),), (("processes", 1000),)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("processes: 8", "limits.processes: 8 was given; expected 16 or more"),
+        ("cpu_weight: 0", "limits.cpu_weight: 0 was given; expected 1 to 10000"),
+        ("cpu_weight: 10001", "limits.cpu_weight: 10001 was given; expected 1 to 10000"),
+    ],
+)
+def test_optional_limits_that_cannot_be_are_refused(limit, said):
+    with pytest.raises(ConfigError, match=said):
+        read(GOOD.replace("memory: 1GiB", f"memory: 1GiB, {limit}"))
+
+
 def test_limits_that_do_not_vary_independently_are_a_list():
     limits = "[{cpus: 1, memory: 1GiB}, {cpus: 2, memory: [2GiB, 4GiB]}]"
     study = read(GOOD.replace("{cpus: 1, memory: 1GiB}", limits))

@@ -11,6 +11,7 @@ import pytest
 from tare import cli
 from tare.core.errors import ResultsError
 from tare.core.model import NO_RUN, Contrast, ContrastKind, Ladder, LadderSwitch, Replicates
+from tare.core.model.cell import OPTIONAL
 from tare.present.live.overview import OverviewReader
 from tare.results.store import Writer, formats, load, raw_output, read_facts
 from tare.results.store.reader import plan_of
@@ -51,6 +52,8 @@ def test_limits_from_before_there_were_kinds_were_pinned_and_had_no_swap(folder)
     for cell in stored["cells"]:
         assert cell["limits"].pop("cpu_limit") == "cpuset"
         assert cell["limits"].pop("swap_bytes") == 0
+        for name in OPTIONAL:
+            assert cell["limits"].pop(name) is None
     path.write_text(json.dumps(stored))
 
     assert load(folder).plan == PLAN

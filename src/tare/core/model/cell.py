@@ -52,7 +52,10 @@ class Limits:
 
     The CPUs are a number in the cell; which CPUs of the host they are is a fact of the session, the
     same for all cells of one kind of limit. ``swap_bytes`` may be used in addition to the memory.
-    What was planned before there were kinds and swap was pinned, and had no swap.
+    What was planned before there were kinds and swap was pinned, and had no swap. The limits whose
+    default is None are optional: undeclared, nothing is done about them. ``processes`` is the
+    number of processes and threads at a time. ``cpu_weight`` is its share of CPUs that others want
+    too, as ``cpu.weight`` of cgroup v2 has it: 100 is what each has otherwise.
     """
 
     cpus: int
@@ -60,6 +63,8 @@ class Limits:
     disk_cache: DiskCache = DiskCache.NONE
     cpu_limit: CpuLimit = CpuLimit.CPUSET
     swap_bytes: int = 0
+    processes: int | None = None
+    cpu_weight: int | None = None
 
     @property
     def is_pinned(self) -> bool:
@@ -75,7 +80,18 @@ class Limits:
     def unusual(self) -> Params:
         """The limits that are not at their defaults and that most studies do not name."""
         kind = () if self.is_pinned else (("cpu_limit", self.cpu_limit.value),)
-        return (*kind, *((("swap_bytes", self.swap_bytes),) if self.swap_bytes else ()))
+        swap = (("swap_bytes", self.swap_bytes),) if self.swap_bytes else ()
+        return (*kind, *swap, *self.optional)
+
+    @property
+    def optional(self) -> tuple[tuple[str, int], ...]:
+        """The declared limits of those that may be left out, by the names of their fields."""
+        values = ((name, getattr(self, name)) for name in OPTIONAL)
+        return tuple((name, value) for name, value in values if value is not None)
+
+
+OPTIONAL = ("processes", "cpu_weight")
+"""The limits that are held only where a study declares them."""
 
 
 def path_of(stack: str) -> tuple[str, ...]:

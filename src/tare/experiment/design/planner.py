@@ -163,7 +163,12 @@ def _first(cells: Sequence[Cell], platform: str) -> Cell:
 
 def _named(cell: Cell) -> Cell:
     """Return a cell with an id made from its content, so that equal plans are equal files."""
-    text = json.dumps(asdict(cell), sort_keys=True)
+    content = asdict(cell)
+    # Without undeclared limits, so that cells keep the ids from before there were such limits.
+    content["limits"] = {
+        name: value for name, value in content["limits"].items() if value is not None
+    }
+    text = json.dumps(content, sort_keys=True)
     return replace(cell, id=hashlib.sha256(text.encode()).hexdigest()[:10])
 
 

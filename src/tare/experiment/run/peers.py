@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tare.core.errors import LayerError, TareError, Unavailable
-from tare.core.model import CpuLimit, Limits
+from tare.core.model import Limits
 from tare.experiment.design.admission import peer_name
 from tare.experiment.run.headroom import Headroom
 from tare.experiment.run.session import Session
@@ -109,7 +109,9 @@ class Peers:
         count = ALL_CPUS if is_elsewhere else len(cpus)
         self._made += 1
         # Whatever the trials are held by, it has these CPUs.
-        held = replace(limits, cpus=len(cpus), cpu_limit=CpuLimit.CPUSET, swap_bytes=0)
+        held = Limits(
+            cpus=len(cpus), memory_bytes=limits.memory_bytes, disk_cache=limits.disk_cache
+        )
         site = session.site(f"peer-{self._made}", held, self._deadline_s)
         site = replace(
             site, limits=replace(held, cpus=count), cpuset=",".join(map(str, cpus)), scope=scope

@@ -66,6 +66,7 @@ class _Life:
 
     def hold(self) -> None:
         self._made.hold()
+        self._made.confine(self.outer, self.site.limits)
 
     @property
     def _made(self) -> Instance:
@@ -173,7 +174,7 @@ class _Trial:
             held = life.instance.held(life.outer)
         except CommandFailed as error:
             raise LayerError(f"its limits could not be read back inside: {error}") from error
-        inside = replace(inside, quota_cpus=held.quota_cpus if held else None)
+        inside = replace(inside, quota_cpus=held.quota_cpus if held else None, group=held)
         limits = life.layer.held_to(life.site.limits)
         refusals = readback.refusals(limits, inside, life.instance.cpuset)
         if refusals:

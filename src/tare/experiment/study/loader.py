@@ -46,6 +46,10 @@ class _Head:
 _HEAD = [field.name for field in fields(_Head)]
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 """Equal to those of ``tare.experiment.probes.timeline``, which a test checks."""
+LEAST_PROCESSES = 16
+"""Fewer do not suffice for what keeps a container up and one command in it."""
+MOST_WEIGHT = 10_000
+"""The largest `cpu.weight` of cgroup v2."""
 ENOUGH_INSTANCES = 5
 """Equal to `tare.results.stats.hierarchy.ENOUGH_GROUPS`, which a test checks."""
 _SECTIONS = ["platforms", "peer", ladder.KEY, "limits", "repetition", "deadlines"]
@@ -347,6 +351,13 @@ def _check_head(head: _Head) -> None:
 def _check_limits(limits: Limits) -> None:
     _least("cpus", limits.cpus, 1)
     _least("memory", limits.memory_bytes, 1)
+    if limits.processes is not None:
+        _least("processes", limits.processes, LEAST_PROCESSES)
+    if limits.cpu_weight is not None and not 1 <= limits.cpu_weight <= MOST_WEIGHT:
+        raise ValueError(
+            f"cpu_weight: {limits.cpu_weight} was given; expected 1 to {MOST_WEIGHT}, where 100 is "
+            "what each has otherwise"
+        )
 
 
 def _check_repetition(repetition: Repetition) -> None:

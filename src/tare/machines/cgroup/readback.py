@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tare.core.model import CpuLimit, DiskCache, Limits
 from tare.machines.cgroup.cgroup import cpus_of
+from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.machine import Machine, text
 
 # nproc honours affinity and cpuset. A container in v1 sees its own group as the root of the tree, a
@@ -66,7 +67,7 @@ class Inside:
 
     ``swap_bytes`` is the swap that may be used in addition to the memory. ``quota_cpus`` is
     the quota of CPU time that holds it, as CPUs, which was read on the machine around it; None is
-    no quota.
+    no quota. ``group`` is all that was read there, None where no group of that machine holds it.
     ``confinement`` is what holds a command there and what it stands on, in the kernel's own words
     (``Seccomp``, ``CapEff``, the filesystem of /data): from it a ladder sees what its switches did.
     """
@@ -77,6 +78,7 @@ class Inside:
     swap_bytes: int = 0
     quota_cpus: float | None = None
     confinement: Mapping[str, str] = field(default_factory=dict, compare=False)
+    group: GroupLimits | None = None
 
 
 def read(machine: Machine, disk_cache: DiskCache | None = None) -> Inside:
@@ -112,6 +114,11 @@ def refusals(limits: Limits, inside: Inside, cpuset: str = "") -> list[str]:
     if not _has_its_quota(limits, inside):
         quota, asked = _quota(inside.quota_cpus), _quota(limits.quota_cpus)
         found.append(f"it has {quota}, {asked} was to be given")
+    for name, number in limits.optional:
+        held = None if inside.group is None else getattr(inside.group, name)
+        if held != number:
+            given = "no limit" if held is None else f"a limit of {held}"
+            found.append(f"{name}: its group has {given}, {number} was to be given")
     if inside.disk_cache not in (None, limits.disk_cache):
         found.append(f"disk cache mode is {inside.disk_cache}, not {limits.disk_cache}")
     return found

@@ -92,6 +92,10 @@ class Layer(layer.Layer):
         """See Layer.own_kernel: gVisor's is one."""
         return self.runtime.startswith("runsc")
 
+    def holds_processes(self) -> bool:
+        """See Layer.holds_processes: an unknown runtime may boot a machine."""
+        return self.runtime in OCI
+
     @property
     def _attached(self) -> str:
         """The network as Docker knows it."""

@@ -13,7 +13,6 @@ from tare.machines.backends.lab import find, serving
 from tare.machines.backends.lab_boot import BINARY, LINUX_CPUS, NEEDS_MIB
 from tare.machines.backends.lab_machine import Hypervisor, Lab
 from tare.machines.cgroup import cgroup
-from tare.machines.cgroup.group_limits import GroupLimits, read_group
 from tare.machines.machine import Host, Machine, check
 from tare.machines.network.addresses import CABLE_BITS
 from tare.machines.network.route import Routes
@@ -74,6 +73,10 @@ class Layer(layer.Layer):
         del limits
         up = find(self.hypervisor)
         return 0 if up is not None and up.lives() else NEEDS_MIB * 2**20
+
+    def holds_processes(self) -> bool:
+        """See Layer.holds_processes: the group is one of the lab's own kernel."""
+        return True
 
     def own_system(self) -> str:
         """See Layer.own_system."""
@@ -174,10 +177,10 @@ class Instance(layer.Instance):
         """See Instance.pass_on."""
         self._ways.into(address, self.address(), self.gateway())
 
-    def held(self, outer: Machine) -> GroupLimits:
-        """See Instance.held: the lab as a whole is not held, what one stack has of it is."""
+    def holding_group(self, outer: Machine) -> cgroup.Group:
+        """See Instance.holding_group: not the lab as a whole is held, but one stack in it."""
         del outer
-        return read_group(self.lab.machine, f"tare/{self.site.name}")
+        return cgroup.Group(self.lab.machine, f"tare/{self.site.name}")
 
     def threads(self) -> layer.Threads:
         """See Instance.threads.

@@ -71,6 +71,11 @@ class Layer(layer.Layer):
         """See Layer.own_kernel."""
         return self.boots_guest
 
+    @property
+    def has_group(self) -> bool:  # type: ignore[override]  # as above
+        """See Layer.has_group: Xen's domains are not processes of Linux."""
+        return self.driver != "xen"
+
     def needs(self) -> tuple[str, ...]:
         """See Layer.needs."""
         return (*self.packages, *PACKAGES[self.driver])
@@ -102,8 +107,10 @@ class Layer(layer.Layer):
 
     def lacks(self, limits: Limits) -> str:
         """See Layer.lacks."""
+        if self.driver != "xen" and limits.cpu_weight is not None:
+            return "libvirt has one group for all its domains, whose weight cannot be that of one"
         if self.driver != "xen" or limits.quota_cpus is None:
-            return ""
+            return super().lacks(limits)
         return "Xen schedules its domains itself, and has no quota of CPU time as Linux has"
 
     def commits(self, limits: Limits) -> int | None:

@@ -11,7 +11,6 @@ from tare.machines import layer
 from tare.machines.backends import tree
 from tare.machines.backends.namespaces import INIT
 from tare.machines.cgroup import cgroup
-from tare.machines.cgroup.group_limits import GroupLimits, read_group
 from tare.machines.ledger import Scope
 from tare.machines.machine import Inner, Machine, check
 
@@ -156,9 +155,10 @@ class Instance(layer.Instance):
         """See Instance.threads: the container and LXC's monitor, which sleeps."""
         return layer.Threads(cgroup=self.group.path)
 
-    def held(self, outer: Machine) -> GroupLimits:
-        """See Instance.held."""
-        return read_group(outer, self.container.path)
+    def holding_group(self, outer: Machine) -> cgroup.Group:
+        """See Instance.holding_group."""
+        del outer
+        return self.container
 
     def _do(self, argv: Sequence[str], stdin: bytes = b"") -> None:
         try:

@@ -107,7 +107,7 @@ class Layer(layer.Layer, qemu.Hardware):
     def lacks(self, limits: Limits) -> str:
         """See Layer.lacks."""
         if self.vcpus != "pinned" or limits.is_pinned:
-            return ""
+            return super().lacks(limits)
         return f"vcpus: pinned needs CPUs of its own, and cpu_limit: {limits.cpu_limit} gives none"
 
     def commits(self, limits: Limits) -> int:

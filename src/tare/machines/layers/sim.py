@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -110,7 +110,12 @@ class Instance(layer.Instance):
     def held(self, outer: Machine) -> GroupLimits:
         """See Instance.held."""
         del outer
-        return GroupLimits(self.site.limits.quota_cpus)
+        limits = self.site.limits
+        return replace(GroupLimits(limits.quota_cpus), **dict(limits.optional))
+
+    def confine(self, outer: Machine, limits: Limits) -> None:
+        """See Instance.confine: what is simulated takes nothing."""
+        del outer, limits
 
 
 def _world(scope: Scope) -> World:

@@ -33,6 +33,7 @@ class Layer(layer.Layer):
 
     packages = ("openssh-client",)
     runs_userland = False
+    has_group = False
 
     def __post_init__(self) -> None:
         """Refuse a machine without an address."""
@@ -50,7 +51,7 @@ class Layer(layer.Layer):
     def lacks(self, limits: Limits) -> str:
         """See Layer.lacks."""
         if limits.quota_cpus is None:
-            return ""
+            return super().lacks(limits)
         return f"nothing here holds {self.address} to a quota of CPU time"
 
     def commits(self, limits: Limits) -> int:

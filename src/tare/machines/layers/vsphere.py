@@ -43,6 +43,7 @@ class Layer(Server, layer.Layer):
     packages = ("openssh-client",)
     runs_userland = False
     own_kernel = True
+    has_group = False
 
     def __post_init__(self) -> None:
         """Refuse what says neither where nor what."""
@@ -60,7 +61,7 @@ class Layer(Server, layer.Layer):
     def lacks(self, limits: Limits) -> str:
         """See Layer.lacks."""
         if limits.quota_cpus is None:
-            return ""
+            return super().lacks(limits)
         return "what a machine under vSphere gets of the CPUs is its server's to decide, in MHz"
 
     def commits(self, limits: Limits) -> int:

@@ -46,6 +46,7 @@ class Layer(layer.Layer):
     packages = ("xen-utils-4.17", "qemu-system-xen", "qemu-utils", "iproute2", "openssh-client")
     boots_guest = True
     own_kernel = True
+    has_group = False
     nominal_start_s = 10.0
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class Layer(layer.Layer):
     def lacks(self, limits: Limits) -> str:
         """See Layer.lacks."""
         if limits.quota_cpus is None:
-            return ""
+            return super().lacks(limits)
         return "Xen schedules its domains itself, and has no quota of CPU time as Linux has"
 
     def commits(self, limits: Limits) -> int:

@@ -198,6 +198,8 @@ def _traits(row: Comparison) -> Iterator[tuple[str, str]]:
     yield "disk cache", f"disk cache {cell.limits.disk_cache.value}"
     yield "CPU limit", f"CPU limit {cell.limits.cpu_limit.value}"
     yield "swap", f"swap {bytes_text(cell.limits.swap_bytes)}"
+    for name, value in cell.limits.optional:
+        yield f"limit {name}", params_text(((name, value),))
     yield "metric", f"by {row.metric.name}"
     yield "variant", f"decided by {row.variant.value}"
     if baseline is None:

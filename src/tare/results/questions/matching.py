@@ -91,6 +91,7 @@ def _limits(cell: Cell) -> dict[str, Scalar]:
         "disk_cache": limits.disk_cache.value,
         "cpu_limit": limits.cpu_limit.value,
         "swap_bytes": limits.swap_bytes,
+        **dict(limits.optional),
     }
 
 

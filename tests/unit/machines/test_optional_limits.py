@@ -1,0 +1,189 @@
+"""Optional limits: who offers them, how a group is given them and read back, what a study shows.
+
+That they hold is shown in tests/contract/test_optional_limits.py.
+"""
+
+from dataclasses import asdict, replace
+
+import pytest
+
+from tare.core.errors import LayerError, Unavailable
+from tare.core.model import Limits
+from tare.core.model.cell import OPTIONAL
+from tare.machines import layer
+from tare.machines.cgroup import readback
+from tare.machines.cgroup.group_limits import APPLY, READ, GroupLimits, apply_limits, read_group
+from tare.machines.cgroup.readback import Inside
+from tare.machines.layer import Threads
+from tare.machines.stack import Stack
+from tare.present.view.names import limits_text
+from unit.fakes import Fake
+
+USUAL = Limits(cpus=1, memory_bytes=2**30)
+SETTINGS = {
+    "ssh": {"address": "192.0.2.1"},
+    "vsphere": {"host": "vc", "user": "u", "password_file": "/p", "vm": "one"},
+}
+WITHOUT_GROUP = {"ssh", "vsphere", "xen"}
+GUESTS = {"gvisor", "kvm", "libvirt", "qemu", "qemu-tcg", "uml"}
+
+
+def limited(**values):
+    return replace(USUAL, **values)
+
+
+class Opened(layer.Instance):
+    def __init__(self, threads):
+        self._threads, self.machine = threads, Fake()
+
+    def start(self):
+        pass
+
+    def ready(self):
+        pass
+
+    def inside(self):
+        return Inside(1, 2**30)
+
+    def threads(self):
+        return self._threads
+
+
+# --- declared and undeclared
+
+
+def test_undeclared_limits_are_neither_shown_nor_applied():
+    host = Fake()
+    Stack(host, instances=[Opened(Threads(cgroup="tare/x"))]).confine(USUAL)
+
+    assert USUAL.optional == ()
+    assert host.asked == []
+    assert {asdict(USUAL)[name] for name in OPTIONAL} == {None}
+    assert limits_text(USUAL) == "1 CPU, 1 GiB, disk cache none"
+
+
+def test_declared_limits_are_shown():
+    assert limits_text(limited(processes=64)).endswith(", processes 64")
+
+
+# --- who offers them
+
+
+@pytest.mark.parametrize("name", layer.names())
+def test_processes_are_limited_where_a_group_counts_them(name):
+    made = layer.load(name, **SETTINGS.get(name, {}))
+
+    why = made.lacks(limited(processes=64))
+
+    if name in WITHOUT_GROUP:
+        assert why == f"no control group holds what {name} makes, so nothing limits its processes"
+    elif name in GUESTS:
+        assert why == (f"no control group counts the processes of {name}, which has its own kernel")
+    else:
+        assert why == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "offered"),
+    [
+        ("docker", {"runtime": "runsc"}, False),
+        ("docker", {"runtime": "kata"}, False),
+        ("docker", {"runtime": "crun"}, True),
+        ("libvirt", {"uri": "lxc:///system"}, True),
+        ("libvirt", {"uri": "xen:///system"}, False),
+    ],
+)
+def test_whether_processes_are_limited_depends_on_the_settings(name, settings, offered):
+    assert (layer.load(name, **settings).lacks(limited(processes=64)) == "") == offered
+
+
+@pytest.mark.parametrize("name", layer.names())
+def test_a_weight_is_given_to_guests_too_but_not_to_domains_of_libvirts(name):
+    made = layer.load(name, **SETTINGS.get(name, {}))
+
+    assert (made.lacks(limited(cpu_weight=300)) == "") == (name not in {*WITHOUT_GROUP, "libvirt"})
+
+
+# --- applied and read back
+
+
+def test_the_group_of_the_outermost_instance_is_limited():
+    host = Fake()
+    instances = [Opened(Threads(cgroup="tare/outer")), Opened(Threads(cgroup="tare/inner"))]
+
+    Stack(host, instances=instances).confine(limited(processes=64))
+
+    (asked,) = host.asked
+    assert asked[:5] == ["sh", "-c", APPLY, "tare/outer", "64"]
+    assert instances[0].machine.asked == []
+
+
+def test_an_instance_without_a_group_is_refused():
+    with pytest.raises(Unavailable, match="leave processes out of `limits:`"):
+        Stack(Fake(), instances=[Opened(None)]).confine(limited(processes=64))
+
+
+@pytest.mark.parametrize(("status", "kind"), [(3, Unavailable), (1, LayerError)])
+def test_a_group_that_takes_no_limit_is_an_error_with_its_words(status, kind):
+    machine = Fake(**{APPLY: (status, b"", b"it is no group of the pids controller")})
+
+    with pytest.raises(kind, match="tare/x on host cannot be limited: it is no group of"):
+        apply_limits(machine, "tare/x", limited(processes=64))
+
+
+@pytest.mark.parametrize(
+    ("said", "weight"), [(b"weight 300\n", 300), (b"weight 100\n", 100), (b"", 100)]
+)
+def test_a_weight_that_cannot_be_seen_is_the_default(said, weight):
+    group = read_group(Fake(**{READ: (0, said)}), "tare/x")
+
+    assert group.cpu_weight == weight
+    complaints = readback.refusals(limited(cpu_weight=300), Inside(1, 2**30, group=group))
+    assert bool(complaints) == (weight != 300)
+
+
+def test_the_smallest_number_of_processes_around_a_group_holds_it():
+    said = b"processes 64\nprocesses 32\nswap 0\n"
+
+    assert read_group(Fake(**{READ: (0, said)}), "tare/x/y").processes == 32
+    assert read_group(Fake(**{READ: (0, b"swap 0\n")}), "tare/x").processes is None
+
+
+@pytest.mark.parametrize(
+    ("group", "given"),
+    [(GroupLimits(processes=65), "a limit of 65"), (GroupLimits(), "no limit"), (None, "no limit")],
+)
+def test_another_limit_than_the_declared_one_is_refused(group, given):
+    (said,) = readback.refusals(limited(processes=64), Inside(1, 2**30, group=group))
+
+    assert said == f"processes: its group has {given}, 64 was to be given"
+
+
+def test_a_limit_that_nobody_declared_is_no_mismatch():
+    inside = Inside(1, 2**30, group=GroupLimits(processes=4096))
+
+    assert readback.refusals(USUAL, inside) == []
+
+
+def test_a_stack_reports_what_its_group_holds_it_to():
+    host = Fake(**{READ: (0, b"processes 64\nswap 0\n")})
+    found = Stack(host, instances=[Opened(Threads(cgroup="tare/x"))]).inside()
+
+    assert readback.refusals(limited(processes=64), found) == []
+
+
+# --- a study
+
+
+def test_a_platform_that_lacks_a_limit_is_unavailable_with_the_remedy(lab):
+    limits = {"cpus": 1, "memory": "1GiB", "processes": 64}
+    platforms = {"base": {}, "far": {"stack": "host/ssh", "ssh": SETTINGS["ssh"]}}
+    results = lab.run(lab.text(platforms, limits=limits))
+
+    cells = results.plan.cells_by_id
+    reasons = {trial.reason for trial in results.trials if cells[trial.cell].platform == "far"}
+    assert reasons == {
+        "no control group holds what ssh makes, so nothing limits its processes; fix: "
+        "leave that limit out of `limits:`"
+    }
+    assert {cell.limits.processes for cell in cells.values()} == {64}
