@@ -13,6 +13,8 @@ from tare.core.model import Limits
 from tare.machines.cgroup import readback
 from tare.machines.machine import Host
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path("/sys/fs/cgroup")
 IS_V2 = (ROOT / "cgroup.controllers").exists()
 CPU = str(max(EVERY))

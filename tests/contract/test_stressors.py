@@ -25,6 +25,8 @@ from tare.work import stressor
 from tare.work.roles import COMMAND, OWN, Main, Roles
 from tare.work.stressor import load
 
+pytestmark = pytest.mark.slow
+
 MIB = 2**20
 LIMITS = Limits(cpus=1, memory_bytes=256 * MIB)
 PROCESSES = 100
