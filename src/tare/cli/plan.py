@@ -13,6 +13,7 @@ from dataclasses import asdict
 from tare.core.errors import Unavailable
 from tare.core.home import home
 from tare.core.model import Design, Limits, Plan
+from tare.core.parameter import word_of
 from tare.experiment import scenario
 from tare.experiment.design import Estimate, estimate, make_plan
 from tare.experiment.design.admission import Sum, admit, at_once_of, needs
@@ -22,7 +23,6 @@ from tare.experiment.host.facts import available_bytes
 from tare.experiment.study import Study, duet, load_study
 from tare.experiment.study.declaration import CABLE
 from tare.experiment.study.scale import SCALES
-from tare.present.view.names import params_text
 
 BY_BLOCKS = "by blocks"
 
@@ -149,7 +149,8 @@ def _limits(limits: Limits) -> str:
     usual = f"{limits.cpus} CPU, {_bytes(limits.memory_bytes)}, disk cache {limits.disk_cache}"
     kind = "" if limits.is_pinned else f", CPU limit {limits.cpu_limit}"
     swap = f", swap {_bytes(limits.swap_bytes)}" if limits.swap_bytes else ""
-    more = f", {params_text(limits.optional)}" if limits.optional else ""
+    # The words of present would import numpy.
+    more = "".join(f", {word_of(name)} {value}" for name, value in limits.optional)
     return f"{usual}{kind}{swap}{more}"
 
 

@@ -283,7 +283,7 @@ def limits(cpus):
 
 def with_parts(parts=1, **repetition):
     """As much of a plan as says which CPUs its trials have."""
-    return SimpleNamespace(repetition=Repetition(**repetition), most_parts=parts)
+    return SimpleNamespace(repetition=Repetition(**repetition), sets_of_parts=range(parts))
 
 
 def test_tare_stays_off_the_cpus_of_every_part():

@@ -147,6 +147,8 @@ def _limits(written, study, experiments):
     _, node = at(written.root, "limits")
     for one in (field.name for field in fields(Limits)):
         found = {getattr(limits, one) for limits in study.limits}
+        if found == {None}:  # no such limit is declared
+            continue
         said = [[p for p in each.limits if p.name == one] for each in experiments]
         if not all(said):
             yield f"limits.{one}: the data of the study lack it"

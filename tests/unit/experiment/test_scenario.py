@@ -257,7 +257,10 @@ def test_a_plugin_folder_of_scenarios_is_found(lab, crowd, monkeypatch, capsys):
     path.write_text(crowded(lab, {"base": {"sim": {}}}))
 
     assert main(["plan", str(path)]) == 2
-    assert "scenario: found 'crowd'; expected one of lifecycle, solo" in capsys.readouterr().err
+    assert (
+        "scenario: found 'crowd'; expected one of isolation, lifecycle, solo"
+        in capsys.readouterr().err
+    )
     assert main(["--plugins", crowd, "plan", "--json", str(path)]) == 0
     slots = json.loads(capsys.readouterr().out)["plan"]["slots"]
     assert {len(slot["placements"]) for slot in slots} == {3}
@@ -274,6 +277,8 @@ def test_a_scenario_that_cannot_be_loaded_says_why(tmp_path, monkeypatch, text):
 
 
 def test_there_are_these_scenarios():
-    assert scenario.names() == ["lifecycle", "solo"]
-    with pytest.raises(ConfigError, match="no scenario is called 'x'; there are: lifecycle, solo"):
+    assert scenario.names() == ["isolation", "lifecycle", "solo"]
+    with pytest.raises(
+        ConfigError, match="no scenario is called 'x'; there are: isolation, lifecycle, solo"
+    ):
         scenario.load("x")
