@@ -24,14 +24,14 @@ name: known-neighbours
 scenario: isolation
 platforms: [host, host/docker]
 limits: {cpus: 1, memory: 256MiB}
-workloads: [{integer_loop: {iterations: 1000000}}]
+workloads: [{integer_loop: {iterations: 300000}}]
 neighbours:
   - stressor: cpu
     count: [1, 2]
   - stressor: cpu
     cpus: apart
   - stressor: idle
-repetition: {min_blocks: 8, max_blocks: 20, instances: 2, precision: 2%, budget: BUDGET s}
+repetition: {min_blocks: 8, max_blocks: 54, instances: 1, precision: 2%, budget: BUDGET s}
 """
 
 

@@ -53,6 +53,6 @@ def test_a_neighbour_runs_while_the_workload_is_measured(tmp_path, capsys):
     assert main(["show", folder]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("With a neighbour, ")
-    assert "host/docker (2 times cpu neighbour)" in " ".join(shown.split())
+    assert "host/docker (2 cpu neighbours)" in " ".join(shown.split())
     assert main(["report", folder]) == 0
     assert (tmp_path / "results/report.html").stat().st_size > 0

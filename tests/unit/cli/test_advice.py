@@ -297,7 +297,7 @@ def test_a_constraint_is_kept_or_broken_with_its_number():
     assert kvm.constraints[0].keeps is Keeps.MISSING
     assert (startup.reason, "lifecycle study" in reason_text(memory.reason)) == (None, True)
     assert [one.is_measurable for one in docker.constraints] == [True, True, False]
-    assert "nothing in Tare measures this yet" in reason_text(isolation.reason)
+    assert "advise does not read them yet" in reason_text(isolation.reason)
     assert "leave the constraint out" in reason_text(isolation.reason)
     assert (docker.is_excluded, docker.rank) == (True, None)
     assert (kvm.is_excluded, kvm.rank) == (False, 2)
@@ -496,7 +496,7 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert ranking.split()[:3] == ["1", "docker", "1.325\N{MULTIPLICATION SIGN}"]
     assert beside.split()[:3] == ["docker", "2.000\N{MULTIPLICATION SIGN}", "disk"]
     assert "250 ms (1 value), kept" in constraints
-    assert constraints.rstrip().endswith("nothing measures it yet")
+    assert constraints.rstrip().endswith("not read by advise yet")
     assert "startup, at most 1 s" in said
     (base,) = [line for line in lines if "9 s (1 value), broken" in line]
     assert base.startswith("base")
@@ -504,7 +504,7 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert "docker and kvm would be equal if cpu had 67 % of the time instead of 75 %." in said
     assert "Without cpu, kvm would be first" in said
     assert "disk on <script>: the study does not measure it" in said
-    assert "isolation_loss: what it loses next to a greedy neighbour: nothing in Tare" in said
+    assert "isolation_loss: what it loses next to a greedy neighbour: studies of" in said
     assert "Whether it keeps isolation_loss is not known: see the missing measurements." in said
 
 

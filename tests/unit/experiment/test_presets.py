@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tare.core.model import Limits
-from tare.experiment.study import load_study, loader, read_study
+from tare.experiment.study import load_study, measured, read_study
 from tare.experiment.study.item import compose
 from tare.experiment.study.loader import _PRESETS, preset_names
 from tare.experiment.study.scale import SCALES
@@ -207,7 +207,7 @@ def _workloads(written, text, experiments):
     items = compose(text, "preset", "full", None).entries()["workloads"].elements()
     left = list(experiments)
     for item, node in zip(items, at(written.root, "workloads")[1].value, strict=True):
-        cells = list(loader._fix(item, workload))
+        cells = list(measured._fix(item, workload))
         name = cells[0].name
         one = next((each for each in left if each.workload == name), None)
         if one is None:

@@ -255,7 +255,7 @@ def test_a_platform_that_lacks_a_kind_is_unavailable_and_the_others_are_measured
     (trial,) = by_platform["far"]
     assert trial.status is Status.UNAVAILABLE
     assert trial.reason.startswith("nothing here holds 192.0.2.1 to a quota of CPU time; ")
-    assert trial.reason.endswith("give these limits another `cpu_limit:`")
+    assert trial.reason.endswith("change that limit below `limits:`, or leave it out")
     assert len(by_platform["other"]) > 8
 
 

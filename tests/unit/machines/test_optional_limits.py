@@ -184,6 +184,6 @@ def test_a_platform_that_lacks_a_limit_is_unavailable_with_the_remedy(lab):
     reasons = {trial.reason for trial in results.trials if cells[trial.cell].platform == "far"}
     assert reasons == {
         "no control group holds what ssh makes, so nothing limits its processes; fix: "
-        "leave that limit out of `limits:`"
+        "change that limit below `limits:`, or leave it out"
     }
     assert {cell.limits.processes for cell in cells.values()} == {64}

@@ -277,13 +277,7 @@ class Pool:
             instances.warnings += [caveat for one in layers if (caveat := one.caveat())]
             for one in layers:
                 if why := one.lacks(one.held_to(instances.limits)):
-                    is_optional = instances.limits.optional and not instances.limits.quota_cpus
-                    raise Unavailable(
-                        why,
-                        "leave that limit out of `limits:`"
-                        if is_optional
-                        else "give these limits another `cpu_limit:`",
-                    )
+                    raise Unavailable(why, "change that limit below `limits:`, or leave it out")
             made = layers[0]
             if made.boots_guest:  # KVM is tried by a guest, which may have to be built first
                 self.progress.says(f"checking {instances.platform.name}")

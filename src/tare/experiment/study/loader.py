@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 
 from tare.core.errors import ConfigError
-from tare.core.model import Design, Evidence, Limits, Params, Repetition
+from tare.core.model import Design, Evidence, Limits, Repetition
 from tare.experiment import scenario as scenarios
 from tare.experiment.scenario import Scenario
 from tare.experiment.study import duet, ladder
 from tare.experiment.study.declaration import CABLE, Deadlines, FixedWorkload, Platform, Study
 from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
+from tare.experiment.study.measured import read_measured
 from tare.experiment.study.platforms import Catalogue, read_peer, read_platforms
 from tare.experiment.study.scale import DEFAULT, Scale, written_into
 from tare.experiment.study.variant import params_of, variants
@@ -113,7 +114,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
     name = heads[0].made.scenario if heads else ""
-    chosen = _measured(name, chosen_scenario, part, workloads)
+    chosen = read_measured(name, chosen_scenario, part, workloads)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -235,20 +236,6 @@ def _limits(item: Item, *, is_duet: bool) -> list[Limits]:
     return found
 
 
-def _measured(
-    name: str, scenario: Scenario[Measured], part: Mapping[str, Item], workloads: Catalogue
-) -> list[FixedWorkload]:
-    """Read what the scenario of a name measures, at each level of its factor if it has one."""
-    item = part[scenario.section]
-    if scenario.measures is None:
-        chosen = _workloads(item, workloads)
-    else:
-        chosen = _fixed(name, scenario.measures, item) if name else []
-    if scenario.factor is None:
-        return chosen
-    return _crossed(chosen, scenario, part[scenario.factor[0]])
-
-
 def _refuse_limits(
     item: Item,
     scenario: Scenario[Measured],
@@ -264,70 +251,6 @@ def _refuse_limits(
     )
     for wrong in dict.fromkeys(found):
         item.wrong(wrong)
-
-
-def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
-    chosen: dict[tuple[str, Params], FixedWorkload] = {}
-    for element in item.elements():
-        for one in _fix(element, workloads):
-            if (one.name, one.params) in chosen:
-                element.wrong(f"the same {one.name} stands above; expected each once; remove one")
-            chosen[one.name, one.params] = one
-    return list(chosen.values())
-
-
-def _crossed(
-    chosen: Sequence[FixedWorkload], scenario: Scenario[Measured], item: Item
-) -> list[FixedWorkload]:
-    """Cross what is measured with the levels of a scenario's factor."""
-    _, kind = scenario.factor or ("", object)
-    levels: list[object] = []
-    for element in item.elements():
-        made = [one.made for one in variants(kind, element, check=scenario.check_factor)]
-        if any(one in levels for one in made):
-            element.wrong("the same stands above; expected each once; remove one")
-        levels += made
-    return [
-        replace(one, params=(*one.params, *params), made=made)
-        for one in chosen
-        for params, made in scenario.crossed(one.made, levels)
-    ]
-
-
-def _fixed(name: str, kind: type[Measured], item: Item) -> list[FixedWorkload]:
-    return [
-        FixedWorkload(name=name, params=params_of(variant.made), made=variant.made)
-        for variant in variants(kind, item)
-    ]
-
-
-def _fix(item: Item, workloads: Catalogue) -> Iterator[FixedWorkload]:
-    """Read one workload: its name, or a mapping of its name to its parameters."""
-    if item.is_mapping:
-        entries = item.entries()
-        if len(entries) != 1:
-            item.wrong(
-                f"found the keys {', '.join(entries) or '(none)'}; expected one workload; "
-                "indent its parameters below its name"
-            )
-            return
-    else:
-        name = item.text()
-        entries = {} if name is None else {name: item.without(name)}
-    for name, params in entries.items():
-        if name in workloads.names():
-            for variant in variants(workloads.kind(name), params):
-                if isinstance(variant.made, workload.Workload):
-                    for wrong in variant.made.all_roles().objections():
-                        params.wrong(f"the workload {name}: {wrong}")
-                fixed = params_of(variant.made)
-                # Several programs of one study are several workloads, with metrics of their own.
-                own = dict(fixed).get("called")
-                called = f"{name}:{own}" if own else name
-                yield FixedWorkload(name=called, params=fixed, made=variant.made)
-        else:
-            known = one_of(workloads.names(), name)
-            item.wrong(f"no workload is called {name!r}; expected {known}")
 
 
 def _check_head(head: _Head) -> None:

@@ -147,5 +147,5 @@ def apply_limits(machine: Machine, path: str, limits: Limits) -> None:
         return
     where = f"the cgroup {path} on {machine.name} cannot be limited: {tail_of(done.stderr)}"
     if done.returncode == _NOT_OFFERED:
-        raise Unavailable(where, "leave that limit out of `limits:`")
+        raise Unavailable(where, "change that limit below `limits:`, or leave it out")
     raise LayerError(where)

@@ -200,7 +200,7 @@ def _show_constraints(console: Console, found: Advice, limited: Mapping[str, flo
 
 def _constrained(one: Constrained) -> Text:
     if one.value is None:
-        word = one.keeps.value if one.is_measurable else "nothing measures it yet"
+        word = one.keeps.value if one.is_measurable else "not read by advise yet"
         return Text(word, "yellow")
     spread = "1 value"
     if one.low is not None and one.high is not None and one.n > 1:

@@ -34,12 +34,11 @@ def platform_text(cell: Cell) -> str:
 
 def neighbour_text(neighbour: Neighbour) -> str:
     """Name a neighbour: what it does, how much of it, and in how many instances."""
-    many = neighbour.count > 1
     text = f"{neighbour.stressor} neighbour"
+    if neighbour.count > 1:
+        text = f"{neighbour.count} {text}s"
     if neighbour.stressor != IDLE and neighbour.intensity < 1:
         text += f" at {100 * neighbour.intensity:g} %"
-    if many:
-        text = f"{neighbour.count} times {text}"
     return f"{text} on other CPUs" if neighbour.cpus is NeighbourCpus.APART else text
 
 

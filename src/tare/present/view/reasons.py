@@ -124,11 +124,11 @@ def _of_lifecycle(what: str, limits: Limits, elsewhere: Sequence[Limits]) -> str
 
 
 def _isolation(limits: Limits, elsewhere: Sequence[Limits]) -> str:
-    del limits, elsewhere  # nothing measures it under any
+    del limits, elsewhere  # it is not read under any
     return (
-        "what it loses next to a greedy neighbour: nothing in Tare measures this yet, so no "
-        "results can say it and the ranking does not know it; leave the constraint out, or judge "
-        "it by what others printed (tare published huang2019)"
+        "what it loses next to a greedy neighbour: studies of neighbours (scenario: isolation) "
+        "show it, but advise does not read them yet; leave the constraint out, and judge it by "
+        "their reports"
     )
 
 

@@ -110,7 +110,7 @@ def summary(found: Findings) -> list[str]:
         for platform, some in list(by_platform.items())[:MAX_PLATFORMS]
     ]
     if len(by_platform) > MAX_PLATFORMS:
-        text.append(f"{len(by_platform) - MAX_PLATFORMS} more platforms are in the table.")
+        text.append(f"{len(by_platform) - MAX_PLATFORMS} more are in the table.")
     return [*text, *_variant_sentence(found), *_evidence_sentence(rows), control_text(found)]
 
 

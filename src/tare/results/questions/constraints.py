@@ -132,7 +132,7 @@ def _memory_bytes(cell: Cell, sources: Sequence[ResultSet]) -> Values:
 
 
 def _nothing(cell: Cell, sources: Sequence[ResultSet]) -> Values:
-    """Return no values, because no study of Tare has neighbours."""
+    """Return no values, because studies of neighbours are not read for it yet."""
     del cell, sources
     return [], None
 
