@@ -33,21 +33,21 @@ def isolation_finding(found: Findings, rows: Sequence[Comparison]) -> str:
 
 
 def _clause(rows: Sequence[Comparison], found: Findings) -> str:
-    """Return the worst decided row of a platform, and how many of its rows are not decided."""
+    """Return the worst decided row of a platform, and how many of its rows are undecided."""
     slower = [row for row in rows if row.verdict is Verdict.SLOWER]
     left = sum(row.verdict not in DECIDED for row in rows)
-    rest = f" ({left} of {len(rows)} are not decided)" if left else ""
+    rest = f"; {left} of {len(rows)} undecided" if left else ""
     known = [row for row in slower if row.cost is not None]
     hidden = [row for row in slower if row.cost is None]
     if hidden:
-        return f"fails at worst ({_where(hidden[0], found)}){rest}"
+        return f"fails at worst ({_where(hidden[0], found)}{rest})"
     if known:
         worst = max(known, key=lambda row: row.cost or 0.0)
         assert worst.cost is not None  # noqa: S101 - of those that are known
-        return f"is at worst {speed_text(worst.cost)} ({_where(worst, found)}){rest}"
+        return f"is at worst {speed_text(worst.cost)} ({_where(worst, found)}{rest})"
     if left == len(rows):
         return "is undecided"
-    return f"is not slower{rest}"
+    return "is not slower" + (f" ({rest[2:]})" if rest else "")
 
 
 def _where(row: Comparison, found: Findings) -> str:
