@@ -138,6 +138,12 @@ def test_roles_of_the_workload_stay_in_front():
         ("[{count: 2}]", r"study.yaml:6:.*neighbours\[0\].*missing stressor"),
         ("[{stressor: cpu, count: 0}]", r"neighbours\[0\].count: 0 was given; expected 1 to 128"),
         ("[{stressor: cpu, intensity: 120%}]", r"neighbours\[0\].intensity: 1.2 was given"),
+        (
+            "[{stressor: cache, intensity: 50%}]",
+            r"intensity: 0.5 was given, and cache runs at full",
+        ),
+        ("[{stressor: disk, intensity: 50%}]", r"intensity: 0.5 was given, and disk runs at full"),
+        ("[{stressor: cpu, intensity: 0.1%}]", r"intensity: stressor cpu: level: 0.001 was given"),
         ("[{stressor: idle, intensity: 50%}]", r"intensity: an idle neighbour has none"),
         ("[{stressor: cpu}, {stressor: cpu}]", r"neighbours\[1\].*the same stands above"),
         ("[{stressor: cpu, level: 3}]", r"neighbours\[0\].level: unknown key"),

@@ -9,6 +9,7 @@ from tare.core.errors import ConfigError
 from tare.core.model import IDLE, FileAccess, Neighbour, NeighbourCpus, Sample
 from tare.work import stressor
 from tare.work.roles import OWN, Role, Succeeds
+from tare.work.stressor import Dial
 from tare.work.workload import Course, Output, Workload
 
 
@@ -106,12 +107,26 @@ class Disturbed(Workload):
 
 
 def check(neighbour: Neighbour) -> None:
-    """Raise ValueError where a neighbour has a stressor that there is not, or not so dialled."""
-    if neighbour.stressor == IDLE:
-        if neighbour.intensity != 1:
-            raise ValueError("intensity: an idle neighbour has none; leave it out")
+    """Raise ValueError where there is no such stressor, or it cannot run at such an intensity."""
+    known = [*stressor.names(), IDLE]
+    name = neighbour.stressor
+    if name not in known:
+        raise ValueError(f"stressor: found {name!r}; expected one of {', '.join(known)}")
+    if neighbour.intensity == 1:
         return
+    if name == IDLE:
+        raise ValueError("intensity: an idle neighbour has none; leave it out")
+    if stressor.kind(name).dial not in CONTINUOUS:
+        raise ValueError(
+            f"intensity: {neighbour.intensity:g} was given, and {name} runs at full only; expected "
+            "1 or 100%"
+        )
     try:
-        stressor.load(neighbour.stressor).at(neighbour.intensity)
+        stressor.load(name).at(neighbour.intensity)
     except ConfigError as error:
-        raise ValueError(f"stressor: {error}, {IDLE}") from None
+        raise ValueError(f"intensity: {error}") from None
+
+
+CONTINUOUS = (Dial.TIME, Dial.SIZE)
+"""How a stressor can be dialled in a study: a rate at full is not measured yet, and one worker, as
+each instance has, is not divided."""
