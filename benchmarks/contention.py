@@ -23,7 +23,7 @@ from tare.core.model import Kind, Limits, Trial, Variant
 from tare.experiment.run.session import Session
 from tare.experiment.trial.measure import measure
 from tare.experiment.trial.placed_part import PlacedPart
-from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.role_placement import PlacedCommand, in_directory
 from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.stack import Stack, open_stack
@@ -81,7 +81,7 @@ def pairs(session: Session, count: int) -> dict[Variant, list[float]]:
 
 
 def one_trial(session: Session, stack: Stack) -> Trial:
-    command = Command(stack.machine, in_directory(stack.workdir, WORK.command()))
+    command = PlacedCommand(stack.machine, in_directory(stack.workdir, WORK.command()))
     how = WatchSettings(cpus=session.cpus(1))
     outcome = measure(PlacedPart(part="", instance="0", stack=stack, how=how), WORK, command, 60)
     return Trial(

@@ -28,7 +28,7 @@ from tare.experiment.probes.inner_machine import AnyReader, reader_of
 from tare.experiment.run.session import Session
 from tare.experiment.trial.measure import Outcome, measure
 from tare.experiment.trial.placed_part import PlacedPart
-from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.role_placement import PlacedCommand, in_directory
 from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.stack import Stack, open_stack
@@ -79,7 +79,7 @@ def trial_of(
 ) -> float:
     """Run and store one trial; give the seconds it took as a whole."""
     begin = time.perf_counter()
-    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    command = PlacedCommand(stack.machine, in_directory(stack.workdir, workload.command()))
     how = WatchSettings(cpus=[LAST_CPU], reader=reader)
     outcome = measure(
         PlacedPart(part="", instance="0", stack=stack, how=how), workload, command, 60

@@ -10,7 +10,7 @@ import pytest
 
 from browser.conftest import COSTS, EVIL
 from tare.core.model import Status
-from tare.present.live import Catalogue, serving
+from tare.present.live import ResultsCatalogue, serving
 from tare.results.store import Writer, read_facts
 from tare.results.store.raw_output import raw_name
 from tare.results.store.samples import Samples
@@ -108,7 +108,7 @@ def root(lab):
 def browse(chromium, root):
     """Open a page of a server; at the end there was no error and no request to elsewhere."""
     contexts, wrong = [], []
-    with serving(Catalogue(root), 0) as server:
+    with serving(ResultsCatalogue(root), 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
 

@@ -18,7 +18,7 @@ from tare.core.errors import LayerError
 from tare.core.model import Status
 from tare.experiment.trial.measure import measure
 from tare.experiment.trial.placed_part import PlacedPart
-from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.role_placement import PlacedCommand, in_directory
 from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
 from tare.machines.backends import docker as engine
@@ -135,7 +135,7 @@ def test_a_daemon_killed_while_a_workload_runs(host, daemon, own_place, traces, 
     workload = load_workload("sysbench_cpu", threads=1, time_s=4321)
     host.during("sysbench", works, kills=pid_in(daemon / "pid"))
 
-    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    command = PlacedCommand(stack.machine, in_directory(stack.workdir, workload.command()))
     outcome = measure(seat_of(stack), workload, command, 60)
     with pytest.raises(LayerError, match=r"docker pause .* failed: .*daemon"):
         stack.pause()
@@ -177,7 +177,7 @@ def test_a_conmon_killed_while_a_workload_runs(own_place, traces, settles):
     site = own_place.site()
     stack = open_stack(Host(), [layer.load("podman")], site)
     workload = load_workload("sysbench_cpu", threads=1, time_s=4321)
-    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    command = PlacedCommand(stack.machine, in_directory(stack.workdir, workload.command()))
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(measure, seat_of(stack), workload, command, 60)

@@ -21,7 +21,7 @@ from tare.core.model import DiskCache, Limits, Status
 from tare.experiment.probes.threads import Sampler
 from tare.experiment.trial.measure import measure
 from tare.experiment.trial.placed_part import PlacedPart
-from tare.experiment.trial.role_placement import Command, in_directory
+from tare.experiment.trial.role_placement import PlacedCommand, in_directory
 from tare.experiment.trial.watch import WatchSettings
 from tare.machines import detection, layer
 from tare.machines.agent.client import GONE
@@ -241,7 +241,7 @@ def test_the_workdir_is_empty_and_can_be_written(stack):
 def test_a_workload_is_measured_inside(stack):
     workload = load_workload("sysbench_cpu", max_prime=2000, threads=1, time_s=1)
 
-    command = Command(stack.machine, in_directory(stack.workdir, workload.command()))
+    command = PlacedCommand(stack.machine, in_directory(stack.workdir, workload.command()))
     how = WatchSettings(cpus=[int(stack.cpuset.split("-")[0])])
     outcome = measure(PlacedPart(part="", instance="", stack=stack, how=how), workload, command, 60)
 

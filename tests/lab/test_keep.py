@@ -16,7 +16,7 @@ from tare.machines import layer
 from tare.machines.backends import lab as engine
 from tare.machines.backends.lab_machine import HYPERVISORS
 from tare.machines.backends.qemu import tell
-from tare.machines.ledger import Entry, leftovers
+from tare.machines.ledger import LedgerEntry, leftovers
 from tare.machines.machine import Host, text
 
 
@@ -84,6 +84,6 @@ def test_a_session_whose_lab_died_leaves_nothing(own_place, traces, settles):
         stack.close()
     own_place.services.close()
     for left in leftovers(own_place.path):  # as the end of a session does
-        own_place.ledger.remove(Entry(left.id, left.what, left.name, Host(), left.undo))
+        own_place.ledger.remove(LedgerEntry(left.id, left.what, left.name, Host(), left.undo))
     own = f"folder {own_place.path}"  # removed with the place
     assert settles(lambda: traces(own_place.id) == [own]), traces(own_place.id)

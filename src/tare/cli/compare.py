@@ -1,4 +1,4 @@
-"""``tare compare``: results compared with published ones, or with earlier ones of the study."""
+"""``tare compare``: one's results with a published study's, or with one's earlier ones."""
 
 from __future__ import annotations
 

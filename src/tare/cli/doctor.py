@@ -20,7 +20,7 @@ from rich.text import Text
 from tare.cli import CANNOT, DONE
 from tare.core.errors import TareError, Unavailable
 from tare.core.model import Scalar
-from tare.experiment.host.facts import Advice, host_facts, noise
+from tare.experiment.host.facts import NoiseSource, host_facts, noise
 from tare.experiment.study import load_study
 from tare.machines import detection, layer
 from tare.machines.ledger import Ledger
@@ -33,7 +33,7 @@ STYLES = {"usable": "green", "simulated": "cyan", "needs settings": "yellow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LayerState:
     """What became of one layer: usable, simulated, needs settings, unavailable, or broken."""
 
     layer: str
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     return status(findings)
 
 
-def status(findings: Sequence[Finding]) -> int:
+def status(findings: Sequence[LayerState]) -> int:
     """Return the exit status: without the layer ``host`` there is no baseline."""
     usable = {finding.layer for finding in findings if finding.state == "usable"}
     return DONE if "host" in usable else CANNOT
@@ -76,7 +76,7 @@ def status(findings: Sequence[Finding]) -> int:
 
 def examine(
     names: Sequence[str], userland: Userland | None = None, *, within_s: float = PROBE_S
-) -> list[Finding]:
+) -> list[LayerState]:
     """Ask layers all at once; what runs for one that has not answered in time is ended."""
     host = Host()
     with ThreadPoolExecutor(len(names)) as pool:
@@ -88,7 +88,7 @@ def examine(
     return [finding.result() for finding in asked]
 
 
-def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
+def ask(name: str, host: Machine, userland: Userland | None = None) -> LayerState:
     """Ask one layer what it would use; a layer that breaks is a finding too."""
     try:
         kind = layer.kind(name)
@@ -96,17 +96,17 @@ def ask(name: str, host: Machine, userland: Userland | None = None) -> Finding:
             made = kind()
         except (TypeError, ValueError) as error:
             fix = f"in a study: {{stack: host/{name}, {name}: {{...}}}}; see tare list layers"
-            return Finding(layer=name, state="needs settings", reason=str(error), fix=fix)
+            return LayerState(layer=name, state="needs settings", reason=str(error), fix=fix)
         uses = made.probe(host, userland)
     except Cancelled:
-        return Finding(layer=name, state="broken", reason="did not answer in time")
+        return LayerState(layer=name, state="broken", reason="did not answer in time")
     except Unavailable as error:
-        return Finding(layer=name, state="unavailable", reason=error.reason, fix=error.fix)
+        return LayerState(layer=name, state="unavailable", reason=error.reason, fix=error.fix)
     except TareError as error:
-        return Finding(layer=name, state="broken", reason=str(error))
+        return LayerState(layer=name, state="broken", reason=str(error))
     except Exception as error:  # noqa: BLE001 - one broken layer must not hide the others
-        return Finding(layer=name, state="broken", reason=f"{type(error).__name__}: {error}")
-    return Finding(layer=name, state="simulated" if name == "sim" else "usable", uses=uses)
+        return LayerState(layer=name, state="broken", reason=f"{type(error).__name__}: {error}")
+    return LayerState(layer=name, state="simulated" if name == "sim" else "usable", uses=uses)
 
 
 @contextmanager
@@ -126,8 +126,8 @@ def built_userland() -> Iterator[Userland | None]:
 def page(
     facts: Mapping[str, Scalar],
     stack: Sequence[detection.Detected],
-    findings: Sequence[Finding],
-    advice: Sequence[Advice],
+    findings: Sequence[LayerState],
+    advice: Sequence[NoiseSource],
 ) -> Iterator[RenderableType]:
     """Lay out what people read."""
     listed = [facts[name] for name in ("os", "cpu_model") if name in facts]

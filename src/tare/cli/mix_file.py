@@ -9,9 +9,9 @@ from pathlib import Path
 from tare.core.errors import ConfigError
 from tare.core.model import Scalar
 from tare.core.model.group import Group, group
+from tare.experiment.study.combinations import dimension_of, key_of, variants
 from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
 from tare.experiment.study.quantity import PURE, parse
-from tare.experiment.study.variant import dimension_of, key_of, variants
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.constraints import Constraints
 from tare.results.questions.mix_costs import Mix, has_time

@@ -15,7 +15,7 @@ from tare.core.home import home
 from tare.core.model import Design, Limits, Plan
 from tare.core.parameter import word_of
 from tare.experiment import scenario
-from tare.experiment.design import Estimate, estimate, make_plan
+from tare.experiment.design import PlanEstimate, estimate, make_plan
 from tare.experiment.design.admission import Sum, admit, at_once_of, needs
 from tare.experiment.design.host_demand import cpus_too_many, disk_need
 from tare.experiment.design.peer_cpus import Crowded, crowded
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     seed = next((s for s in (options.seed, study.seed) if s is not None), secrets.randbits(31))
     plan = make_plan(study, seed)
     expected = estimated(study, plan)
-    both: dict[str, Estimate] = {}
+    both: dict[str, PlanEstimate] = {}
     for scale in SCALES if study.scale and not options.scale else ():
         one = load_study(options.study, scale)
         both[scale] = estimated(one, make_plan(one, seed))
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def estimated(study: Study, plan: Plan) -> Estimate:
+def estimated(study: Study, plan: Plan) -> PlanEstimate:
     """Estimate what a plan will take, as its instances fit the memory of this host."""
     return estimate(plan, study, by_blocks=memory(study, plan)["fits"] == BY_BLOCKS)
 
@@ -100,7 +100,7 @@ def crowded_here(study: Study) -> list[Crowded]:
     return list(crowded(study, len(os.sched_getaffinity(0))))
 
 
-def show(study: Study, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+def show(study: Study, plan: Plan, estimates: Mapping[str, PlanEstimate]) -> None:
     """Print what a plan would run, with an estimate for each scale."""
     rule = plan.repetition
     print(f"{study.name}: {study.question}" if study.question else study.name)
@@ -159,7 +159,7 @@ def _label(name: str, params: Mapping[str, object]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in flat.items())})"
 
 
-def _side_by_side(estimates: Mapping[str, Estimate]) -> Iterator[str]:
+def _side_by_side(estimates: Mapping[str, PlanEstimate]) -> Iterator[str]:
     """Write estimates in columns, each below its scale; one alone has no heading."""
     columns = [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tare.present.live import Catalogue, serving
+from tare.present.live import ResultsCatalogue, serving
 
 SELDOM_S = 3600.0
 """Interval at which the server checks for a request to end; an interrupt ends it at once."""
@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    with serving(Catalogue(options.results), options.port) as server:
+    with serving(ResultsCatalogue(options.results), options.port) as server:
         print(f"{server.address}   (of this host alone; end with Ctrl-C)", flush=True)
         server.serve_forever(SELDOM_S)
     return 0

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One thing that was made, and the command that removes it on the machine it is on."""
 
     id: int
@@ -58,11 +58,13 @@ class Ledger:
         self._silent: set[tuple[str, ...]] = set()
         """Computers that did not answer: the next command there would wait as long for nothing."""
 
-    def about_to_make(self, what: str, name: str, machine: Machine, undo: Sequence[str]) -> Entry:
+    def about_to_make(
+        self, what: str, name: str, machine: Machine, undo: Sequence[str]
+    ) -> LedgerEntry:
         """Write down what is about to be made and how it is removed; returns once it is on disk."""
         with self._lock:
             self._count += 1
-            entry = Entry(self._count, what, name, machine, tuple(undo))
+            entry = LedgerEntry(self._count, what, name, machine, tuple(undo))
         self._append(
             {
                 "id": entry.id,
@@ -75,7 +77,7 @@ class Ledger:
         )
         return entry
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: LedgerEntry) -> None:
         """Remove a thing and record that, or raise LayerError with the reason."""
         what = f"{entry.what} {entry.name} on {entry.machine.name}"
         computer = target(entry.machine.undo_argv(entry.undo))
@@ -89,7 +91,7 @@ class Ledger:
             raise LayerError(f"could not remove {what}: {why}")
         self.forget(entry)
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, entry: LedgerEntry) -> None:
         """Write down that a thing is gone, because what it was in is gone or it ended by itself.
 
         A full disk must not end a clean-up: what is not written is only removed a second time.
@@ -111,9 +113,11 @@ class Scope:
     """What one instance of one layer made, to be removed together, newest first."""
 
     ledger: Ledger
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
 
-    def about_to_make(self, what: str, name: str, machine: Machine, undo: Sequence[str]) -> Entry:
+    def about_to_make(
+        self, what: str, name: str, machine: Machine, undo: Sequence[str]
+    ) -> LedgerEntry:
         """See Ledger.about_to_make."""
         entry = self.ledger.about_to_make(what, name, machine, undo)
         self.entries.append(entry)
@@ -253,7 +257,7 @@ def clean(path: Path, *, forget: bool = False) -> Iterator[tuple[Leftover, str]]
     ledger = Ledger(path)
     try:
         for left in leftovers(path):
-            entry = Entry(left.id, left.what, left.name, Host(), left.undo)
+            entry = LedgerEntry(left.id, left.what, left.name, Host(), left.undo)
             try:
                 ledger.remove(entry)
             except LayerError as error:

@@ -13,7 +13,7 @@ from tare.core.errors import ConfigError, ResultsError
 from tare.core.model import Design, Status
 from tare.core.model.group import group
 from tare.experiment.scenarios.lifecycle import Lifecycle, Scenario
-from tare.experiment.study.variant import params_of
+from tare.experiment.study.combinations import params_of
 from tare.present.view.reasons import reason_text
 from tare.results.questions.advice import advise
 from tare.results.questions.constraints import Constraints, Keeps, Lives

@@ -13,9 +13,9 @@ from tare.cli.listing import catalogue
 from tare.core.completed import Completed
 from tare.core.home import home
 from tare.experiment import scenario
-from tare.experiment.host.facts import Advice
+from tare.experiment.host.facts import NoiseSource
+from tare.experiment.study.combinations import variants
 from tare.experiment.study.item import compose
-from tare.experiment.study.variant import variants
 from tare.machines import layer, layers
 from tare.machines.detection import Detected
 from tare.work import stressor, workload
@@ -109,9 +109,9 @@ def test_broken_layers_are_listed():
 @pytest.mark.parametrize(
     ("findings", "status"),
     [
-        ([doctor.Finding(layer="host", state="usable")], DONE),
-        ([doctor.Finding(layer="host", state="unavailable")], CANNOT),
-        ([doctor.Finding(layer="docker", state="usable")], CANNOT),
+        ([doctor.LayerState(layer="host", state="usable")], DONE),
+        ([doctor.LayerState(layer="host", state="unavailable")], CANNOT),
+        ([doctor.LayerState(layer="docker", state="usable")], CANNOT),
     ],
 )
 def test_the_status_tells_whether_the_host_itself_can_be_measured(findings, status):
@@ -119,11 +119,11 @@ def test_the_status_tells_whether_the_host_itself_can_be_measured(findings, stat
 
 
 def test_the_page_tells_facts_layers_noise_and_what_to_do_next():
-    usable = doctor.Finding(layer="host", state="usable", uses={"host.cgroup": "v2"})
-    lacking = doctor.Finding(
+    usable = doctor.LayerState(layer="host", state="usable", uses={"host.cgroup": "v2"})
+    lacking = doctor.LayerState(
         layer="docker", state="unavailable", reason="no [docker]", fix="apt-get install docker.io"
     )
-    advice = Advice("turbo is on", "the clock rate varies", "echo 0 > boost")
+    advice = NoiseSource("turbo is on", "the clock rate varies", "echo 0 > boost")
     facts = {"os": "Debian", "cpus": 2, "memory_bytes": 2**30}
     stack = [
         Detected("unknown", "", ("it does not show",)),

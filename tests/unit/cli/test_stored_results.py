@@ -21,7 +21,7 @@ from tare.cli import main
 from tare.core.model import Kind
 from tare.experiment.host.facts import host_facts
 from tare.machines.machine import Host
-from tare.present.live import Catalogue, serving
+from tare.present.live import ResultsCatalogue, serving
 from tare.results.store import load
 
 STORED = Path(__file__).parents[2] / "stored"
@@ -82,7 +82,7 @@ def test_their_report_is_written(unpack, name):
 def test_the_live_page_shows_them(unpack, name):
     folder = unpack(name)
 
-    with serving(Catalogue(folder), 0) as server:
+    with serving(ResultsCatalogue(folder), 0) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

@@ -29,7 +29,7 @@ from tare.machines.simulation.tools import answer
 from tare.present.view.flags import flag_texts
 from tare.present.view.starts import start_rows
 from tare.present.view.study import describe
-from tare.present.view.words import stop_text
+from tare.present.view.verdict_texts import stop_text
 from tare.results.stats.sequential import Rule, Verdict
 from tare.results.store import load
 from tare.results.store.reader import read_plan

@@ -10,7 +10,7 @@ import pytest
 from tare.core.model import Better, FileAccess, Limits, Metric, Placement, Repetition, Unit
 from tare.experiment.design import estimate, make_plan
 from tare.experiment.study import Deadlines, FixedWorkload, Platform, Study
-from tare.experiment.study.variant import params_of
+from tare.experiment.study.combinations import params_of
 from tare.work.roles import OWN, Main, Roles
 
 RATE = Metric("rate", Unit.PER_SECOND, Better.HIGHER)

@@ -15,10 +15,10 @@ import yaml
 
 from tare.core.model import Limits
 from tare.experiment.study import load_study, measured, read_study
+from tare.experiment.study.combinations import key_of
 from tare.experiment.study.item import compose
 from tare.experiment.study.loader import _PRESETS, preset_names
 from tare.experiment.study.scale import SCALES
-from tare.experiment.study.variant import key_of
 from tare.machines import layer
 from tare.machines.userland import DISK_BYTES
 from tare.results.published.rows import studies

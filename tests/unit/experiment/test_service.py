@@ -14,7 +14,7 @@ import pytest
 
 from tare.core.errors import LayerError, LayerTimedOut, Unavailable
 from tare.experiment.trial.port import free_port
-from tare.experiment.trial.service import Ended, Server
+from tare.experiment.trial.service import ProgramEnd, Server
 from tare.machines.ledger import Ledger, leftovers
 from tare.machines.machine import Host, await_true, check
 from tare.work.roles import Listens, Prints, Role, Succeeds
@@ -92,8 +92,8 @@ def test_it_listens_once_it_is_started_and_is_gone_when_it_was_ended(tmp_path):
     with up(one) as port:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as peer:
             told = peer.recv(100).decode()
-        assert one.end() == Ended(lived=True, said="said")
-        assert one.end() == Ended(lived=True, said="said")
+        assert one.end() == ProgramEnd(lived=True, said="said")
+        assert one.end() == ProgramEnd(lived=True, said="said")
 
     assert told == str(port)
     assert not (tmp_path / "made").exists()

@@ -20,7 +20,7 @@ from tare.experiment.host.tuning import (
     plan,
     restore,
 )
-from tare.experiment.host.tuning.journal import BOOT_ID, Entry
+from tare.experiment.host.tuning.journal import BOOT_ID, JournalEntry
 from tare.experiment.host.tuning.plan import value
 
 GOVERNOR = "sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
@@ -184,7 +184,7 @@ def test_a_reboot_has_restored_everything(root, journal):
 
 def test_what_cannot_be_restored_now_stays_noted(journal):
     version = Path("/proc/version")  # nobody can write it
-    journal.keep({version: Entry(old="60", wanted=value(version.read_text()))})
+    journal.keep({version: JournalEntry(old="60", wanted=value(version.read_text()))})
 
     (result,) = restore(journal)
     assert result.is_problem

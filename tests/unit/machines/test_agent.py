@@ -22,7 +22,7 @@ from tare.experiment.trial.watch import WatchSettings
 from tare.machines.agent import AgentMachine, Agents, NoAgent, release, wire
 from tare.machines.agent.client import GONE, Client, LostAgent
 from tare.machines.agent.placement import can_connect
-from tare.machines.agent.streams import Entry, Relay, Socket
+from tare.machines.agent.streams import AgentStream, Relay, Socket
 from tare.machines.machine import Cancelled, Host, Inner, await_true
 
 SOURCE = Path(__file__).parents[3] / "src/tare/machines/agent/agent.c"
@@ -54,7 +54,7 @@ def open_agent(program, tmp_path, host):
     def enter(limit_s=PATIENCE_S):
         copy = tmp_path / f"agent{len(opened)}"  # it removes its own file
         shutil.copy(program, copy)
-        return Client("host/here", Entry([str(copy)]), limit_s)
+        return Client("host/here", AgentStream([str(copy)]), limit_s)
 
     def make():
         opened.append(AgentMachine(host, host, enter, PATIENCE_S))
@@ -459,12 +459,12 @@ def test_what_does_not_greet_is_no_agent():
     with pytest.raises(
         LostAgent, match=r"no agent in there: .* 'l' bytes|did not greet|streams ended"
     ):
-        Client("there", Entry(["sh", "-c", "echo login: password; echo more"]), PATIENCE_S)
+        Client("there", AgentStream(["sh", "-c", "echo login: password; echo more"]), PATIENCE_S)
 
 
 def test_why_a_machine_has_no_agent_is_what_it_said():
     with pytest.raises(LostAgent, match="its streams ended: no such container"):
-        Client("there", Entry(["sh", "-c", "echo no such container >&2; exit 1"]), PATIENCE_S)
+        Client("there", AgentStream(["sh", "-c", "echo no such container >&2; exit 1"]), PATIENCE_S)
 
 
 def test_an_interrupt_leaves_no_command_running(machine, host):

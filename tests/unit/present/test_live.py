@@ -25,7 +25,7 @@ from tare.cli import serve as command
 from tare.core.errors import ConfigError, ResultsError
 from tare.core.model import EndedSession, Kind, Phase, Run, SessionProgress, Status
 from tare.present.charts.canvas import Point, Polyline, Rect
-from tare.present.live import Catalogue, serving
+from tare.present.live import ResultsCatalogue, serving
 from tare.present.live.catalogue import MAX_KEPT
 from tare.present.live.compared import MAX_COMPARED, ComparedStudies, compared
 from tare.present.live.drawings import narrowed, strip, timeline
@@ -104,7 +104,7 @@ def session(folder, **what):
 @contextmanager
 def visited(root):
     """Serve a folder; gives what asks the server, and its port."""
-    with serving(Catalogue(root), 0) as server:
+    with serving(ResultsCatalogue(root), 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -301,7 +301,7 @@ def test_the_page_says_what_the_session_says(finished, root):
     begun(finished, root / "one", trials=5)
     first, second = (slot.cells for slot in finished.plan.slots[:2])
     doing = {"block": 1, "cells": first, "following": second, "decided": 1, "compared": 2}
-    page = OneStudy(Catalogue(root), "one")
+    page = OneStudy(ResultsCatalogue(root), "one")
     names = [
         f"sysbench_cpu on {cell.platform}{' (A/A control)' if cell.replica else ''}"
         for (one,) in (first, second)
@@ -622,7 +622,7 @@ def test_no_text_becomes_markup(finished, root):
         begun(evil, root / name, trials=999)
         with closing(Writer(root / name)) as writer:
             writer.run(evil.run)
-    catalogue = Catalogue(root)
+    catalogue = ResultsCatalogue(root)
     views = [
         Studies(catalogue),
         OneStudy(catalogue, names[0]),
@@ -643,7 +643,7 @@ def test_a_page_has_an_element_for_every_part(finished, root):
     """Else the script would ask for the page anew, for ever."""
     begun(finished, root / "a", trials=999)
     begun(finished, root / "b")
-    catalogue = Catalogue(root)
+    catalogue = ResultsCatalogue(root)
     views = (Studies(catalogue), OneStudy(catalogue, "a"), ComparedStudies(catalogue, ("a", "b")))
     for view in (*views, OneStudy(catalogue, "b")):
         seen = view.look()
@@ -660,7 +660,7 @@ def test_parts_are_made_again_when_what_they_show_has_changed(finished, root):
         if trials[at - 1].kind is Kind.MEASURED and trials[at].block == trials[at - 1].block
     )
     rest = begun(finished, root / "a", trials=after)
-    view = OneStudy(Catalogue(root), "a")
+    view = OneStudy(ResultsCatalogue(root), "a")
 
     def same(before, now):
         return {name for name in now if now[name] is before[name]}
@@ -706,21 +706,21 @@ def test_the_last_failures_are_listed(finished, root):
     append(root / "a", *bad, finished.trials[1])
 
     assert list(StudyReader(root / "a", "a", root).snapshot().failures) == bad[3:]
-    view = OneStudy(Catalogue(root), "a")
+    view = OneStudy(ResultsCatalogue(root), "a")
     assert f"The last {MAX_FAILURES} of {MAX_FAILURES + 3};" in view.page(view.look())
 
 
 def test_what_is_left_out_is_said_only_where_there_is_such(finished, root):
     begun(finished, root / "a")
     append(root / "a", replace(finished.trials[0], status=Status.FAILED))
-    view = OneStudy(Catalogue(root), "a")
+    view = OneStudy(ResultsCatalogue(root), "a")
 
     assert "The last" not in view.parts(view.look())["failures"]
 
 
 def test_what_to_do_about_a_killed_study_can_be_pasted(finished, root):
     begun(finished, root / "my study", trials=4)
-    view = OneStudy(Catalogue(root), "my study")
+    view = OneStudy(ResultsCatalogue(root), "my study")
     said = html.unescape(view.page(view.look()))
 
     assert f"<code>tare run --resume '{root / 'my study'}'</code>" in said
@@ -742,10 +742,10 @@ def test_lines_of_comparisons_follow_the_comparisons(finished, root, lab, monkey
     monkeypatch.setattr("tare.present.live.study_reader.LEAST_S", 0.0)
     monkeypatch.setattr("tare.present.live.study_reader.SHARE", float("inf"))
     rest = begun(finished, root / "a", trials=3 * 8)
-    view = OneStudy(Catalogue(root), "a")
+    view = OneStudy(ResultsCatalogue(root), "a")
     first = view.parts(view.look())
     append(root / "a", *rest)
-    second, anew = view.parts(view.look()), OneStudy(Catalogue(root), "a")
+    second, anew = view.parts(view.look()), OneStudy(ResultsCatalogue(root), "a")
 
     assert second == anew.parts(anew.look())
     lines = [name for name in second if name.startswith("c-")]
@@ -784,7 +784,7 @@ def test_what_was_measured_otherwise_is_beside_it_and_said(lab, finished, root):
     wider = lab.run(lab.text(TWO, limits={"cpus": 2, "memory": "1GiB"}))
     begun(wider, root / "b", trials=999)
     begun(lab.run(lab.text({"host": {}, "other": {}})), root / "c", trials=999)
-    catalogue = Catalogue(root)
+    catalogue = ResultsCatalogue(root)
     seen = ComparedStudies(catalogue, ("a", "b", "c")).look()
     known = compared(("a", "b", "c"), seen)
 
@@ -820,7 +820,7 @@ def test_more_studies_are_looked_at_than_are_kept_and_none_is_read_twice(
     monkeypatch.setattr(
         StudyReader, "_take", lambda self, trial: (read.append(1), take(self, trial))
     )
-    catalogue = Catalogue(root)
+    catalogue = ResultsCatalogue(root)
     views = [OneStudy(catalogue, str(number)) for number in range(count)]
     looks = [[view.look() for view in views] for _ in range(3)]
 
@@ -836,7 +836,7 @@ def test_more_studies_are_looked_at_than_are_kept_and_none_is_read_twice(
 
 def test_too_many_studies_to_compare_are_not_even_read(finished, root):
     begun(finished, root / "a", trials=4)
-    view = ComparedStudies(Catalogue(root), tuple(f"{number}" for number in range(99)))
+    view = ComparedStudies(ResultsCatalogue(root), tuple(f"{number}" for number in range(99)))
     assert len(view.look()) == MAX_COMPARED
     assert view.parts(view.look()) == {}
 
@@ -933,7 +933,7 @@ def test_a_client_that_goes_is_no_error_and_a_bug_is(root, capfd, monkeypatch):
 def test_nothing_is_read_unless_somebody_looks(finished, root, monkeypatch):
     begun(finished, root / "one", trials=1)
     reads = []
-    monkeypatch.setattr(Catalogue, "folders", lambda self: reads.append(1) or {})
+    monkeypatch.setattr(ResultsCatalogue, "folders", lambda self: reads.append(1) or {})
     with visited(root) as visitor:
         assert reads == []
         visitor.ask("/live.css")
@@ -1060,17 +1060,19 @@ def test_what_is_no_page_is_not_found(root, path):
 
 def test_what_cannot_be_served_is_said(root):
     with pytest.raises(ResultsError, match="is no folder"):
-        Catalogue(root / "nothing")
-    with serving(Catalogue(root), 0) as server:
-        taken = serving(Catalogue(root), server.server_address[1])
+        ResultsCatalogue(root / "nothing")
+    with serving(ResultsCatalogue(root), 0) as server:
+        taken = serving(ResultsCatalogue(root), server.server_address[1])
         with pytest.raises(ConfigError, match="give another with --port"):
             taken.__enter__()
     with pytest.raises(ConfigError, match="port 99999"):
-        serving(Catalogue(root), 99999).__enter__()
+        serving(ResultsCatalogue(root), 99999).__enter__()
 
 
 def test_the_command_prints_where_the_page_is(root, capsys, monkeypatch):
-    monkeypatch.setattr("tare.present.live.server.Server.serve_forever", lambda self, poll_s: None)
+    monkeypatch.setattr(
+        "tare.present.live.server.PageServer.serve_forever", lambda self, poll_s: None
+    )
     options = SimpleNamespace(results=root, port=0)
 
     assert command.run(options) == 0

@@ -279,9 +279,9 @@ def test_growth_beyond_all_numbers_is_not_drawn():
 def test_a_page_without_samples_does_not_load_what_reads_them(tmp_path):
     """It takes 70 MB and a part of a second."""
     asked = (
-        "import sys; from pathlib import Path; from tare.present.live import Catalogue;"
+        "import sys; from pathlib import Path; from tare.present.live import ResultsCatalogue;"
         "from tare.present.live.views import OneStudy, Studies; root = Path(sys.argv[1]);"
-        "catalogue = Catalogue(root); Studies(catalogue).look();"
+        "catalogue = ResultsCatalogue(root); Studies(catalogue).look();"
         "print(OneStudy(catalogue, 'one').look().usage, 'pyarrow' in sys.modules)"
     )
     (tmp_path / "one").mkdir()

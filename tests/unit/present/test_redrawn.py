@@ -14,7 +14,7 @@ from tare.present.charts.canvas import Point, Polyline, Rect
 from tare.present.page.render import PHONE, WIDE
 from tare.present.redrawn import figures, undrawn
 from tare.present.redrawn.bars import draw_panels, goes_on
-from tare.present.redrawn.here import Here
+from tare.present.redrawn.own_values import OwnValues
 from tare.present.redrawn.panels import Bar, Panel, domains, panels
 from tare.present.redrawn.side import Side
 from tare.present.view import theme
@@ -46,7 +46,7 @@ def original(study, name):
 
 
 def drawn_panels(study, name, ours=None):
-    here = Here(study, ours) if ours else None
+    here = OwnValues(study, ours) if ours else None
     _, found = panels(original(study, name), load(study), here)
     return found
 

@@ -37,7 +37,6 @@ from tare.core.model import (
 from tare.present.charts import vega
 from tare.present.charts.catalogue import drawn, figures
 from tare.present.charts.figure import MAX_POINTS
-from tare.present.charts.trials import median_rank
 from tare.present.export import results_csv
 from tare.present.page import render
 from tare.present.report import as_json, describe, read_and_report, write_report
@@ -45,7 +44,8 @@ from tare.present.terminal.verdicts import show
 from tare.present.view import theme
 from tare.present.view.host_use import OVERHEAD_PHASES
 from tare.present.view.numbers import bytes_text, cost_text, percent_text, plain, scale_for
-from tare.present.view.words import control_text, trials_text
+from tare.present.view.verdict_texts import control_text, trials_text
+from tare.results.stats.median import median_rank
 from tare.results.store import Results, facts_of
 from tare.results.store.run import run_of
 from unit.drawing import assert_dark

@@ -11,7 +11,7 @@ from tare.present.page.html import Pages
 from tare.present.report import describe
 from tare.present.view.explanations import slower
 from tare.present.view.summary import three_sentences
-from tare.present.view.words import summary
+from tare.present.view.verdict_texts import summary
 from tare.results.store import Results
 from unit.experiment.test_selftest import planned, trials
 from unit.invented import Study, noisy

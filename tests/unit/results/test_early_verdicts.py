@@ -9,7 +9,7 @@ import pytest
 from tare.core.model import NO_FACTS, NO_RUN, Evidence, Status
 from tare.present.report import as_json, describe
 from tare.present.view.flags import flag_texts
-from tare.present.view.words import stop_text
+from tare.present.view.verdict_texts import stop_text
 from tare.results.compare.flag import FlagKind, flag
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.allocation import standings

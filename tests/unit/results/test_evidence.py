@@ -6,7 +6,7 @@ from tare.core.errors import ConfigError
 from tare.core.model import Evidence
 from tare.experiment.study.loader import ENOUGH_INSTANCES
 from tare.present.view.study import describe
-from tare.present.view.words import stop_text, summary
+from tare.present.view.verdict_texts import stop_text, summary
 from tare.results.compare.evidence import FAMILYWISE, within_family
 from tare.results.stats.hierarchy import ENOUGH_GROUPS
 from tare.results.stats.sequential import Verdict

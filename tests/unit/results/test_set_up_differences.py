@@ -12,7 +12,7 @@ from tare.core.parameter import word_of
 from tare.experiment.design import make_plan
 from tare.experiment.study import load_study
 from tare.present.redrawn import figures
-from tare.present.redrawn.here import Here
+from tare.present.redrawn.own_values import OwnValues
 from tare.present.terminal.published_numbers import grouped
 from tare.results.published import load, setup_of
 from tare.results.published.by_study import huang2019, laine2017
@@ -463,7 +463,7 @@ def test_the_page_of_a_study_lists_in_what_the_set_ups_differ(tmp_path, capsys):
 def test_a_spread_of_ours_is_drawn_beside_the_studys():
     ours = measured(bridge(), 90.0, 100.0, metric=RATE)
     (row,) = [one for one in load("hpe2016") if one.workload == "netperf TCP_STREAM, bridge"]
-    (side,) = Here("hpe2016", ours).sides(row)
+    (side,) = OwnValues("hpe2016", ours).sides(row)
 
     assert side.value == pytest.approx(10)
     assert "largest less smallest run, of the largest" in side.tip

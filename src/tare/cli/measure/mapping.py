@@ -13,7 +13,7 @@ import yaml
 
 from tare.cli.measure.commands import Command
 from tare.cli.measure.options import INSTANCES, MAX_BLOCKS
-from tare.cli.measure.stacks import Stack, read_stack, set_image, written
+from tare.cli.measure.stacks import StackOption, read_stack, set_image, written
 from tare.core.errors import ConfigError
 from tare.core.visible import visible
 
@@ -97,7 +97,7 @@ def _ladder(made: Declared, given: str | None) -> Mapping[str, object]:
     return {"ladder": read_stack("--ladder", given).element()}
 
 
-def _set_images(made: Declared, image: str, platforms: Sequence[Stack]) -> None:
+def _set_images(made: Declared, image: str, platforms: Sequence[StackOption]) -> None:
     without = [stack.path for stack in set_image(platforms, image)]
     if len(without) == len(platforms):
         raise ConfigError(
@@ -110,7 +110,7 @@ def _set_images(made: Declared, image: str, platforms: Sequence[Stack]) -> None:
     )
 
 
-def _question(commands: Sequence[Command], stacks: Sequence[Stack]) -> str:
+def _question(commands: Sequence[Command], stacks: Sequence[StackOption]) -> str:
     what = " and ".join(f"'{one.text}'" for one in commands)
     where = f" in {', '.join(stack.given for stack in stacks)}" if stacks else ""
     text = f"What does {what} cost{where}?"

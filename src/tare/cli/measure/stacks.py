@@ -15,7 +15,7 @@ STARTS = ("host", "lab")
 
 
 @dataclass
-class Stack:
+class StackOption:
     """A stack as it was given, with its layers' settings; a setting given twice is a factor."""
 
     given: str
@@ -46,11 +46,11 @@ class Stack:
         return {"stack": self.path, **named, **settings}
 
 
-def read_stack(option: str, given: str) -> Stack:
+def read_stack(option: str, given: str) -> StackOption:
     """Read ``docker``, ``qemu-tcg/docker`` or ``docker:network=none``, or raise ConfigError."""
     path, _, settings = given.partition(":")
     starts = path_of(path)[0] in STARTS
-    stack = Stack(given, path if starts else f"host/{path}")
+    stack = StackOption(given, path if starts else f"host/{path}")
     for setting in filter(None, settings.split(",")):
         key, separator, value = setting.partition("=")
         if not separator or not key:
@@ -70,7 +70,7 @@ def read_stack(option: str, given: str) -> Stack:
     return stack
 
 
-def set_image(stacks: Iterable[Stack], image: str) -> Sequence[Stack]:
+def set_image(stacks: Iterable[StackOption], image: str) -> Sequence[StackOption]:
     """Set the container image of every stack that ends in a container; returns the others."""
     others = []
     for stack in stacks:

@@ -18,7 +18,7 @@ _RESTS_FROM = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class PlanEstimate:
     """What a plan will take, roughly; to be shown as an estimate.
 
     It assumes that a trial takes what its workload expects on every platform, plus 0.15 s; that
@@ -91,7 +91,7 @@ class _Instances:
         return min(self._rule.instances_of(platform), self._rule.max_blocks)
 
 
-def estimate(plan: Plan, study: Study, *, by_blocks: bool = False) -> Estimate:
+def estimate(plan: Plan, study: Study, *, by_blocks: bool = False) -> PlanEstimate:
     """Estimate what a plan of a study will take.
 
     ``by_blocks``: its instances do not fit the memory at once
@@ -141,7 +141,7 @@ def estimate(plan: Plan, study: Study, *, by_blocks: bool = False) -> Estimate:
 
     starts = instances.started(repetition.max_blocks)
     fewest = min(repetition.max_blocks, max(repetition.min_blocks, _RESTS_FROM))
-    return Estimate(
+    return PlanEstimate(
         cells=len(plan.cells),
         trials_min=trials(fewest),
         trials_max=trials(repetition.max_blocks),

@@ -45,7 +45,7 @@ FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_coun
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class NoiseSource:
     """A source of noise on the host: what it is, why it matters, how to fix it."""
 
     what: str
@@ -126,7 +126,7 @@ def _lines(printed: str) -> dict[str, list[str]]:
     return files
 
 
-def noise(facts: Mapping[str, Scalar]) -> list[Advice]:
+def noise(facts: Mapping[str, Scalar]) -> list[NoiseSource]:
     """Return what makes a host noisy or its numbers less trustworthy, the worst first."""
     cpus = int(facts.get("cpus", 0))
     load, steal = float(facts.get("load", 0)), float(facts.get("steal", 0))
@@ -171,7 +171,7 @@ def noise(facts: Mapping[str, Scalar]) -> list[Advice]:
          "buffered writes escape I/O limits, and a cgroup has no pressure figures of its own",
          "add systemd.unified_cgroup_hierarchy=1 to the kernel's command line and reboot"),
     ]  # fmt: skip
-    return [Advice(what, why, fix) for holds, what, why, fix in advice if holds]
+    return [NoiseSource(what, why, fix) for holds, what, why, fix in advice if holds]
 
 
 def _table(lines: list[str], separator: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Write ``progress.json`` while a session runs, renewed regularly as a heartbeat."""
+"""Keep ``progress.json`` current while a session runs: what it does now, and that it is alive."""
 
 from __future__ import annotations
 

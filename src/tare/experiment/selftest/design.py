@@ -9,7 +9,7 @@ from tare.core.model import Cell, Contrast, ContrastKind, Plan
 from tare.experiment.design import make_plan
 from tare.experiment.selftest.injected_work import NAME, Work
 from tare.experiment.study import FixedWorkload, Study, read_study
-from tare.experiment.study.variant import params_of
+from tare.experiment.study.combinations import params_of
 
 ARMS = (0.0, 0.01, 0.03, 0.10)
 """The injected parts that are compared with the baseline; the first is the A/A."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tare.core.model import Ladder, LadderSwitch, Scalar
+from tare.experiment.study.combinations import key_of, params_of, variants
 from tare.experiment.study.declaration import Platform
 from tare.experiment.study.item import Item, one_of, refuse_unknown
 from tare.experiment.study.platforms import NAME, Catalogue, expected_name, layer_names, name_of
-from tare.experiment.study.variant import key_of, params_of, variants
 from tare.machines.layer import Switch
 
 KEY = "ladder"

@@ -13,12 +13,12 @@ from tare.core.model import Design, Evidence, Limits, Repetition
 from tare.experiment import scenario as scenarios
 from tare.experiment.scenario import Scenario
 from tare.experiment.study import duet, ladder
+from tare.experiment.study.combinations import params_of, variants
 from tare.experiment.study.declaration import CABLE, Deadlines, FixedWorkload, Platform, Study
 from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
 from tare.experiment.study.measured import read_measured
 from tare.experiment.study.platforms import Catalogue, read_peer, read_platforms
 from tare.experiment.study.scale import DEFAULT, Scale, written_into
-from tare.experiment.study.variant import params_of, variants
 from tare.machines import layer
 from tare.work import workload
 from tare.work.workload import Measured

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from tare.core.model import Params
 from tare.experiment.scenario import Scenario
+from tare.experiment.study.combinations import params_of, variants
 from tare.experiment.study.declaration import FixedWorkload
 from tare.experiment.study.item import Item, one_of
 from tare.experiment.study.platforms import Catalogue
-from tare.experiment.study.variant import params_of, variants
 from tare.work import workload
 from tare.work.workload import Measured
 

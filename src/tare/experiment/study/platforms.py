@@ -11,9 +11,9 @@ from itertools import product
 from typing import Any, Protocol
 
 from tare.core.model import path_of
+from tare.experiment.study.combinations import MAX_VARIANTS, Combination, params_of, variants
 from tare.experiment.study.declaration import CABLE, Platform
 from tare.experiment.study.item import Item, one_of, refuse_unknown
-from tare.experiment.study.variant import MAX_VARIANTS, Variant, params_of, variants
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/+=,-]{0,99}")
 """What a platform may be called: it stands in tables and messages."""
@@ -131,7 +131,7 @@ def name_of(stack: str) -> str:
     return "/".join(rest if first == "host" and rest else (first, *rest))
 
 
-def _suffix(chosen: dict[str, Variant[Any]]) -> str:
+def _suffix(chosen: dict[str, Combination[Any]]) -> str:
     """Write the settings that vary, with the layer's name where the key alone is ambiguous."""
     keys = Counter(key for variant in chosen.values() for key in variant.varying)
     words = [

@@ -10,13 +10,16 @@ from tare.core.model import HostCost, Status
 from tare.experiment.trial.measure import GOOD, CommandRun, Outcome, suspected
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.rendezvous import each_once
-from tare.experiment.trial.role_placement import Command
+from tare.experiment.trial.role_placement import PlacedCommand
 from tare.experiment.trial.watch import Watch
 from tare.work.workload import Workload
 
 
 def measure_distributed(
-    placed_parts: Sequence[PlacedPart], workload: Workload, command: Command, deadline_s: float
+    placed_parts: Sequence[PlacedPart],
+    workload: Workload,
+    command: PlacedCommand,
+    deadline_s: float,
 ) -> Outcome:
     """Run a command once; the first instance is measured, the others run its roles.
 

@@ -33,8 +33,8 @@ from tare.core.model import (
 from tare.experiment.probes.series import PER_WORK, Series
 from tare.experiment.probes.timeline import Timeline
 from tare.experiment.trial.placed_part import PlacedPart
-from tare.experiment.trial.role_placement import NOT_IN_USERLAND, PEER_LOST, Command
-from tare.experiment.trial.service import Ended
+from tare.experiment.trial.role_placement import NOT_IN_USERLAND, PEER_LOST, PlacedCommand
+from tare.experiment.trial.service import ProgramEnd
 from tare.experiment.trial.watch import Watch
 from tare.machines.stack import Stack
 from tare.results.checks.conditions import LEAST_BYTES, claim
@@ -134,7 +134,7 @@ class CommandRun:
     """
 
     def __init__(
-        self, placed: PlacedPart, workload: Workload, command: Command, deadline_s: float
+        self, placed: PlacedPart, workload: Workload, command: PlacedCommand, deadline_s: float
     ) -> None:
         self.placed, self.workload, self.command = placed, workload, command
         self.deadline_s = deadline_s
@@ -200,14 +200,16 @@ class CommandRun:
         return replace(outcome, phases_s=phases_s)
 
 
-def measure(placed: PlacedPart, workload: Workload, command: Command, deadline_s: float) -> Outcome:
+def measure(
+    placed: PlacedPart, workload: Workload, command: PlacedCommand, deadline_s: float
+) -> Outcome:
     """Run a workload once, alone; see Run."""
     run = CommandRun(placed, workload, command, deadline_s)
     run.go(lambda: command.machine.run(command.argv, timeout_s=deadline_s))
     return run.outcome()
 
 
-def _served(ended: Mapping[str, Ended], status: Status, reason: str) -> tuple[Status, str]:
+def _served(ended: Mapping[str, ProgramEnd], status: Status, reason: str) -> tuple[Status, str]:
     """Judge a trial by its roles too: what it asked may have been answered only in part."""
     gone = " and ".join(f"the role {name}" for name, came in ended.items() if not came.lived)
     if gone:

@@ -10,7 +10,7 @@ from tare.core.errors import LayerError, TareError, Unavailable
 from tare.experiment.trial.peer import Peer
 from tare.experiment.trial.placed_part import Kept, PlacedPart
 from tare.experiment.trial.port import free_port
-from tare.experiment.trial.service import Ended, Server
+from tare.experiment.trial.service import ProgramEnd, Server
 from tare.machines.ledger import Ledger
 from tare.machines.machine import NOT_FOUND, Machine
 from tare.work.roles import COMMAND, PEER, PLACEHOLDER, Lifetime, Role, Roles
@@ -22,7 +22,7 @@ LOOPBACK, ANY = "127.0.0.1", "0.0.0.0"  # noqa: S104 - a role is to be reached b
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PlacedCommand:
     """What a trial runs and where; ``peer`` is None where nothing is there.
 
     ``conclude`` ends or pauses its roles, and returns how each ended; of those
@@ -32,7 +32,7 @@ class Command:
     machine: Machine
     argv: Sequence[str]
     peer: Peer | None = None
-    conclude: Callable[[bool], Mapping[str, Ended]] = lambda _: {}
+    conclude: Callable[[bool], Mapping[str, ProgramEnd]] = lambda _: {}
 
 
 class RolePlacement:
@@ -75,7 +75,7 @@ class RolePlacement:
         return self._peer.machine, f"{self._peer.stack.workdir}/{directory}"
 
     @contextmanager
-    def up(self) -> Iterator[Command]:
+    def up(self) -> Iterator[PlacedCommand]:
         """Start all roles, and return the command that they serve.
 
         Raises Unavailable where one cannot be reached or its machine lacks its program, LayerError
@@ -89,9 +89,9 @@ class RolePlacement:
             if what == "address"
         }
         started: list[Server] = []
-        ended: dict[str, Ended] = {}
+        ended: dict[str, ProgramEnd] = {}
 
-        def conclude(is_lost: bool) -> Mapping[str, Ended]:
+        def conclude(is_lost: bool) -> Mapping[str, ProgramEnd]:
             while started:
                 server = started.pop()
                 if not (is_lost and self._placed_of(server.role.name) is None):
@@ -113,7 +113,7 @@ class RolePlacement:
             raise
         try:
             argv = [self._fill(COMMAND, word, addresses) for word in self._roles.main.command]
-            yield Command(machine, in_directory(directory, argv), peer, conclude)
+            yield PlacedCommand(machine, in_directory(directory, argv), peer, conclude)
         finally:
             conclude(False)
 
@@ -147,13 +147,13 @@ class RolePlacement:
         kept[self._name, role.name] = server
         return server
 
-    def _rest(self, server: Server) -> Ended:
+    def _rest(self, server: Server) -> ProgramEnd:
         """End a role, or pause one that lasts."""
         kept = self._kept(server.role.name)
         if kept is None:
             return server.end()
         if server.pause():
-            return Ended(lived=True, said="")
+            return ProgramEnd(lived=True, said="")
         kept.pop((self._name, server.role.name), None)
         return server.end()
 

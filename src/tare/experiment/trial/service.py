@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tare.core.completed import tail_of
 from tare.core.errors import LayerError, LayerTimedOut, Unavailable
-from tare.machines.ledger import Entry, Ledger
+from tare.machines.ledger import Ledger, LedgerEntry
 from tare.machines.machine import NOT_FOUND, Machine
 from tare.work.roles import Role
 
@@ -118,7 +118,7 @@ lives "$pid" "$birth" && kill "-$1" "-$pid"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramEnd:
     """How a program ended: whether it ran until it was ended, and its last output."""
 
     lived: bool
@@ -147,8 +147,8 @@ class Server:
         self.command = [fill(word) for word in role.command]
         self._check = [fill(word) for word in role.ready.check(ports.get("port", 0))]
         self._machine, self._directory, self._ledger = machine, directory, ledger
-        self._entry: Entry | None = None
-        self._ended: Ended | None = None
+        self._entry: LedgerEntry | None = None
+        self._ended: ProgramEnd | None = None
 
     def is_same(self, other: Server) -> bool:
         """Return whether another is the same program with the same words."""
@@ -196,12 +196,12 @@ class Server:
         """Undo pause; returns whether it still runs."""
         return self._tell("CONT")
 
-    def end(self) -> Ended:
+    def end(self) -> ProgramEnd:
         """End it, if it has not ended, and remove its directory; works twice."""
         if self._ended is None:
             done = self._machine.run(["sh", "-c", STOP, self._directory])
             said = done.stdout.decode(errors="replace").strip()
-            self._ended = Ended(done.returncode == 0, said)
+            self._ended = ProgramEnd(done.returncode == 0, said)
             if self._entry is not None and self._ledger is not None and done.returncode in (0, 1):
                 self._ledger.forget(self._entry)
         return self._ended

@@ -13,7 +13,7 @@ from tare.core.errors import CommandFailed, LayerError, TareError, Unavailable
 from tare.machines.agent.binary import build
 from tare.machines.agent.client import Client, LostAgent
 from tare.machines.agent.machine import AgentMachine
-from tare.machines.agent.streams import Entry, Relay, Socket, Streams
+from tare.machines.agent.streams import AgentStream, Relay, Socket, Streams
 from tare.machines.ledger import Ledger
 from tare.machines.machine import Host, Machine, await_true, check
 
@@ -62,7 +62,7 @@ class Agents:
 
         def enter(limit_s: float) -> Client:
             try:
-                return self._client(machine, Entry(argv, program), limit_s)
+                return self._client(machine, AgentStream(argv, program), limit_s)
             except LostAgent:
                 raise
             except OSError as error:  # the way in itself cannot be run here

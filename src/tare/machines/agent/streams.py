@@ -129,7 +129,7 @@ class _Gate:
                 raise OSError(f"it took no input for {STUCK_S:.0f} s")
 
 
-class Entry:
+class AgentStream:
     """A process on the controlling host whose stdin and stdout lead to an agent.
 
     ``first`` is sent before all else: the agent's own program, for the shell that starts it.

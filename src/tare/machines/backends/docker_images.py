@@ -1,4 +1,4 @@
-"""Cache the userland's image between the Docker daemons that Tare starts.
+"""Give each Docker daemon that Tare starts the userland's image from a cache, without an import.
 
 An import takes the daemon some four seconds of checksums and compression. The files that it makes
 (of Docker's storage driver overlay2) are never rewritten, only replaced. So they are kept next to

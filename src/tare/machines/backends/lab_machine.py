@@ -70,12 +70,12 @@ class Lab:
         return Connection("root", "127.0.0.1", self.port, f"{self.folder}/key", self.control)
 
     @property
-    def machine(self) -> Inside:
+    def machine(self) -> LabMachine:
         """The machine inside, always the same: what its instances share is found by it."""
         return self._machine
 
     def __post_init__(self) -> None:
-        self._machine = Inside(self, self.connection.wrap)
+        self._machine = LabMachine(self, self.connection.wrap)
 
     def lives(self) -> bool:
         """Return whether its QEMU still runs."""
@@ -121,7 +121,7 @@ class Lab:
             self.drop(user)
 
 
-class Inside:
+class LabMachine:
     """The machine inside a lab."""
 
     ephemeral = False  # it outlives the instances that use it
@@ -146,7 +146,7 @@ class Inside:
         except LayerError as error:  # as ssh says it of a machine that is gone
             return Completed(tuple(argv), 255, b"", str(error).encode(), 0.0)
 
-    def held(self, group: cgroup.Group) -> Inside:
+    def held(self, group: cgroup.Group) -> LabMachine:
         """Return the same machine with all that is run there in a group."""
         wrap = self._inner.wrap
-        return Inside(self.lab, lambda argv: wrap(group.enter_argv(argv)))
+        return LabMachine(self.lab, lambda argv: wrap(group.enter_argv(argv)))

@@ -1,4 +1,4 @@
-"""Podman with its own storage for each instance, separate from the machine's Podman."""
+"""Call Podman with storage of its own for each instance; a helper of the layers that use Podman."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The API of vCenter and ESXi as commands, run where Tare runs: ``python -m
-tare.machines.backends.vsphere``.
+"""A command line for the API of vCenter and ESXi: ``python -m tare.machines.backends.vsphere``.
 
 A layer runs commands, and what it made is removed by a command, perhaps days later by ``tare
 clean``; vSphere has an API instead. A verb here is one login, one call, and the wait for its end.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tare.present.charts.costs import forest, has_layers, waterfall
-from tare.present.charts.courses import Course, has_course, over_time
+from tare.present.charts.courses import TrialCourse, has_course, over_time
 from tare.present.charts.distributions import distribution
 from tare.present.charts.drift import drift
 from tare.present.charts.families import Family, families
@@ -21,7 +21,7 @@ from tare.present.charts.scaling import MAX_FAMILIES, scaling
 from tare.present.charts.timelines import cpu, has_cpu, has_memory, memory
 from tare.present.charts.trials import points
 from tare.present.view.courses import gather
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.trial_records import MAX_TRIALS
 
 MAX_GROUPS = 6
@@ -46,7 +46,7 @@ class Row(Generic[Subject]):
     build: Callable[[Findings, Subject, str], Figure]
 
 
-def drawn(found: Findings) -> tuple[Group, ...]:
+def drawn(found: Findings) -> tuple[CellGroup, ...]:
     """Choose the workloads that are drawn, in the order of the plan."""
     most = MAX_GROUPS_OF_LARGE if len(found.results.trials) > MAX_TRIALS else MAX_GROUPS
     if len(found.groups) <= most:
@@ -60,7 +60,7 @@ def drawn(found: Findings) -> tuple[Group, ...]:
     return tuple(group for group in found.groups if group.name in largest)
 
 
-def _study(found: Findings) -> Sequence[tuple[Group, ...]]:
+def _study(found: Findings) -> Sequence[tuple[CellGroup, ...]]:
     return [drawn(found)]
 
 
@@ -68,13 +68,13 @@ def _scaled(found: Findings) -> Sequence[Family]:
     return families(found)[:MAX_FAMILIES]
 
 
-def _courses(found: Findings) -> Sequence[Course]:
+def _courses(found: Findings) -> Sequence[TrialCourse]:
     groups = drawn(found)
     known = gather(found, groups)
-    return [Course(group, known) for group in groups]
+    return [TrialCourse(group, known) for group in groups]
 
 
-def _has_cost(found: Findings, _: tuple[Group, ...]) -> bool:
+def _has_cost(found: Findings, _: tuple[CellGroup, ...]) -> bool:
     return any(row.cost is not None for row in found.headline)
 
 
@@ -82,19 +82,19 @@ def _always(_: Findings, __: object) -> bool:
     return True
 
 
-def _has_values(found: Findings, group: Group) -> bool:
+def _has_values(found: Findings, group: CellGroup) -> bool:
     return bool(_medians(found, group))
 
 
-def _has_positive_values(found: Findings, group: Group) -> bool:
+def _has_positive_values(found: Findings, group: CellGroup) -> bool:
     return any(median > 0 for median in _medians(found, group))
 
 
-def _has_rivals(found: Findings, group: Group) -> bool:
+def _has_rivals(found: Findings, group: CellGroup) -> bool:
     return has_rivals(found, group) and _has_values(found, group)
 
 
-def _medians(found: Findings, group: Group) -> list[float]:
+def _medians(found: Findings, group: CellGroup) -> list[float]:
     metric = group.metrics[0].name
     summaries = [found.summaries[cell.id, metric] for cell in group.cells]
     return [one.values.median for one in summaries if one.values]

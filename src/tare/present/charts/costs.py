@@ -17,7 +17,7 @@ from tare.present.charts.cost_plots import (
 )
 from tare.present.charts.figure import OWN_COLOUR, Figure, Spec, category, fitted, layer, within
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import SHORT, explained, gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import cost_text, costs_text, share_text
@@ -30,7 +30,7 @@ MAX_STACKS = 12
 _VERDICTS = {verdict.value for verdict in Verdict}
 
 
-def forest(found: Findings, groups: Sequence[Group], name: str) -> Figure:
+def forest(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
     """Show what every platform costs on every workload, with intervals: the picture of a study."""
     colours = theme.colours(found.platforms)
     ids = {cell.id for group in groups for cell in group.cells}
@@ -77,12 +77,12 @@ def forest(found: Findings, groups: Sequence[Group], name: str) -> Figure:
     return Figure(name, "Cost of every platform on every workload", caption, draw)
 
 
-def has_layers(found: Findings, groups: Sequence[Group]) -> bool:
+def has_layers(found: Findings, groups: Sequence[CellGroup]) -> bool:
     """Return whether a stack of a workload that is drawn has layers whose costs are known."""
     return bool(_shown(found, groups))
 
 
-def _shown(found: Findings, groups: Sequence[Group]) -> list[Attribution]:
+def _shown(found: Findings, groups: Sequence[CellGroup]) -> list[Attribution]:
     cells = {cell for group in groups for cell in group.cells}
     return [one for one in _explained(found) if one.stack.cell in cells]
 
@@ -92,7 +92,7 @@ def _explained(found: Findings) -> list[Attribution]:
     return [one for one in every if one.stack.primary and one.product is not None]
 
 
-def waterfall(found: Findings, groups: Sequence[Group], name: str) -> Figure:
+def waterfall(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
     """Show how the cost of a stack is made up of its layers' costs and their interaction."""
     colours = theme.colours(found.platforms)
     attributions, there = _shown(found, groups)[:MAX_STACKS], len(_explained(found))

@@ -19,7 +19,7 @@ from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import better
 from tare.present.view import theme
 from tare.present.view.courses import MAX_OTHERS, Points, ToolSeries, chosen
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import Scale, plain, scale_for
@@ -40,10 +40,10 @@ _MAX_REASON = 110
 
 
 @dataclass(frozen=True)
-class Course:
+class TrialCourse:
     """A workload, and what is known of the trials of all workloads that are drawn."""
 
-    group: Group
+    group: CellGroup
     known: Mapping[Identity, ToolSeries]
 
 
@@ -89,12 +89,12 @@ class _Picture:
     failures: Sequence[tuple[int, float]]
 
 
-def has_course(found: Findings, course: Course) -> bool:
+def has_course(found: Findings, course: TrialCourse) -> bool:
     """Return whether a tool of a workload reported values over the time of a trial."""
     return bool(_metrics(course.group, _lanes(found, course)))
 
 
-def over_time(found: Findings, course: Course, name: str) -> Figure:
+def over_time(found: Findings, course: TrialCourse, name: str) -> Figure:
     """Draw what the tools of a workload reported over the time of its trials."""
     group, some = course.group, _lanes(found, course)
     metrics = _metrics(group, some)
@@ -125,7 +125,7 @@ def over_time(found: Findings, course: Course, name: str) -> Figure:
     return Figure(name, title, caption, draw)
 
 
-def _lanes(found: Findings, course: Course) -> list[_Lane]:
+def _lanes(found: Findings, course: TrialCourse) -> list[_Lane]:
     return [_lane(found, cell, course.known) for cell in course.group.cells]
 
 
@@ -139,14 +139,14 @@ def _lane(found: Findings, cell: Cell, known: Mapping[Identity, ToolSeries]) -> 
     return _Lane(cell, (), own_gap(found, cell) or (reasons[0] if reasons else "not reported"))
 
 
-def _metrics(group: Group, some: Sequence[_Lane]) -> list[Metric]:
+def _metrics(group: CellGroup, some: Sequence[_Lane]) -> list[Metric]:
     """List the reported metrics in the order of the workload; failures are marks, not lines."""
     known = {one.name: one for one in group.metrics if one not in _lost(group)}
     names = (name for lane in some for _, one in lane.trials for name in one.points)
     return [known[name] for name in dict.fromkeys(names) if name in known]
 
 
-def _lost(group: Group) -> list[Metric]:
+def _lost(group: CellGroup) -> list[Metric]:
     return [one for one in group.metrics if one.role in AWAY]
 
 
@@ -182,7 +182,7 @@ def _thinned(points: Points, every: int) -> Iterator[Points]:
         yield [(part[-1][0], fmean(value for _, value in part)) for part in parts]
 
 
-def _failures(group: Group, some: Sequence[_Lane], every: int) -> Sequence[tuple[int, float]]:
+def _failures(group: CellGroup, some: Sequence[_Lane], every: int) -> Sequence[tuple[int, float]]:
     """List the lanes with the times at which something was lost."""
     times = {
         (place, time_s)
@@ -245,7 +245,7 @@ def _note(lane: _Lane, column: _Column) -> str:
 
 
 def _caption(
-    group: Group,
+    group: CellGroup,
     some: Sequence[_Lane],
     columns: Sequence[_Column],
     others: Sequence[Metric],

@@ -14,7 +14,7 @@ from tare.present.charts.figure import Figure, clipped
 from tare.present.charts.lanes import Lanes
 from tare.present.charts.trials import is_number
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import MINUS, scale_for
@@ -27,7 +27,7 @@ FAR = 5.0
 lies farthest out, on the platform where that is farthest."""
 
 
-def distribution(found: Findings, group: Group, name: str) -> Figure:
+def distribution(found: Findings, group: CellGroup, name: str) -> Figure:
     """Show the empirical distribution of each platform about its own median.
 
     A staircase, and no violin: it has one step for each value, so it shows as much as 5 values know

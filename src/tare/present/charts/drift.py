@@ -20,12 +20,12 @@ from tare.present.charts.figure import (
 )
 from tare.present.charts.trials import NO_VALUE, is_number, point_text, sampled, shape_of
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 
 
-def drift(found: Findings, group: Group, name: str) -> Figure:
+def drift(found: Findings, group: CellGroup, name: str) -> Figure:
     """Show the values of each platform over the blocks, so that drift is seen."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)

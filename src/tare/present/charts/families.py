@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import INJECTED, Scalar
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.names import params_text
 
 LEVELS = 3
@@ -24,18 +24,18 @@ class Family:
     name: str
     factor: str
     along: tuple[str, ...]
-    groups: Mapping[float, Group]
+    groups: Mapping[float, CellGroup]
 
 
 def families(found: Findings) -> list[Family]:
     """Find the numeric factors of the study and the groups that lie along them."""
-    by_workload: dict[str, list[Group]] = {}
+    by_workload: dict[str, list[CellGroup]] = {}
     for group in found.groups:
         by_workload.setdefault(group.workload, []).append(group)
     return [one for groups in by_workload.values() for one in _families(groups)]
 
 
-def _families(groups: Sequence[Group]) -> Iterator[Family]:
+def _families(groups: Sequence[CellGroup]) -> Iterator[Family]:
     factors = [_factors(group) for group in groups]
     names = [
         name
@@ -48,7 +48,7 @@ def _families(groups: Sequence[Group]) -> Iterator[Family]:
             continue
         along = tuple(one for one in names if one != name and _together(factors, name, one))
         taken |= {name, *along}
-        alike: dict[object, dict[float, Group]] = {}
+        alike: dict[object, dict[float, CellGroup]] = {}
         for group, levels in zip(groups, factors, strict=True):
             alike.setdefault(_rest(group, {name, *along}), {})[levels[name]] = group
         for members in alike.values():
@@ -56,13 +56,13 @@ def _families(groups: Sequence[Group]) -> Iterator[Family]:
                 yield Family(_family_name(groups, members, name, along), name, along, members)
 
 
-def _factors(group: Group) -> dict[str, float]:
+def _factors(group: CellGroup) -> dict[str, float]:
     """Return the numbers that a group has: its parameters and its limits."""
     params = _params(group)
     return _limits(group, params) | params
 
 
-def _params(group: Group) -> dict[str, float]:
+def _params(group: CellGroup) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in group.params
@@ -70,7 +70,7 @@ def _params(group: Group) -> dict[str, float]:
     }
 
 
-def _limits(group: Group, params: Collection[str]) -> dict[str, float]:
+def _limits(group: CellGroup, params: Collection[str]) -> dict[str, float]:
     """Return the limits that are numbers, with names that no parameter has."""
     limits = {"cpus": float(group.limits.cpus), "memory_bytes": float(group.limits.memory_bytes)}
     return {f"limit {name}" if name in params else name: v for name, v in limits.items()}
@@ -81,7 +81,7 @@ def _together(factors: Sequence[Mapping[str, float]], one: str, other: str) -> b
     return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 
 
-def _rest(group: Group, without: set[str]) -> object:
+def _rest(group: CellGroup, without: set[str]) -> object:
     """Return all that must be alike for two groups to lie on one line."""
     named: dict[str, Scalar] = dict(group.params)
     params = tuple((name, value) for name, value in named.items() if name not in without)
@@ -91,7 +91,7 @@ def _rest(group: Group, without: set[str]) -> object:
 
 
 def _family_name(
-    groups: Sequence[Group], members: Mapping[float, Group], name: str, along: Sequence[str]
+    groups: Sequence[CellGroup], members: Mapping[float, CellGroup], name: str, along: Sequence[str]
 ) -> str:
     one = next(iter(members.values()))
     varied = [

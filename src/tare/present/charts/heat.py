@@ -9,7 +9,7 @@ from tare.present.charts.canvas import Canvas
 from tare.present.charts.figure import Figure
 from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, gap, is_flawed
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import MINUS, TIMES, cost_text, costs_text
@@ -25,7 +25,7 @@ _ENDS = (1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Where the colours may end; a cost beyond the last has its colour."""
 
 
-def heat_map(found: Findings, _: Sequence[Group], name: str) -> Figure:
+def heat_map(found: Findings, _: Sequence[CellGroup], name: str) -> Figure:
     """Show the cost of all platforms on all workloads, on a diverging logarithmic scale."""
     columns = list(dict.fromkeys(platform_text(row.cell) for row in found.headline))
     shown, groups = columns[:MAX_COLUMNS], found.groups[:MAX_LINES]
@@ -57,14 +57,14 @@ MARKS_TEXT = "▲ is slower, ▼ faster, = the same within the margin, ? undecid
 _DOUBTED = " (not trusted)"
 
 
-def _line(found: Findings, group: Group, shown: Sequence[str], end: float) -> Line:
+def _line(found: Findings, group: CellGroup, shown: Sequence[str], end: float) -> Line:
     ids = {cell.id for cell in group.cells}
     rows = {platform_text(row.cell): row for row in found.headline if row.cell.id in ids}
     name = f"{group.name}{_DOUBTED if _is_doubted(found, group) else ''}"
     return Line(name, [_box(found, group.name, one, rows.get(one), end) for one in shown])
 
 
-def _is_doubted(found: Findings, group: Group) -> bool:
+def _is_doubted(found: Findings, group: CellGroup) -> bool:
     ids = {cell.id for cell in group.cells}
     return any(row.cell.id in ids for row in found.untrusted)
 

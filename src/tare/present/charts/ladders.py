@@ -15,7 +15,7 @@ from tare.present.charts.cost_plots import (
 )
 from tare.present.charts.figure import Figure, Spec
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.ladders import Costs, lines, title
 from tare.present.view.numbers import TIMES, cost_text, costs_text, share_text
 from tare.results.questions.ladder import LadderCosts
@@ -24,7 +24,7 @@ MAX_LADDERS = 6
 """Maximum number of ladders in one chart: two plots each."""
 
 
-def has_ladder(found: Findings, _: Sequence[Group]) -> bool:
+def has_ladder(found: Findings, _: Sequence[CellGroup]) -> bool:
     """Return whether a ladder has a cost between its ends."""
     return bool(_known(found))
 
@@ -33,7 +33,7 @@ def _known(found: Findings) -> list[LadderCosts]:
     return [one for one in found.comparisons.ladders if one.between.cost is not None]
 
 
-def ladder(found: Findings, _: Sequence[Group], name: str) -> Figure:
+def ladder(found: Findings, _: Sequence[CellGroup], name: str) -> Figure:
     """Show the cost of every switch of every ladder with its interval, by the end it is seen from.
 
     Switches without an effect are left out, and the caption says so.

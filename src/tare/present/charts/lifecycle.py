@@ -11,7 +11,7 @@ from tare.present.charts.canvas import Canvas, Polyline, Rect, Text
 from tare.present.charts.figure import BOLD, NARROW, Figure, shortened_apart
 from tare.present.charts.trials import median_ends
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import NONE, Scale, middle_texts, plain, scale_for
@@ -36,7 +36,7 @@ class _Bar:
     text: str = NONE
 
 
-def has_life(found: Findings, group: Group) -> bool:
+def has_life(found: Findings, group: CellGroup) -> bool:
     """Whether a group's trials are lives of instances, and some of it was measured."""
     return any(
         found.summaries[cell.id, metric.name].values
@@ -45,7 +45,7 @@ def has_life(found: Findings, group: Group) -> bool:
     )
 
 
-def gantt(found: Findings, group: Group, name: str) -> Figure:
+def gantt(found: Findings, group: CellGroup, name: str) -> Figure:
     """Show the phases of a life one after the other, each as long as its median."""
     metrics = [
         metric
@@ -97,7 +97,7 @@ def gantt(found: Findings, group: Group, name: str) -> Figure:
     return Figure(name, f"{group.name}: the life of an instance", caption, draw)
 
 
-def _phases(group: Group) -> list[Metric]:
+def _phases(group: CellGroup) -> list[Metric]:
     known = {metric.name: metric for metric in group.metrics if metric.unit is Unit.SECOND}
     return [known[name] for name in PHASES if name in known and {"create", "boot"} <= known.keys()]
 

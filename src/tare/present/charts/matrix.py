@@ -12,7 +12,7 @@ from tare.present.charts.figure import Figure
 from tare.present.charts.grid import Box, Line, grid
 from tare.present.charts.heat import MAX_COLUMNS, brief
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import (
     FLAWED,
     MARKS,
@@ -37,17 +37,17 @@ FEWEST = 3
 _STRENGTH = 0.4
 
 
-def rivals(found: Findings, group: Group) -> tuple[Cell, ...]:
+def rivals(found: Findings, group: CellGroup) -> tuple[Cell, ...]:
     """List the cells of a group that are platforms of their own."""
     return tuple(cell for cell in group.cells if cell in found.plan.platform_cells)
 
 
-def has_rivals(found: Findings, group: Group) -> bool:
+def has_rivals(found: Findings, group: CellGroup) -> bool:
     """Return whether a group has platforms enough for a matrix."""
     return len(rivals(found, group)) >= FEWEST
 
 
-def matrix(found: Findings, group: Group, name: str) -> Figure:
+def matrix(found: Findings, group: CellGroup, name: str) -> Figure:
     """Show which platform is shown to be better than which on one workload."""
     there = rivals(found, group)
     cells = there[:MAX_COLUMNS]

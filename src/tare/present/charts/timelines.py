@@ -35,7 +35,7 @@ from tare.present.charts.stacks import (
     usable,
 )
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import own_gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import Scale, duration_text, plain, scale_for
@@ -104,17 +104,17 @@ class _Picture:
     caption: str
 
 
-def has_cpu(found: Findings, group: Group) -> bool:
+def has_cpu(found: Findings, group: CellGroup) -> bool:
     """Return whether a trial of a workload has samples of CPU time."""
     return bool(_stacks(_seen(found, group), cpu_stack))
 
 
-def has_memory(found: Findings, group: Group) -> bool:
+def has_memory(found: Findings, group: CellGroup) -> bool:
     """Return whether a trial of a workload has samples of memory."""
     return bool(_stacks(_seen(found, group), memory_stack))
 
 
-def cpu(found: Findings, group: Group, name: str) -> Figure:
+def cpu(found: Findings, group: CellGroup, name: str) -> Figure:
     """Draw the CPU time of a typical trial of each platform."""
     seen = _seen(found, group)
     stacks, insides = _stacks(seen, cpu_stack), _stacks(seen, cpu_inside)
@@ -136,7 +136,7 @@ def cpu(found: Findings, group: Group, name: str) -> Figure:
     return _figure(group, name, _Picture("CPU time", stacks, insides, notes, _CPUS, caption))
 
 
-def memory(found: Findings, group: Group, name: str) -> Figure:
+def memory(found: Findings, group: CellGroup, name: str) -> Figure:
     """Draw the memory of a typical trial of each platform."""
     seen = _seen(found, group)
     stacks, insides = _stacks(seen, memory_stack), _stacks(seen, memory_inside)
@@ -159,7 +159,7 @@ def memory(found: Findings, group: Group, name: str) -> Figure:
     return _figure(group, name, _Picture("memory", stacks, insides, notes, scale, caption))
 
 
-def _seen(found: Findings, group: Group) -> Mapping[str, Seen]:
+def _seen(found: Findings, group: CellGroup) -> Mapping[str, Seen]:
     typical = found.timelines.typical
     return {cell.id: typical[cell.id] for cell in group.cells if cell.id in typical}
 
@@ -171,7 +171,7 @@ def _stacks(
     return {cell: stack for cell, stack in stacks.items() if stack}
 
 
-def _figure(group: Group, name: str, of: _Picture) -> Figure:
+def _figure(group: CellGroup, name: str, of: _Picture) -> Figure:
     """Draw a lane for each platform, all on one scale that begins at 0."""
     insides = {cell: line for cell, line in of.insides.items() if cell in of.stacks}
     every = [*of.stacks.values(), *insides.values()]
@@ -238,7 +238,7 @@ def _used(readings: Mapping[Name, Readings]) -> str:
     return f"; host used {low if low == high else f'{low} to {high}'} {scale.unit}"
 
 
-def _not_reported(group: Group, seen: Mapping[str, Seen], series: Mapping[Name, str]) -> str:
+def _not_reported(group: CellGroup, seen: Mapping[str, Seen], series: Mapping[Name, str]) -> str:
     """Return what is missing, where, and why, as far as a host reported it."""
     lacks: dict[str, dict[str, str]] = {}
     for cell in group.cells:

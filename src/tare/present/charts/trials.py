@@ -27,10 +27,11 @@ from tare.present.charts.figure import (
 )
 from tare.present.charts.zeros import Edge, edge_for
 from tare.present.view import theme
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import explained, own_gap
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import scale_for
+from tare.results.stats.median import median_interval
 
 _SHAPES = {
     "ok": "circle",
@@ -47,7 +48,7 @@ NO_VALUE = "no value"
 """Stands where trials ended well and did not give this number."""
 
 
-def points(found: Findings, group: Group, name: str) -> Figure:
+def points(found: Findings, group: CellGroup, name: str) -> Figure:
     """Show every single trial of a workload by platform, with median and interval."""
     metric = group.metrics[0]
     colours = theme.colours(found.platforms)
@@ -262,22 +263,3 @@ def median_ends(
     if low is None or high is None:
         return None, None
     return within(low / factor, log=log), within(high / factor, log=log)
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
-    """Return the 95 % interval of the median of values that are in order; None for under 6."""
-    rank = median_rank(len(values))
-    return (None, None) if rank is None else (values[rank], values[-1 - rank])
-
-
-def median_rank(n: int) -> int | None:
-    """Return the rank, from 0, of the value that bounds the median at 95 %; None for under 6."""
-    if n > 1000:
-        return math.floor((n - 1.96 * math.sqrt(n)) / 2)
-    tail, rank = 0, None
-    for k in range(n // 2):
-        tail += math.comb(n, k)
-        if 2 * tail > 0.05 * 2**n:
-            break
-        rank = k
-    return rank

@@ -19,7 +19,7 @@ from tare.present.export.verdict_lines import (
 )
 from tare.present.view import ladders
 from tare.present.view.explanations import CAUTION, sentences
-from tare.present.view.findings import Group
+from tare.present.view.findings import CellGroup
 from tare.present.view.numbers import MINUS, NONE, TIMES
 from tare.present.view.study import CellRows, StudyView
 
@@ -103,7 +103,7 @@ def _latex_character(one: str) -> str:
     return one if is_set else f"{{[}}U+{ord(one):04X}{{]}}"
 
 
-def _latex_table(group: Group, cells: Sequence[CellRows], number: int) -> str:
+def _latex_table(group: CellGroup, cells: Sequence[CellRows], number: int) -> str:
     columns = "".join("r" if place in NUMBERS else "l" for place in range(len(COLUMNS)))
     lines = [[in_latex(cell) for cell in row] for row in (COLUMNS, *table_lines(cells))]
     head, *body = (f"{' & '.join(line)} \\\\" for line in lines)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from tare.present.view.findings import Group
+from tare.present.view.findings import CellGroup
 from tare.present.view.study import CellRows, StudyView
 
 COLUMNS = (
@@ -31,7 +31,7 @@ def reading(found: StudyView) -> str:
     )
 
 
-def measured(group: Group) -> str:
+def measured(group: CellGroup) -> str:
     """Return by what a group is compared, and what is the same for all its cells."""
     return f"{group.metrics[0].name}; {group.details}"
 

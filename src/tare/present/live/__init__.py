@@ -8,7 +8,7 @@ coordinates of small pictures; ``views`` are the pages, in parts that a browser 
 change, made by ``markup``; ``server`` speaks HTTP. Nothing is read unless somebody looks.
 """
 
-from tare.present.live.catalogue import Catalogue
+from tare.present.live.catalogue import ResultsCatalogue
 from tare.present.live.server import serving
 
-__all__ = ["Catalogue", "serving"]
+__all__ = ["ResultsCatalogue", "serving"]

@@ -21,7 +21,7 @@ _OPEN_FILES = (
 _OPEN_FOLDERS = ("figures", "raw", "report-trials")
 
 
-class Catalogue:
+class ResultsCatalogue:
     """A results directory or a folder of several; they may come and go meanwhile."""
 
     def __init__(self, root: Path) -> None:

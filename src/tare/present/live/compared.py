@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tare.present.live.catalogue import Catalogue
+from tare.present.live.catalogue import ResultsCatalogue
 from tare.present.live.drawings import strip
 from tare.present.live.looks import Look
 from tare.present.live.markup import macro, problem, whole
@@ -75,7 +75,7 @@ class _Result:
 class ComparedStudies:
     """Several studies: cost and interval of each platform under each workload."""
 
-    catalogue: Catalogue
+    catalogue: ResultsCatalogue
     names: tuple[str, ...]
     kept: list[StudyReader | None] = field(default_factory=list, compare=False)
 

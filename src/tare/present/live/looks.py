@@ -22,7 +22,7 @@ class Look:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class LookHistory:
     """What is known by now, and what was known at each look.
 
     ``rows`` are those of ``tare.results.compare.compare`` that are primary, without what only the
@@ -41,11 +41,11 @@ class LookTaker:
         self._schedule = all_looks(plan.repetition.max_blocks)
         self._at_look: dict[int, tuple[Comparison, ...]] = {}
 
-    def course(self, trials: Sequence[Trial]) -> Course:
+    def course(self, trials: Sequence[Trial]) -> LookHistory:
         """Compare all trials; of looks, those that are new."""
         self.look(trials)
         rows = decided_rows(self._plan, trials)
-        return Course(rows=rows, looks=self._looks(rows))
+        return LookHistory(rows=rows, looks=self._looks(rows))
 
     def look(self, trials: Sequence[Trial]) -> None:
         """Take the looks that are due."""

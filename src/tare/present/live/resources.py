@@ -31,7 +31,7 @@ _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Course:
+class PlatformUsage:
     """What the trials of one platform took; ``said`` is of the last, or why nothing is drawn."""
 
     platform: str
@@ -49,7 +49,7 @@ class Resources:
     the last that has usage; of others that are ``unread`` there are none.
     """
 
-    courses: Sequence[Course]
+    courses: Sequence[PlatformUsage]
     times: Sequence[datetime]
     cpu_top: str
     memory_top: str
@@ -122,7 +122,7 @@ def _course(
     own: Sequence[tuple[float, Trial, ResourceUsage | None]],
     names: Mapping[str, str],
     scale: _Scale,
-) -> Course:
+) -> PlatformUsage:
     cpu, memory = ruled(WIDTH, HEIGHT), ruled(WIDTH, HEIGHT)
     said = "nothing was read of its last trials" if own else "none of these trials"
     for start, trial, took in own:
@@ -142,7 +142,7 @@ def _course(
             area = _area(_slope(took, start, scale))
             memory.add(Polyline(area, paint, 1, paint, what + held, opacity))
         said = "; ".join(filter(None, (cpus, held, took.reason)))
-    return Course(platform, number, cpu, memory, said)
+    return PlatformUsage(platform, number, cpu, memory, said)
 
 
 def _area(line: Sequence[Place]) -> list[Place]:

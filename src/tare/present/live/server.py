@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from tare.core.errors import ConfigError
 from tare.present.live import markup
-from tare.present.live.catalogue import Catalogue
+from tare.present.live.catalogue import ResultsCatalogue
 from tare.present.live.compared import ComparedStudies
 from tare.present.live.views import OneStudy, Parts, Studies, View
 
@@ -67,13 +67,13 @@ _FILE = {"sandbox": "", "default-src": "'none'", "frame-ancestors": "'none'"}
 _TYPES = {".html": "text/html", ".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv"}
 
 
-class Server(ThreadingHTTPServer):
+class PageServer(ThreadingHTTPServer):
     """Serves a catalogue; a thread for each client, none of which keeps the process alive."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, catalogue: Catalogue, port: int) -> None:
+    def __init__(self, catalogue: ResultsCatalogue, port: int) -> None:
         self.catalogue = catalogue
         super().__init__((ADDRESS, port), Visit)
 
@@ -91,10 +91,10 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(catalogue: Catalogue, port: int) -> Iterator[Server]:
+def serving(catalogue: ResultsCatalogue, port: int) -> Iterator[PageServer]:
     """Open the port, or raise ConfigError; 0 is any that is free."""
     try:
-        server = Server(catalogue, port)
+        server = PageServer(catalogue, port)
     except (OSError, OverflowError) as error:
         raise ConfigError(
             f"cannot listen on port {port} of {ADDRESS}: {error}; give another with --port"
@@ -106,7 +106,7 @@ def serving(catalogue: Catalogue, port: int) -> Iterator[Server]:
 class Visit(BaseHTTPRequestHandler):
     """One connection of one client."""
 
-    server: Server
+    server: PageServer
     protocol_version = "HTTP/1.1"
     server_version, sys_version = f"tare/{version('tare')}", ""
     timeout = QUIET_S

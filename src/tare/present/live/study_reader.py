@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare.core.model import Status, Trial
-from tare.present.live.looks import Course, LookTaker
+from tare.present.live.looks import LookHistory, LookTaker
 from tare.present.live.overview import Overview, OverviewReader, State
 from tare.present.live.samples import SampledUsage, SampledUsageReader
 
@@ -34,7 +34,7 @@ class Snapshot:
     trials: Sequence[Trial] = ()
     statuses: Mapping[Status, int] = field(default_factory=dict)
     failures: Sequence[Trial] = ()
-    course: Course | None = None
+    course: LookHistory | None = None
     usage: SampledUsage
 
 
@@ -49,7 +49,7 @@ class StudyReader(OverviewReader):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._looks: LookTaker | None = None
-        self._course: Course | None = None
+        self._course: LookHistory | None = None
         self._compared: tuple[int, int] = (0, 0)
         self._again_at = 0.0
         self._as_seen: tuple[Trial, ...] = ()

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tare.core.model import NO_FACTS, NO_RUN, Phase, Plan, Status, Trial
 from tare.present.live.drawings import colour, narrowed, timeline
-from tare.present.live.looks import Course, Look
+from tare.present.live.looks import Look, LookHistory
 from tare.present.live.markup import file_url
 from tare.present.live.overview import Overview
 from tare.present.live.resources import resources
@@ -17,7 +17,7 @@ from tare.present.live.study_reader import Snapshot
 from tare.present.view.names import platform_text
 from tare.present.view.study import StudyView
 from tare.present.view.verdict_rows import VerdictRow
-from tare.present.view.words import stop_text
+from tare.present.view.verdict_texts import stop_text
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.estimates import Estimates
 from tare.results.stats.schedule import all_looks
@@ -57,9 +57,9 @@ class LiveView:
         return self.overview.plan
 
     @cached_property
-    def course(self) -> Course:
+    def course(self) -> LookHistory:
         """The comparisons, as far as they were made."""
-        return self.seen.course or Course(rows=())
+        return self.seen.course or LookHistory(rows=())
 
     @cached_property
     def found(self) -> StudyView:

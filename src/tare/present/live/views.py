@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tare.present.live.catalogue import Catalogue
+from tare.present.live.catalogue import ResultsCatalogue
 from tare.present.live.markup import macro, problem, whole
 from tare.present.live.overview import Overview, State
 from tare.present.live.study_reader import Snapshot, StudyReader
@@ -37,7 +37,7 @@ class View(Protocol):
 class Studies:
     """The list of all studies; those that a session wrote to last come first."""
 
-    catalogue: Catalogue
+    catalogue: ResultsCatalogue
 
     def look(self) -> list[Overview]:
         """See View.look."""
@@ -60,7 +60,7 @@ class OneStudy:
     A part is made again when what it is made of is another object than before.
     """
 
-    def __init__(self, catalogue: Catalogue, name: str) -> None:
+    def __init__(self, catalogue: ResultsCatalogue, name: str) -> None:
         self.catalogue, self.name = catalogue, name
         self._readers: StudyReader | None = None
         self._made: dict[str, tuple[tuple[object, ...], Parts]] = {}

@@ -23,7 +23,7 @@ from tare.present.view import numbers
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.host_use import OVERHEAD_PHASES
 from tare.present.view.ladders import COLUMNS, READING, taken_apart
 from tare.present.view.names import platform_text
@@ -192,7 +192,7 @@ def _details(found: StudyView) -> list[tuple[object, ...]]:
     ]
 
 
-def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[Group]) -> list[str]:
+def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[CellGroup]) -> list[str]:
     """Name the charts that have no place of their own in the template."""
     kinds = ("points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 
 from tare.present.charts.figure import Figure
 from tare.present.redrawn.bars import bars
-from tare.present.redrawn.here import Here
 from tare.present.redrawn.maps import degradation_map, significance_matrix
 from tare.present.redrawn.own import OwnFigure, own_figure
 from tare.present.redrawn.own_bars import own_bars
 from tare.present.redrawn.own_lines import own_lines
+from tare.present.redrawn.own_values import OwnValues
 from tare.results.compare.pairing import histories
 from tare.results.published.originals import UNDRAWN, Form, originals
 from tare.results.published.rows import load
@@ -31,7 +31,7 @@ def figures(study: str, ours: Ours | None = None) -> Iterator[Figure]:
     ConfigError if there is no such study.
     """
     rows = load(study)
-    here = Here(study, ours) if ours else None
+    here = OwnValues(study, ours) if ours else None
     drawers = {Form.BARS: bars, Form.MAP: degradation_map, Form.MATRIX: significance_matrix}
     for original in originals(study, rows):
         yield drawers[original.form](study, original, rows, here)

@@ -10,7 +10,7 @@ from itertools import chain
 from tare.present.charts.axis import inner_ticks
 from tare.present.charts.canvas import Canvas, Point, Polyline, Rect, Text
 from tare.present.charts.figure import LABELS_SHARE, NARROW, Figure, label_width, shortened
-from tare.present.redrawn.here import Here
+from tare.present.redrawn.own_values import OwnValues
 from tare.present.redrawn.panels import Bar, Domain, Panel, domains, panels
 from tare.present.redrawn.side import Side
 from tare.present.view import theme
@@ -30,7 +30,7 @@ _CHARACTER = 6.1
 """The mean width of one of them."""
 
 
-def bars(study: str, original: Original, rows: Sequence[Row], here: Here | None) -> Figure:
+def bars(study: str, original: Original, rows: Sequence[Row], here: OwnValues | None) -> Figure:
     """Draw a figure of bars."""
     drawn, found = panels(original, rows, here)
     heads = [f"{study}, as printed", *([f"here: {here.name}"] if here else [])]
@@ -48,7 +48,7 @@ def draw_panels(width: int, heads: Sequence[str], panels: Sequence[Panel]) -> Ca
 
 
 def _caption(
-    original: Original, drawn: Sequence[Row], found: Sequence[Panel], here: Here | None
+    original: Original, drawn: Sequence[Row], found: Sequence[Panel], here: OwnValues | None
 ) -> Iterator[str]:
     printed = [side for panel in found for side in panel.sides[0]]
     ours = [side for panel in found for side in panel.sides[1]]

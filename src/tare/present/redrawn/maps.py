@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tare.present.charts.canvas import Canvas
 from tare.present.charts.figure import Figure
 from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
-from tare.present.redrawn.here import Here, empty
+from tare.present.redrawn.own_values import OwnValues, empty
 from tare.present.redrawn.side import Side, printed_side
 from tare.present.view import theme
 from tare.present.view.marks import MARKS
@@ -30,7 +30,7 @@ _DIRECTIONS = {Verdict.SLOWER: theme.WORSE, Verdict.FASTER: theme.BETTER}
 
 
 def degradation_map(
-    study: str, original: Original, rows: Sequence[Row], here: Here | None
+    study: str, original: Original, rows: Sequence[Row], here: OwnValues | None
 ) -> Figure:
     """Show the degradation under every stressor on every platform; darker is worse."""
     chosen = original.rows(rows)
@@ -83,7 +83,7 @@ def _shade(percent: float) -> tuple[str, float]:
 
 
 def significance_matrix(
-    study: str, original: Original, rows: Sequence[Row], here: Here | None
+    study: str, original: Original, rows: Sequence[Row], here: OwnValues | None
 ) -> Figure:
     """Show which pairs of platforms a study distinguished, and which our results do."""
     found = significance(original.rows(rows), study, here.ours if here else None)
@@ -108,7 +108,7 @@ def significance_matrix(
 
 
 def _matrix_caption(
-    original: Original, found: Sequence[Tested], ours: int, here: Here | None
+    original: Original, found: Sequence[Tested], ours: int, here: OwnValues | None
 ) -> Iterator[str]:
     yield (
         f"p values of {' and '.join(original.tables)} as printed, of one platform against another. "

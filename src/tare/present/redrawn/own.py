@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tare.core.model import Cell, Limits, Metric, MetricRole, Scalar, Status, metric_of
-from tare.present.charts.trials import NO_VALUE, median_interval
+from tare.present.charts.trials import NO_VALUE
 from tare.present.redrawn.panels import technology_colours
 from tare.present.view import theme
 from tare.present.view.marks import DNR, FAILED, NOT_RUN, UNAVAILABLE
@@ -28,6 +28,7 @@ from tare.results.published.rows import Row
 from tare.results.published.study_comparison import Ours
 from tare.results.published.unprinted import Unprinted
 from tare.results.stats.description import Description, describe
+from tare.results.stats.median import median_interval
 
 
 @dataclass(frozen=True, slots=True)

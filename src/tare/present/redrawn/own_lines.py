@@ -47,7 +47,7 @@ def own_lines(figure: OwnFigure) -> Figure:
         x: Spec = {
             "field": "level",
             "type": "quantitative",
-            "scale": {"zero": True, "nice": False, "padding": 6},
+            "scale": _along(levels(figure)),
             "axis": {
                 "title": figure.declared.axes_text[1],
                 "format": ",~r",
@@ -81,6 +81,13 @@ def levels(figure: OwnFigure) -> list[float]:
 def panels(figure: OwnFigure) -> list[float]:
     """List the levels that have a panel each, in order."""
     return sorted({_level(result, figure.declared.panels) for result in figure.results})
+
+
+def _along(found: Sequence[float]) -> Spec:
+    """Return the scale along the axis, from 0; a single level stands in its middle."""
+    if len(found) == 1:
+        return {"domain": [0, 2 * found[0]], "nice": False}
+    return {"zero": True, "nice": False, "padding": 6}
 
 
 def _panel_text(figure: OwnFigure, level: float) -> str:

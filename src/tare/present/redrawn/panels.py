@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import Better
-from tare.present.redrawn.here import Here
+from tare.present.redrawn.own_values import OwnValues
 from tare.present.redrawn.side import Side, printed_side
 from tare.present.view import theme
 from tare.results.published.counterparts import words_of
@@ -55,7 +55,7 @@ class Panel:
 
 
 def panels(
-    original: Original, rows: Sequence[Row], here: Here | None
+    original: Original, rows: Sequence[Row], here: OwnValues | None
 ) -> tuple[list[Row], list[Panel]]:
     """Sort a figure's rows into panels and bars; gives also the rows that are bars."""
     chosen = original.rows(rows)

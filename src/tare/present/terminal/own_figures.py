@@ -1,4 +1,4 @@
-"""Results alone, in the form of figures and tables of studies, as ``tare compare`` prints them."""
+"""Print one's own results as tables in the form of a study's figures, for ``tare compare``."""
 
 from __future__ import annotations
 

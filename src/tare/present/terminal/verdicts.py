@@ -16,7 +16,7 @@ from tare.present.view.ladders import COLUMNS, lines, sentences, title
 from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.verdict_rows import VerdictRow
-from tare.present.view.words import lost_text
+from tare.present.view.verdict_texts import lost_text
 
 MAX_NOTES = 12
 """The most kinds of warnings that are printed below a table; the report has all."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tare.core.errors import ResultsError
 from tare.core.model import Cell, Trial
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.sampled_rows import Identity, identity
 from tare.present.view.timelines import rows_of
 
@@ -30,7 +30,7 @@ class ToolSeries:
     reason: str = ""
 
 
-def gather(found: Findings, groups: Sequence[Group]) -> Mapping[Identity, ToolSeries]:
+def gather(found: Findings, groups: Sequence[CellGroup]) -> Mapping[Identity, ToolSeries]:
     """Read what tools reported of the trials that may be drawn; nothing where there are no samples.
 
     Nor of those in damaged files, which the report says with its timelines.

@@ -1,4 +1,4 @@
-"""What ran where, as lines of a page.
+"""The facts of a study as lines of a page: its host, its layers' versions, its sessions.
 
 Every fact may be missing: the study may still run, or was killed.
 """
@@ -13,7 +13,7 @@ from tare.core.parameter import unit_of, word_of
 from tare.present.view.findings import Findings
 from tare.present.view.names import limits_text
 from tare.present.view.numbers import NONE, bytes_text, plain
-from tare.present.view.words import VARIANTS
+from tare.present.view.verdict_texts import VARIANTS
 
 OF_THE_HOST = "is the host's own"
 """Said of what a platform has none of, such as a disk with a cache mode."""

@@ -37,7 +37,7 @@ LOST = {MetricRole.LOSS: "lost", MetricRole.FAILED: "failed"}
 
 
 @dataclass(frozen=True)
-class Group:
+class CellGroup:
     """Cells that are compared with each other: one workload, one set of limits.
 
     ``name`` tells it from the other groups of the study, and is no longer than that takes.
@@ -72,14 +72,14 @@ class Findings:
         return self.results.plan
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[CellGroup, ...]:
         """The cells in groups, in the order of the plan."""
         grouped: dict[tuple[str, Params, Limits], list[Cell]] = {}
         for cell in self.plan.cells:
             grouped.setdefault(group(cell), []).append(cell)
         names = named_apart(list(grouped))
         return tuple(
-            Group(name, *key, tuple(cells), self.plan.metrics[key[0]])
+            CellGroup(name, *key, tuple(cells), self.plan.metrics[key[0]])
             for name, (key, cells) in zip(names, grouped.items(), strict=True)
         )
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from tare.core.model import Cell, Metric
-from tare.present.view import words
+from tare.present.view import verdict_texts
 from tare.present.view.finding import finding
-from tare.present.view.findings import Findings, Group
+from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.flags import flag_texts
 from tare.present.view.names import platform_text
 from tare.present.view.summary import three_sentences
@@ -36,25 +36,25 @@ class StudyView(Findings):
     @cached_property
     def summary(self) -> Sequence[str]:
         """A sentence for each platform, then what the verdicts rest on; the control's is last."""
-        return words.summary(self)
+        return verdict_texts.summary(self)
 
     @property
     def control(self) -> str:
         """What the A/A control says about all other numbers."""
-        return words.control_text(self)
+        return verdict_texts.control_text(self)
 
     @property
     def state(self) -> str:
         """Whether the study has ended, and why."""
-        return words.state(self)
+        return verdict_texts.state(self)
 
     @property
     def trial_counts(self) -> str:
         """How many trials were measured, and how they ended."""
-        return words.trials_text(self)
+        return verdict_texts.trials_text(self)
 
     @cached_property
-    def verdicts(self) -> Sequence[tuple[Group, Sequence[CellRows]]]:
+    def verdicts(self) -> Sequence[tuple[CellGroup, Sequence[CellRows]]]:
         """The rows of each group of cells by its first metric, without variants without a cost."""
         return [
             (group, [self._shown(self.rows_of(cell, group.metrics[0])) for cell in group.cells])
@@ -78,7 +78,7 @@ class StudyView(Findings):
                 comparison=self.rows.get((cell.id, metric.name)),
                 margin=margin,
                 usage=self.usage.get(cell.id),
-                lost=words.lost_text(self, cell),
+                lost=verdict_texts.lost_text(self, cell),
                 warnings=self.notes[cell.id],
                 cell_with_trials=cell.id if self.trials[cell.id] else "",
             ),
@@ -97,7 +97,7 @@ class StudyView(Findings):
                 concerned.setdefault(warning, {})[name] = None
         for row in self.headline:
             where = f"{self.group_names[row.cell.id]} on {platform_text(row.cell)}"
-            unmeasured = [words.stop_text(row)] if row.cost is None else []
+            unmeasured = [verdict_texts.stop_text(row)] if row.cost is None else []
             for note in (*flag_texts(row.flags), *self.notes[row.cell.id], *unmeasured):
                 concerned.setdefault(note, {})[where] = None
         return {note: list(places) for note, places in concerned.items() if note}

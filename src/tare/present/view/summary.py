@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tare.core.model import ContrastKind, Evidence
-from tare.present.view import numbers, words
+from tare.present.view import numbers, verdict_texts
 from tare.present.view.finding import finding
 from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
@@ -26,12 +26,12 @@ def three_sentences(found: Findings) -> list[str]:
     """Return what was found, how many verdicts there are, and the noise."""
     rows = [row for row in found.headline if not row.is_control]
     if not rows:
-        return words.summary(found)
+        return verdict_texts.summary(found)
     if any(row.kind is ContrastKind.INJECTED for row in rows):
         first = _arms(rows, found)
     else:
         first = finding(found)
-    return [first, _counts(rows, found), words.control_text(found)]
+    return [first, _counts(rows, found), verdict_texts.control_text(found)]
 
 
 def _arms(rows: Sequence[Comparison], found: Findings) -> str:
@@ -87,7 +87,7 @@ def _most(row: Comparison, rows: Sequence[Comparison], found: Findings) -> str:
 
 
 def _number(row: Comparison, found: Findings) -> str:
-    text = words.verdict_text(row, found.plan.repetition.margin)
+    text = verdict_texts.verdict_text(row, found.plan.repetition.margin)
     if row.cost is None:
         return f"{text} (no cost: {reason_text(row.why_no_ratio)})"
     size = numbers.size_text(row.cost, row.low, row.high)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tare.core.model import Kind, Status
 from tare.present.view.findings import Findings
 from tare.present.view.numbers import share_text
-from tare.present.view.words import control_text
+from tare.present.view.verdict_texts import control_text
 
 
 def threats(found: Findings) -> list[str]:

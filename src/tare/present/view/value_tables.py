@@ -8,7 +8,7 @@ from typing import Any
 
 from tare.core.model import Metric
 from tare.present.view import numbers
-from tare.present.view.findings import Group
+from tare.present.view.findings import CellGroup
 from tare.present.view.names import platform_text
 from tare.present.view.study import StudyView
 
@@ -22,7 +22,7 @@ class ValueTable:
     rows: Sequence[Sequence[str]]
 
 
-def metric_tables(found: StudyView, group: Group) -> list[ValueTable]:
+def metric_tables(found: StudyView, group: CellGroup) -> list[ValueTable]:
     """Describe each metric of a group that any platform has a number of."""
     tables = []
     for metric in group.metrics:
@@ -47,7 +47,7 @@ def metric_tables(found: StudyView, group: Group) -> list[ValueTable]:
     return tables
 
 
-def disk_lines(found: StudyView, group: Group) -> list[Sequence[str]]:
+def disk_lines(found: StudyView, group: CellGroup) -> list[Sequence[str]]:
     """Write how busy the host's disks were, a line a platform, of work on files."""
     used = {platform_text(cell): found.disk_use[cell.id] for cell in group.cells}
     if all(one.busy_share is None for one in used.values()):
@@ -58,7 +58,7 @@ def disk_lines(found: StudyView, group: Group) -> list[Sequence[str]]:
     ]
 
 
-def other_test_lines(found: StudyView, group: Group) -> list[Sequence[str]]:
+def other_test_lines(found: StudyView, group: CellGroup) -> list[Sequence[str]]:
     """Write what the tests of older studies say of a group's first metric, a line a platform."""
     lines: list[Sequence[str]] = []
     for cell in group.cells:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.core.model import Cell, Metric
-from tare.present.view import numbers, words
+from tare.present.view import numbers, verdict_texts
 from tare.present.view.flags import flag_texts
 from tare.present.view.host_use import Usage
 from tare.present.view.marks import MARKS
@@ -53,7 +53,7 @@ class VerdictRow:
     def name(self) -> str:
         """The platform, or the variant."""
         if self.is_variant and self.comparison:
-            return words.variant_text(self.comparison)
+            return verdict_texts.variant_text(self.comparison)
         return platform_text(self.cell)
 
     @property
@@ -86,7 +86,7 @@ class VerdictRow:
     def verdict(self) -> str:
         """The verdict."""
         row = self.comparison
-        return words.verdict_text(row, self.margin) if row else "baseline"
+        return verdict_texts.verdict_text(row, self.margin) if row else "baseline"
 
     @property
     def word(self) -> str:
@@ -102,7 +102,7 @@ class VerdictRow:
     @property
     def pairs(self) -> str:
         """The pairs, and the instances where those are the replicates."""
-        return words.pairs_text(self.comparison) if self.comparison else ""
+        return verdict_texts.pairs_text(self.comparison) if self.comparison else ""
 
     @property
     def looked_at(self) -> str:
@@ -154,7 +154,7 @@ class VerdictRow:
             seen = numbers.share_text(usage.coverage)
             texts.append(f"Waiting is known of {seen} of the CPU time only: threads ended unseen.")
         if row and row.verdict in (Verdict.UNDECIDED, Verdict.NOT_MEASURED):
-            why = words.stop_text(row)
+            why = verdict_texts.stop_text(row)
             texts.append(f"{why[:1].upper()}{why[1:]}.")
             bound = [abs(end - 1) for end in (row.low, row.high) if end is not None]
             if row.verdict is Verdict.UNDECIDED and bound and math.isfinite(max(bound)):

@@ -1,4 +1,4 @@
-"""How strong a verdict is: by the rule of looks alone, or by a second rule as well.
+"""Grade a verdict as established or likely: by the e-process, and by Holm's p over all comparisons.
 
 The rule of looks keeps its 5 % by a schedule that is fixed in advance. The e-process needs none and
 is stricter (METHOD.md 2.4): in fresh A/A campaigns it alarmed half as often. Both are about one

@@ -1,4 +1,4 @@
-"""What is found in a study: sentences of several kinds, each about one place in it."""
+"""An error, outlier or contradiction found in a published study, with the place it stands in."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare.core.errors import Unavailable
-from tare.experiment.host.tuning.journal import Entry, Journal
+from tare.experiment.host.tuning.journal import Journal, JournalEntry
 from tare.experiment.host.tuning.plan import Change, value
 
 
@@ -67,7 +67,7 @@ def measuring_stopped(lock: Path) -> Iterator[None]:
         yield
 
 
-def _restore(path: Path, entry: Entry) -> Result:
+def _restore(path: Path, entry: JournalEntry) -> Result:
     try:
         now = value(path.read_text())
     except OSError as error:

@@ -15,7 +15,7 @@ BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A file's value from before, and the one that it was to be given."""
 
     old: str
@@ -31,13 +31,15 @@ class Journal:
     def __init__(self, path: Path, root: Path = Path("/")) -> None:
         self.path, self._root = path, root
 
-    def entries(self) -> dict[Path, Entry]:
+    def entries(self) -> dict[Path, JournalEntry]:
         """Read what may have to be restored, or raise ResultsError."""
         try:
             stored = json.loads(self.path.read_text())
             if stored["boot"] != self._boot():
                 return {}
-            return {Path(p): Entry(e["old"], e["wanted"]) for p, e in stored["entries"].items()}
+            return {
+                Path(p): JournalEntry(e["old"], e["wanted"]) for p, e in stored["entries"].items()
+            }
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -57,10 +59,10 @@ class Journal:
             known = entries.get(change.path)
             is_ours = known is not None and change.old in (known.old, known.wanted)
             old = known.old if known is not None and is_ours else change.old
-            entries[change.path] = Entry(old, change.wanted)
+            entries[change.path] = JournalEntry(old, change.wanted)
         self.keep(entries)
 
-    def keep(self, entries: Mapping[Path, Entry]) -> None:
+    def keep(self, entries: Mapping[Path, JournalEntry]) -> None:
         """Write down that these are what is left to be restored; no entries, no file."""
         if not entries:
             self.path.unlink(missing_ok=True)

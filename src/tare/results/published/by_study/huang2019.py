@@ -1,4 +1,4 @@
-"""Huang 2019: degradations of benchmarks, and of applications next to misbehaving neighbours."""
+"""The tables of Huang 2019: degradation of benchmarks, and of applications beside neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found, in sentences."""
+"""Word the verdicts of comparisons, the state of a study and its totals, in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make dataclasses from a study file: keys are fields, and a list of values is a factor.
+"""Expand a row of a study file into its combinations: a key with a list of values is a factor.
 
 The names and types of the fields are the schema, so a new layer or workload needs none of its own.
 """
@@ -26,7 +26,7 @@ MAX_VARIANTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Variant(Generic[T]):
+class Combination(Generic[T]):
     """One combination of levels: the object, and the levels of what varies as they were written."""
 
     made: T
@@ -46,7 +46,7 @@ def variants(
     *,
     factors: bool = True,
     check: Callable[[T], None] = lambda made: None,
-) -> list[Variant[T]]:
+) -> list[Combination[T]]:
     """Make a dataclass once for each combination of the levels given; problems are noted.
 
     ``entries`` are the item's own unless given. With ``factors`` false a list is wrong. ``check``
@@ -78,7 +78,7 @@ def variants(
             _refuse(str(error), given, item)
         else:
             varying = {key_of(name): chosen[name].text for name in levels if len(levels[name]) > 1}
-            made.append(Variant(one, varying))
+            made.append(Combination(one, varying))
     return made
 
 

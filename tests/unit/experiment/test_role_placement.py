@@ -13,7 +13,7 @@ from tare.experiment.trial.measure import _served
 from tare.experiment.trial.peer import Peer
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.role_placement import RolePlacement, end_kept
-from tare.experiment.trial.service import Ended
+from tare.experiment.trial.service import ProgramEnd
 from tare.machines.layer import Instance
 from tare.machines.stack import Stack
 from tare.work.roles import OWN, PEER, Lifetime, Listens, Main, Prints, Role, Roles, Succeeds
@@ -110,7 +110,7 @@ def test_a_role_under_test_is_loaded_from_the_peer(address, asked):
         assert command.argv[4:6] == ["ask", asked]
         assert started(inside.stack.machine) == [["serve", command.argv[6]]]
         assert "/data/cell-server" in inside.stack.machine.ran[-1]
-        assert command.conclude(False) == {"server": Ended(lived=True, said="")}
+        assert command.conclude(False) == {"server": ProgramEnd(lived=True, said="")}
 
 
 def test_a_command_under_test_is_served_from_the_peer():
@@ -420,13 +420,13 @@ def test_the_host_is_found_where_the_default_route_leads():
     assert IPv4Address(found) == IPv4Address("198.19.4.1")
 
 
-GONE = Ended(lived=False, said="")
+GONE = ProgramEnd(lived=False, said="")
 
 
 @pytest.mark.parametrize(
     ("ended", "status", "told"),
     [
-        (Ended(lived=True, said=""), (Status.OK, ""), (Status.OK, "")),
+        (ProgramEnd(lived=True, said=""), (Status.OK, ""), (Status.OK, "")),
         (GONE, (Status.OK, ""), (Status.FAILED, "the role db ended while it was measured")),
         (
             GONE,
@@ -440,7 +440,10 @@ def test_a_trial_of_which_a_role_ended_has_failed(ended, status, told):
 
 
 def test_what_a_role_said_last_stands_with_what_failed():
-    ended = {"web": Ended(lived=True, said=""), "db": Ended(lived=False, said="no memory")}
+    ended = {
+        "web": ProgramEnd(lived=True, said=""),
+        "db": ProgramEnd(lived=False, said="no memory"),
+    }
     status, reason = _served(ended, Status.OK, "")
 
     assert status is Status.FAILED

@@ -1,4 +1,4 @@
-"""What our results say of the things that a study printed: sides of bars, and why some are empty.
+"""Our own values beside those that a study printed: medians, costs, and why some are empty.
 
 Values stand in the study's own unit: a degradation or difference as the study counts it, a rate or
 time as the median of our trials.
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from tare.core.model import Cell, Metric, Unit
-from tare.present.charts.trials import median_interval
 from tare.present.redrawn.side import Side
 from tare.present.view.names import params_text, platform_text
 from tare.present.view.numbers import MINUS, plain
@@ -25,6 +24,7 @@ from tare.results.published.printed import POINTS
 from tare.results.published.quantities import Quantity
 from tare.results.published.rows import Row
 from tare.results.published.study_comparison import NOT_HERE, Ours, Pair, by_likeness, compared_with
+from tare.results.stats.median import median_interval
 
 BETWEEN_STUDIES = "a difference between two studies"
 UNITS = {
@@ -54,7 +54,7 @@ def _is_unavailable(reason: str | Reason) -> bool:
     )
 
 
-class Here:
+class OwnValues:
     """Our results, by the printed rows that they correspond to."""
 
     def __init__(self, study: str, ours: Ours) -> None:
