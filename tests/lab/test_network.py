@@ -4,7 +4,7 @@ from real.small import run, trials
 from tare.core.model import Status
 
 ENDS = {"under_test": ["server", "client"], "time": "1 s"}
-PAGE = {"server": "nginx", "clients": 2, "requests": 50}
+PAGE = {"server": "nginx", "clients": 2, "requests": 60}
 
 
 def test_a_guest_in_a_lab_is_reached_by_the_peer(tmp_path):
