@@ -27,6 +27,7 @@ from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.host_use import OVERHEAD_PHASES
 from tare.present.view.ladders import COLUMNS, READING, taken_apart
 from tare.present.view.names import platform_text
+from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
 from tare.present.view.starts import start_sentences
@@ -129,6 +130,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
             if one.stack.primary and one.reason
         ],
         ladders=taken_apart(found),
+        neighbours=is_isolation(found.headline),
         starts=list(start_sentences(found)),
         ladder_columns=COLUMNS,
         ladder_reading=READING,
@@ -197,7 +199,7 @@ def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[CellGroup]) 
     kinds = ("points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)
     placed = {
-        *("forest", "heat", "attribution", "ladder"),
+        *("forest", "heat", "isolation", "attribution", "ladder"),
         *(f"{kind}-{number:02d}" for kind in kinds for number in numbers_of),
     }
     return [name for name in drawings if name not in placed]
