@@ -1,19 +1,22 @@
 """What a study of neighbours shows: its map, as a figure and as tables."""
 
 import io
+import re
 
 from rich.console import Console
 
 from tare.core.model import Neighbour, NeighbourCpus, Status
+from tare.present.charts.canvas import Polyline
 from tare.present.charts.catalogue import figures
 from tare.present.export.markdown import markdown
 from tare.present.page.html import Pages
-from tare.present.report import describe
+from tare.present.report import as_json, describe
 from tare.present.terminal.verdicts import show
+from tare.present.view.doses import dose_lines
 from tare.present.view.neighbours import short_text, table
 from tare.present.view.numbers import TIMES
 from unit.disturbed import DOSES, dialled, disturbed
-from unit.drawing import assert_drawable, assert_texts_apart, words
+from unit.drawing import assert_drawable, assert_texts_apart, marks, words
 
 IDLE, SYSCALL = Neighbour(stressor="idle"), Neighbour(stressor="syscall")
 
@@ -85,3 +88,45 @@ def test_the_map_is_a_table_in_terminal_and_markdown():
 def test_a_neighbour_in_a_table_is_short():
     twice = Neighbour(stressor="cpu", count=2, cpus=NeighbourCpus.APART)
     assert short_text(twice, shows_amount=False) == f"2 {TIMES} cpu on other CPUs"
+
+
+def falls(costs, noise=0.002):
+    """The words for where a workload with these costs falls to 95 % of itself."""
+    found = describe(disturbed({"host": dict(zip(dialled(), costs, strict=True))}, noise=noise))
+    ((_, text, *_),) = dose_lines(found)
+    return text
+
+
+def test_where_a_workload_falls_to_95_percent_is_told_in_words():
+    assert falls((1.2, 1.5, 1.8, 2.0)) == "below 25 %"
+    assert falls((1.0, 1.0, 1.0, 1.0)) == "above 100 %"
+    assert re.fullmatch(r"6\d % \[\d\d, 6\d\] %", falls([1 / (1 - 0.08 * dose) for dose in DOSES]))
+    assert falls((1.0, 1.02, 1.03, 1.06), noise=0.05) == "unknown"
+    assert falls((1.0, 1.0, 1.0, 1.05), noise=0.01).startswith(("above 100 % (at least", "9"))
+
+
+def test_dose_curves_have_a_line_a_platform_and_what_has_no_number_says_so():
+    costs = dict(zip(dialled(), (1.2, 1.5, 1.8, 2.0), strict=True))
+    down = {**costs, dialled()[-1]: Status.DNR}
+    found = describe(disturbed({"host": costs, "host/docker": down}))
+    one = figure(found, "doses-01")
+    assert_drawable(one)
+    for width in (940, 350):
+        canvas = one.draw(width)
+        assert_texts_apart(canvas)
+        assert {"host", "host/docker", "cpu neighbour", "alone", "dnr"} <= set(words(canvas))
+    lines = marks(one.draw(940), Polyline, width=2, fill="none")
+    assert len([line for line in lines if len(line.places) > 2]) == 2
+    assert "dnr" in one.caption
+
+
+def test_dose_curves_are_in_show_and_as_data():
+    found = study()
+    assert "falls to 95 % of itself at" in shown(found)
+    assert "falls to 95 % of itself at" in markdown(found)
+    assert "falls to 95 % of itself at" in Pages(found).report({})
+    first = as_json(found)["dose_curves"][0]
+    assert first["falls_at"] == "below"
+    assert first["text"] == "below 25 %"
+    assert [one["intensity"] for one in first["points"]] == list(DOSES)
+    assert as_json(found)["dose_curves"][1]["platform"] == "host/docker"

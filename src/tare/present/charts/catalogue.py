@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from tare.present.charts.costs import forest, has_layers, waterfall
 from tare.present.charts.courses import TrialCourse, has_course, over_time
 from tare.present.charts.distributions import distribution
+from tare.present.charts.doses import doses, has_doses
 from tare.present.charts.drift import drift
 from tare.present.charts.families import Family, families
 from tare.present.charts.figure import Figure
@@ -110,6 +111,7 @@ FIGURES: tuple[Row[Any], ...] = (
     Row("forest", _study, _has_cost, forest),
     Row("heat", _study, _has_map, heat_map),
     Row("isolation", _study, has_neighbours, isolation_map),
+    Row("doses", drawn, has_doses, doses),
     Row("attribution", _study, has_layers, waterfall),
     Row("ladder", _study, has_ladder, ladder),
     Row("scaling", _scaled, _always, scaling),

@@ -18,7 +18,7 @@ from tare.present.export.verdict_lines import (
     reading,
     table_lines,
 )
-from tare.present.view import ladders, neighbours
+from tare.present.view import doses, ladders, neighbours
 from tare.present.view.explanations import CAUTION, sentences
 from tare.present.view.study import StudyView
 
@@ -80,6 +80,9 @@ def _neighbours(found: StudyView) -> Iterator[str]:
         yield "## What neighbours cost"
         yield in_markdown(neighbours.READING)
         yield _table(heads, rows)
+    if lines := doses.dose_lines(found):
+        yield in_markdown(doses.READING)
+        yield _table(doses.COLUMNS, lines)
 
 
 def _verdict_table(rows: Iterator[Sequence[str]]) -> str:

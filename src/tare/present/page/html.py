@@ -19,7 +19,7 @@ from tare.core.model import NO_FACTS, Status, Trial
 from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
-from tare.present.view import numbers
+from tare.present.view import doses, numbers
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
@@ -130,7 +130,14 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
             if one.stack.primary and one.reason
         ],
         ladders=taken_apart(found),
-        neighbours=is_isolation(found.headline),
+        neighbours={
+            "workloads": range(1, len(drawn(found)) + 1),
+            "dose_columns": doses.COLUMNS,
+            "dose_lines": doses.dose_lines(found),
+            "dose_reading": doses.READING,
+        }
+        if is_isolation(found.headline)
+        else None,
         starts=list(start_sentences(found)),
         ladder_columns=COLUMNS,
         ladder_reading=READING,
@@ -196,7 +203,7 @@ def _details(found: StudyView) -> list[tuple[object, ...]]:
 
 def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[CellGroup]) -> list[str]:
     """Name the charts that have no place of their own in the template."""
-    kinds = ("points", "drift", *_CHARTS_OF_A_WORKLOAD)
+    kinds = ("doses", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)
     placed = {
         *("forest", "heat", "isolation", "attribution", "ladder"),

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.present.terminal.tables import Field, laid_out
-from tare.present.view import neighbours
+from tare.present.view import doses, neighbours
 from tare.present.view.study import StudyView
 
 
@@ -20,3 +20,6 @@ def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
     yield Text("What neighbours cost", style="bold")
     yield from laid_out([Field(one, whole=40) for one in heads], rows, width)
     yield Text("")
+    if lines := doses.dose_lines(found):
+        yield from laid_out([Field(one, whole=40) for one in doses.COLUMNS], lines, width)
+        yield Text("")
