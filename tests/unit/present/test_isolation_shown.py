@@ -3,6 +3,7 @@
 import io
 import re
 
+import pytest
 from rich.console import Console
 
 from tare.core.model import Neighbour, NeighbourCpus, Status
@@ -15,6 +16,7 @@ from tare.present.terminal.verdicts import show
 from tare.present.view.doses import dose_lines
 from tare.present.view.neighbours import short_text, table
 from tare.present.view.numbers import TIMES
+from tare.present.view.rivals import compared_lines
 from unit.disturbed import DOSES, dialled, disturbed
 from unit.drawing import assert_drawable, assert_texts_apart, marks, words
 
@@ -130,3 +132,26 @@ def test_dose_curves_are_in_show_and_as_data():
     assert first["text"] == "below 25 %"
     assert [one["intensity"] for one in first["points"]] == list(DOSES)
     assert as_json(found)["dose_curves"][1]["platform"] == "host/docker"
+
+
+def test_isolation_compared_is_a_table_everywhere():
+    found = study()
+    text = shown(found)
+    assert "Isolation compared" in text
+    assert "## Isolation compared" in markdown(found)
+    assert "Isolation compared" in Pages(found).report({})
+    rows = as_json(found)["isolation_compared"]
+    assert len(rows) == len(DOSES) + 2
+    assert (rows[0]["platform"], rows[0]["against"]) == ("host/docker", "host")
+    assert rows[0]["ratio"] == pytest.approx(1.0, abs=0.02)
+    assert rows[-1]["ratio"] is None
+    assert rows[-1]["reason"]
+
+
+def test_who_loses_less_is_said_in_words():
+    kvm = describe(disturbed({"host": {SYSCALL: 2.0}, "host/kvm": {SYSCALL: 1.5}}))
+    ((platform, loses, size, *_, neighbour, workload),) = compared_lines(kvm)
+    assert (platform, loses, neighbour, workload) == (
+        *("host/kvm", "less than host", "syscall", "spin"),
+    )
+    assert size.startswith("\N{MINUS SIGN}25")

@@ -23,7 +23,7 @@ from tare.results.stats.sequential import Verdict
 
 HEIGHT, HEAD, FOOT, GAP = 190, 34, 46, 12
 APART = 5
-"""By so many pixels the intervals of two platforms lie apart at one intensity."""
+"""The pixels between the intervals of two platforms at one intensity."""
 NEAR = 1.5
 """An interval that reaches farther than this beyond all costs is cut off."""
 FAR = 6.0

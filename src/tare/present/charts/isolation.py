@@ -18,11 +18,14 @@ from tare.present.view.neighbours import (
     neighbour_lines,
     platforms_of,
 )
-from tare.present.view.numbers import TIMES, percent_text, size_text
+from tare.present.view.numbers import MINUS, TIMES, percent_text, size_text
 from tare.results.compare.comparison import Comparison
 
 FULL = 50.0
 """The degradation in per cent from which on the colour is full."""
+
+_FEW, _MANY = 9.95, 999.5
+"""Below the first per cent have a digit behind the point, from the second on they are a multiple."""
 
 
 def has_neighbours(found: Findings, _: Sequence[CellGroup]) -> bool:
@@ -83,12 +86,12 @@ def _box(found: Findings, line: NeighbourLine, platform: str) -> Box:
 
 
 def _number(row: Comparison) -> tuple[str, str]:
-    whole = percent_text(row.cost)
     percent = row.degradation_percent or 0.0
-    if abs(percent) < 9.95:
-        return whole, whole.removesuffix(" %")
-    large = f"{percent / 100 + 1:.0f}{TIMES}"
-    return whole, f"{percent:+.0f}" if percent < 999.5 else large
+    if percent >= _MANY:
+        short = f"{percent / 100 + 1:.0f}{TIMES}"
+    else:
+        short = f"{percent:+.{0 if abs(percent) >= _FEW else 1}f}".replace("-", MINUS)
+    return percent_text(row.cost), short
 
 
 def degradation_shade(percent: float) -> tuple[str, float]:

@@ -18,7 +18,7 @@ from tare.present.export.verdict_lines import (
     reading,
     table_lines,
 )
-from tare.present.view import doses, ladders, neighbours
+from tare.present.view import doses, ladders, neighbours, rivals
 from tare.present.view.explanations import CAUTION, sentences
 from tare.present.view.study import StudyView
 
@@ -83,6 +83,10 @@ def _neighbours(found: StudyView) -> Iterator[str]:
     if lines := doses.dose_lines(found):
         yield in_markdown(doses.READING)
         yield _table(doses.COLUMNS, lines)
+    if lines := rivals.compared_lines(found):
+        yield "## Isolation compared"
+        yield in_markdown(rivals.reading(found))
+        yield _table(rivals.COLUMNS, lines)
 
 
 def _verdict_table(rows: Iterator[Sequence[str]]) -> str:

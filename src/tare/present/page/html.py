@@ -19,7 +19,7 @@ from tare.core.model import NO_FACTS, Status, Trial
 from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
-from tare.present.view import doses, numbers
+from tare.present.view import doses, numbers, rivals
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
@@ -135,6 +135,9 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
             "dose_columns": doses.COLUMNS,
             "dose_lines": doses.dose_lines(found),
             "dose_reading": doses.READING,
+            "compared_columns": rivals.COLUMNS,
+            "compared_lines": rivals.compared_lines(found),
+            "compared_reading": rivals.reading(found),
         }
         if is_isolation(found.headline)
         else None,

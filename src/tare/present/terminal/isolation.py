@@ -8,8 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.present.terminal.tables import Field, laid_out
-from tare.present.view import doses, neighbours
+from tare.present.view import doses, neighbours, rivals
 from tare.present.view.study import StudyView
+
+RIVALS = tuple(
+    Field(name, number=name in ("p (Holm)", "blocks"), weight=weight, whole=40)
+    for name, weight in zip(rivals.COLUMNS, (None, None, None, 2, 1, None, 3), strict=True)
+)
 
 
 def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
@@ -22,4 +27,8 @@ def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
     yield Text("")
     if lines := doses.dose_lines(found):
         yield from laid_out([Field(one, whole=40) for one in doses.COLUMNS], lines, width)
+        yield Text("")
+    if lines := rivals.compared_lines(found):
+        yield Text("Isolation compared", style="bold")
+        yield from laid_out(RIVALS, lines, width)
         yield Text("")

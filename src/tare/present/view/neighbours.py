@@ -36,20 +36,29 @@ def is_isolation(rows: Sequence[Comparison]) -> bool:
 
 def neighbour_lines(found: Findings) -> list[NeighbourLine]:
     """List each workload next to each neighbour, in the order of the plan."""
-    return [line for group in found.groups for line in _lines(found, group)]
+    names = neighbour_names(found)
+    return [line for group in found.groups for line in _lines(found, group, names)]
 
 
-def _lines(found: Findings, group: CellGroup) -> Iterator[NeighbourLine]:
+def _lines(
+    found: Findings, group: CellGroup, names: Mapping[Neighbour, str]
+) -> Iterator[NeighbourLine]:
     rows: dict[Neighbour, dict[str, Comparison]] = {}
     ids = {cell.id for cell in group.cells}
     for row in found.headline:
         neighbour = neighbour_of(row.cell.params)
         if row.cell.id in ids and neighbour is not None:
             rows.setdefault(neighbour, {})[row.cell.platform] = row
-    dialled = {one.stressor for one in rows if one.intensity != 1}
     for neighbour, own in rows.items():
-        shows_amount = neighbour.stressor in dialled
-        yield NeighbourLine(group, neighbour, short_text(neighbour, shows_amount=shows_amount), own)
+        yield NeighbourLine(group, neighbour, names[neighbour], own)
+
+
+def neighbour_names(found: Findings) -> Mapping[Neighbour, str]:
+    """Name each neighbour of a study; the intensity where a stressor has several."""
+    every = dict.fromkeys(neighbour_of(cell.params) for cell in found.plan.cells)
+    known = [one for one in every if one is not None]
+    dialled = {one.stressor for one in known if one.intensity != 1}
+    return {one: short_text(one, shows_amount=one.stressor in dialled) for one in known}
 
 
 def short_text(neighbour: Neighbour, *, shows_amount: bool = True) -> str:

@@ -17,9 +17,9 @@ from tare.results.compare.estimates import Estimates
 from tare.results.stats.dose import Fall, Response, fall
 
 KEPT = 0.95
-"""The share of itself to which a workload falls at the intensity that is told."""
+"""The share of itself to which a workload falls at the intensity that is asked for."""
 LEAST = 3
-"""A curve has so many intensities at least."""
+"""The fewest intensities of a curve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
