@@ -63,8 +63,8 @@ def doses(found: Findings, group: CellGroup, name: str) -> Figure:
         return canvas
 
     caption = (
-        f"Cost of {group.name} over the intensity of its neighbour, {TIMES} the same workload "
-        "alone on the same platform, which is 1 at no intensity"
+        f"Cost of {group.name} over the intensity of its neighbour, as a multiple of the same "
+        "workload alone on the same platform"
         f"{', on a logarithmic scale' if axis.log else ''}. Bars are intervals that hold at every "
         "look together (95 %); a point is filled where it has a verdict. Dashed: "
         f"{100 * KEPT:g} % of itself; a triangle at the foot is the intensity at which a platform "

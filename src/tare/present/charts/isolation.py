@@ -25,7 +25,7 @@ FULL = 50.0
 """The degradation in per cent from which on the colour is full."""
 
 _FEW, _MANY = 9.95, 999.5
-"""Below the first per cent have a digit behind the point, from the second on they are a multiple."""
+"""Per cent below the first have a digit behind the point; from the second on it is a multiple."""
 
 
 def has_neighbours(found: Findings, _: Sequence[CellGroup]) -> bool:

@@ -12,6 +12,7 @@ from tare.present.view.doses import dose_rows
 from tare.present.view.explanations import explanation_rows
 from tare.present.view.flags import flag_texts
 from tare.present.view.ladders import ladder_rows
+from tare.present.view.mechanisms import mechanism_rows
 from tare.present.view.reasons import reason_text
 from tare.present.view.rivals import compared_rows
 from tare.present.view.starts import start_rows
@@ -54,6 +55,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
         "ladders": _plain(ladder_rows(found)),
         "dose_curves": _plain(dose_rows(found)),
         "isolation_compared": _plain(compared_rows(found)),
+        "mechanisms": _plain(mechanism_rows(found)),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)

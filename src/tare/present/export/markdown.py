@@ -18,8 +18,9 @@ from tare.present.export.verdict_lines import (
     reading,
     table_lines,
 )
-from tare.present.view import doses, ladders, neighbours, rivals
+from tare.present.view import ladders
 from tare.present.view.explanations import CAUTION, sentences
+from tare.present.view.isolation_tables import degradations, isolation_tables
 from tare.present.view.study import StudyView
 
 FILE = "results.md"
@@ -75,18 +76,11 @@ def _first(found: re.Match[str]) -> str:
 
 
 def _neighbours(found: StudyView) -> Iterator[str]:
-    heads, rows = neighbours.table(found)
-    if rows:
-        yield "## What neighbours cost"
-        yield in_markdown(neighbours.READING)
-        yield _table(heads, rows)
-    if lines := doses.dose_lines(found):
-        yield in_markdown(doses.READING)
-        yield _table(doses.COLUMNS, lines)
-    if lines := rivals.compared_lines(found):
-        yield "## Isolation compared"
-        yield in_markdown(rivals.reading(found))
-        yield _table(rivals.COLUMNS, lines)
+    for table in (degradations(found), *isolation_tables(found)):
+        if table.lines:
+            yield f"## {table.title}"
+            yield in_markdown(table.reading)
+            yield _table(table.columns, table.lines)
 
 
 def _verdict_table(rows: Iterator[Sequence[str]]) -> str:

@@ -19,12 +19,13 @@ from tare.core.model import NO_FACTS, Status, Trial
 from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
-from tare.present.view import doses, numbers, rivals
+from tare.present.view import numbers
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.host_use import OVERHEAD_PHASES
+from tare.present.view.isolation_tables import isolation_tables
 from tare.present.view.ladders import COLUMNS, READING, taken_apart
 from tare.present.view.names import platform_text
 from tare.present.view.neighbours import is_isolation
@@ -132,12 +133,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         ladders=taken_apart(found),
         neighbours={
             "workloads": range(1, len(drawn(found)) + 1),
-            "dose_columns": doses.COLUMNS,
-            "dose_lines": doses.dose_lines(found),
-            "dose_reading": doses.READING,
-            "compared_columns": rivals.COLUMNS,
-            "compared_lines": rivals.compared_lines(found),
-            "compared_reading": rivals.reading(found),
+            "tables": list(isolation_tables(found)),
         }
         if is_isolation(found.headline)
         else None,
@@ -147,6 +143,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         why={
             "caution": CAUTION,
             "unbroken": _unbroken,
+            "against": "alone" if is_isolation(found.headline) else f"on {plan.reference}",
             "cells": explained(found),
             "slower": len(slower(found)),
             "has_counters": has_counters(found),

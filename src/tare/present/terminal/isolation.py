@@ -8,27 +8,19 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.present.terminal.tables import Field, laid_out
-from tare.present.view import doses, neighbours, rivals
+from tare.present.view.isolation_tables import degradations, isolation_tables
 from tare.present.view.study import StudyView
 
-RIVALS = tuple(
-    Field(name, number=name in ("p (Holm)", "blocks"), weight=weight, whole=40)
-    for name, weight in zip(rivals.COLUMNS, (None, None, None, 2, 1, None, 3), strict=True)
-)
+NUMBERS = ("p (Holm)", "blocks")
+WEIGHTS = {"blocks": 1, "degradation": 2, "p (Holm)": 3, "workload": 4}
+"""The columns that are left out where there is no room, the first of them first."""
 
 
 def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
     """Yield the tables of a study of neighbours; nothing of any other."""
-    heads, rows = neighbours.table(found)
-    if not rows:
-        return
-    yield Text("What neighbours cost", style="bold")
-    yield from laid_out([Field(one, whole=40) for one in heads], rows, width)
-    yield Text("")
-    if lines := doses.dose_lines(found):
-        yield from laid_out([Field(one, whole=40) for one in doses.COLUMNS], lines, width)
-        yield Text("")
-    if lines := rivals.compared_lines(found):
-        yield Text("Isolation compared", style="bold")
-        yield from laid_out(RIVALS, lines, width)
-        yield Text("")
+    for table in (degradations(found), *isolation_tables(found)):
+        if table.lines:
+            fields = [Field(one, one in NUMBERS, WEIGHTS.get(one), 60) for one in table.columns]
+            yield Text(table.title, style="bold")
+            yield from laid_out(fields, table.lines, width)
+            yield Text("")
