@@ -18,7 +18,7 @@ COLUMNS = (
     "platform",
     "neighbour",
     "degradation",
-    "what grew with it, alone → next to it",
+    "what grew, alone → next to it",
     "workload",
 )
 READING = (
