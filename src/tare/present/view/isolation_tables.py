@@ -25,7 +25,7 @@ def degradations(found: Findings) -> TextTable:
 
 
 def isolation_tables(found: Findings) -> Iterator[TextTable]:
-    """Yield the tables beside the map; those without a line are left out.
+    """Yield the tables below the map; those without a line are left out.
 
     What all lines of a table share about the workload is no column.
     """
