@@ -20,7 +20,7 @@ from tare.present.export.verdict_lines import (
 )
 from tare.present.view import ladders
 from tare.present.view.explanations import CAUTION, sentences
-from tare.present.view.isolation_tables import degradations, isolation_tables
+from tare.present.view.isolation_tables import all_tables
 from tare.present.view.study import StudyView
 
 FILE = "results.md"
@@ -76,11 +76,10 @@ def _first(found: re.Match[str]) -> str:
 
 
 def _neighbours(found: StudyView) -> Iterator[str]:
-    for table in (degradations(found), *isolation_tables(found)):
-        if table.lines:
-            yield f"## {table.title}"
-            yield in_markdown(table.reading)
-            yield _table(table.columns, table.lines)
+    for table in all_tables(found):
+        yield f"## {table.title}"
+        yield in_markdown(table.reading)
+        yield _table(table.columns, table.lines)
 
 
 def _verdict_table(rows: Iterator[Sequence[str]]) -> str:

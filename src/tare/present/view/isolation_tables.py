@@ -19,15 +19,17 @@ class TextTable:
     lines: Sequence[Sequence[str]]
 
 
-def degradations(found: Findings) -> TextTable:
-    """Return the map as a table; no lines where there is no neighbour."""
-    return TextTable("What neighbours cost", neighbours.READING, *neighbours.table(found))
+def all_tables(found: Findings) -> Iterator[TextTable]:
+    """Yield the map as a table, and the tables below it; nothing where there is no neighbour."""
+    if neighbours.is_isolation(found.headline):
+        yield TextTable("What neighbours cost", neighbours.READING, *neighbours.table(found))
+        yield from isolation_tables(found)
 
 
 def isolation_tables(found: Findings) -> Iterator[TextTable]:
-    """Yield the tables below the map; those without a line are left out.
+    """Yield the tables below the map of a study of neighbours, those that have lines.
 
-    What all lines of a table share about the workload is no column.
+    Where there is one workload it is no column.
     """
     every = (
         ("Where a workload falls", doses.READING, doses.COLUMNS, doses.dose_lines(found)),
