@@ -47,11 +47,11 @@ def isolation_loss(
     groups = tuple(groups)
     losses = list(_losses(cell, groups, constraints.neighbour, sources))
     measured = {group(one.row.cell) for one in losses}
-    lacking = tuple(one for one in groups if one not in measured)
+    missing = tuple(one for one in groups if one not in measured)
     if any(one.low > limit for one in losses):
         keeps = Keeps.BROKEN
-    elif lacking:
-        names = tuple(dict.fromkeys(workload for workload, _, _ in lacking))
+    elif missing:
+        names = tuple(dict.fromkeys(workload for workload, _, _ in missing))
         reason = reason_of(
             ReasonKind.ISOLATION_NOT_MEASURED, workloads=names, stressor=constraints.neighbour
         )
