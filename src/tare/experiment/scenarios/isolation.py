@@ -20,6 +20,7 @@ from tare.core.model import (
 )
 from tare.experiment.scenario import TrialContext
 from tare.experiment.scenarios import _disturbed, solo
+from tare.experiment.scenarios._calibration import bring_to_level, dialled, judged
 from tare.experiment.scenarios._disturbed import Disturbed
 from tare.work.workload import Workload
 
@@ -85,14 +86,27 @@ class Scenario(solo.Scenario):
                 reference = alone[cell.platform]
                 yield Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.ISOLATION)
 
+    def prepare(self, context: TrialContext[Workload]) -> None:
+        """See Scenario.prepare; finds the intensity of neighbours that have a level to reach."""
+        super().prepare(context)
+        if isinstance(context.made, Disturbed) and context.made.neighbour.target is not None:
+            bring_to_level(self, super().measure, context, context.made)
+
     def measure(self, context: TrialContext[Workload]) -> Outcome:
         """Run the workload's command once; what the trial cost is what its own instances cost."""
-        outcome = super().measure(context)
-        if not isinstance(context.made, Disturbed) or not outcome.parts:
-            return outcome
-        disturbing = context.made.instances
-        own = [part.host for part in outcome.parts if part.name not in disturbing]
-        return outcome if len(own) != 1 else replace(outcome, host=own[0])
+        made, found = context.made, context.calibrations.of(context.cell)
+        if not isinstance(made, Disturbed):
+            return super().measure(context)
+        if made.neighbour.target is None or found is None:
+            return _own_cost(super().measure(context), made)
+        outcome = super().measure(replace(context, made=dialled(made, found)))
+        return _own_cost(judged(context, outcome, found), made)
+
+
+def _own_cost(outcome: Outcome, made: Disturbed) -> Outcome:
+    """Return an outcome with what the instances of the workload cost, if they are one."""
+    own = [part.host for part in outcome.parts if part.name not in made.instances]
+    return outcome if len(own) != 1 else replace(outcome, host=own[0])
 
 
 def _is_alone(cell: Cell) -> bool:
