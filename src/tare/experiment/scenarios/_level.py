@@ -50,12 +50,9 @@ def used(outcome: Outcome, resource: StressedResource) -> float:
             raise LayerError("nothing on this host counts the CPU time of all parts of the trial")
         weights = [_count(cpuset) for cpuset in found]
         return sum(n * share for n, share in zip(weights, shares, strict=True)) / sum(weights)
-    first = outcome.parts[0]
-    if resource is StressedResource.DISK:
-        moved = [first.noise.get(f"disk_{kind}_bytes") for kind in ("read", "written")]
-    else:
-        timeline = first.timeline
-        moved = [timeline.metrics.get("host_network_bytes") if timeline is not None else None]
+    timeline = outcome.parts[0].timeline
+    metrics = timeline.metrics if timeline is not None else {}
+    moved = [metrics.get(name) for name in _MOVED[resource is StressedResource.DISK]]
     known = [one for one in moved if one is not None]
     if len(known) < len(moved):
         raise LayerError(f"nothing on this host counts its {resource.value} during a trial")
@@ -105,7 +102,7 @@ def calibrate(
         raise Unavailable(
             f"level: the workload and its neighbours at full take {100 * nearest[1]:.0f} % of the "
             f"{_text(resource)}, less than {100 * level:g} %",
-            "give the neighbours a higher `count`",
+            "give the neighbours a higher `count`, or `cpus: apart` where they lack CPU time",
         )
     return Calibration(
         resource=resource.value,
@@ -133,6 +130,13 @@ def following(tries: Sequence[tuple[float, float]], level: float, slope: float) 
         return _within(tried + (level - reached) / slope)
     share = 0.5 if above[1] >= FULL else (level - below[1]) / (above[1] - below[1])
     return _within(below[0] + min(0.9, max(0.1, share)) * (above[0] - below[0]))
+
+
+_MOVED = {
+    True: ("host_disk_read_bytes", "host_disk_written_bytes"),
+    False: ("host_network_bytes",),
+}
+"""What a timeline counts of the disks, or of the network."""
 
 
 def _within(intensity: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from tare.core.errors import LayerTimedOut, TareError
 from tare.core.model import (
     Cell,
     Contrast,
@@ -16,6 +17,7 @@ from tare.core.model import (
     Neighbour,
     Params,
     Repetition,
+    Status,
     neighbour_of,
 )
 from tare.experiment.scenario import TrialContext
@@ -90,7 +92,7 @@ class Scenario(solo.Scenario):
         """See Scenario.prepare; finds the intensity of neighbours that have a level to reach."""
         super().prepare(context)
         if isinstance(context.made, Disturbed) and context.made.neighbour.target is not None:
-            bring_to_level(self, super().measure, context, context.made)
+            bring_to_level(self, self._guarded, context, context.made)
 
     def measure(self, context: TrialContext[Workload]) -> Outcome:
         """Run the workload's command once; what the trial cost is what its own instances cost."""
@@ -98,9 +100,32 @@ class Scenario(solo.Scenario):
         if not isinstance(made, Disturbed):
             return super().measure(context)
         if made.neighbour.target is None or found is None:
-            return _own_cost(super().measure(context), made)
-        outcome = super().measure(replace(context, made=dialled(made, found)))
+            return _own_cost(self._guarded(context), made)
+        outcome = self._guarded(replace(context, made=dialled(made, found)))
         return _own_cost(judged(context, outcome, found), made)
+
+    def _guarded(self, context: TrialContext[Workload]) -> Outcome:
+        """Run the command once; neighbours that bring the host into danger are ended."""
+        from tare.experiment.trial.guard import Guard
+
+        made, groups = context.made, []
+        if isinstance(made, Disturbed):
+            disturbing = [one for one in context.placed_parts if one.part in made.instances]
+            threads = [one.stack.threads() for one in disturbing]
+            groups = [one.cgroup for one in threads if one is not None]
+        with Guard(groups) as guard:
+            try:
+                outcome = super().measure(context)
+            except TareError as error:
+                if guard.danger:
+                    raise LayerTimedOut(f"{ENDED}: {guard.danger}") from error
+                raise
+        if guard.danger:
+            return replace(outcome, status=Status.DNR, reason=f"{ENDED}: {guard.danger}")
+        return outcome
+
+
+ENDED = "the neighbours were ended, for the host was in danger"
 
 
 def _own_cost(outcome: Outcome, made: Disturbed) -> Outcome:
