@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CPUS = "cpu"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
@@ -26,3 +28,8 @@ class Calibration:
     tries: tuple[tuple[float, float], ...] = ()
     is_known: bool = False
     """Whether it was found by an earlier session on this host, and checked by this one."""
+
+    @property
+    def is_of_cpus(self) -> bool:
+        """Whether uses are shares of the time of CPUs, and not bytes per second."""
+        return self.resource == CPUS
