@@ -5,7 +5,9 @@ import pytest
 from real.small import run
 from tare.cli import main
 from tare.core.model import ContrastKind, Kind, Status, neighbour_of
+from tare.experiment.trial import guard
 from tare.present.view.names import platform_text
+from tare.results.store.calibrations import read_calibrations
 from tare.results.study import compare
 
 GOOD = {Status.OK, Status.SUSPECT}
@@ -56,3 +58,47 @@ def test_a_neighbour_runs_while_the_workload_is_measured(tmp_path, capsys):
     assert "host/docker (2 cpu neighbours)" in " ".join(shown.split())
     assert main(["report", folder]) == 0
     assert (tmp_path / "results/report.html").stat().st_size > 0
+
+
+@pytest.mark.needs("docker")
+def test_neighbours_of_a_host_in_danger_are_ended_and_the_study_goes_on(tmp_path, monkeypatch):
+    # More than any host has: each look finds it in danger.
+    monkeypatch.setattr(guard.Limits.__init__, "__defaults__", (2**60, 0.9, 1.0))
+    results = run(
+        tmp_path / "results",
+        ["host", "host/docker"],
+        [{"integer_loop": {"iterations": 1_000_000}}],
+        blocks=1,
+        scenario="isolation",
+        neighbours=[{"stressor": "fork"}],
+    )
+
+    measured = [one for one in results.trials if one.kind is Kind.MEASURED and not one.repeat]
+    found = {bool(neighbour_of(results.plan.cells_by_id[one.cell].params)): one for one in measured}
+    assert found[False].status in GOOD
+    assert found[True].status is Status.DNR
+    assert "the neighbours were ended, for the host was in danger" in found[True].reason
+    assert "MiB of the host's memory were left" in found[True].reason
+
+
+def test_a_level_is_found_and_read_back(tmp_path):
+    results = run(
+        tmp_path / "results",
+        ["host"],
+        [{"integer_loop": {"iterations": 1_000_000}}],
+        blocks=2,
+        scenario="isolation",
+        neighbours=[{"stressor": "cpu", "level": "75%", "cpus": "apart"}],
+    )
+
+    (found,) = read_calibrations(tmp_path / "results/calibrations.json").values()
+    assert (found.resource, found.level, found.maximum) == ("cpu", 0.75, 1.0)
+    assert 0 < found.intensity <= 1
+    assert found.reached == pytest.approx(found.tries[-1][1]) or len(found.tries) > 1
+    levels = [
+        one.noise["level"]
+        for one in results.trials
+        if neighbour_of(results.plan.cells_by_id[one.cell].params) and one.status in GOOD
+    ]
+    assert levels
+    assert all(0 < level <= 1.1 for level in levels)

@@ -20,8 +20,11 @@ _SENTENCES = {
     ComplaintKind.PEER_SHARED: (
         "the peer shares the trial's CPUs, because this host has no others"
     ),
+    ComplaintKind.OFF_LEVEL: (
+        "its neighbours' resource was used to {share} % of its maximum instead of {target} %"
+    ),
 }
-_PERCENT = ("share", "ratio")
+_PERCENT = ("share", "ratio", "target")
 """Names of values that are shown in percent."""
 
 

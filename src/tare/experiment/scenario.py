@@ -28,6 +28,7 @@ from tare.experiment import scenarios
 from tare.work.workload import Measured
 
 if TYPE_CHECKING:  # reading a study must not import what runs trials
+    from tare.experiment.trial.calibrations import Calibrations
     from tare.experiment.trial.measure import Outcome
     from tare.experiment.trial.peer import Peer
     from tare.experiment.trial.placed_part import Kept, PlacedPart
@@ -45,7 +46,8 @@ class TrialContext(Generic[M]):
     ``placed_parts`` are the places of its parts, in their order. ``peer`` is the machine that is no
     part, for roles that run there; ``kept`` are the programs that last for the session at it, and
     ``ledger`` is where those are written that nothing else would end. ``fresh`` gives the innermost
-    layer and a site for each instance that the trial makes itself.
+    layer and a site for each instance that the trial makes itself. ``calibrations`` are those of
+    the session.
     """
 
     cell: Cell
@@ -58,6 +60,7 @@ class TrialContext(Generic[M]):
     ledger: Ledger
     deadline_s: float
     fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
+    calibrations: Calibrations
 
 
 class Scenario(ABC, Generic[M]):

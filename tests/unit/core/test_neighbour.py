@@ -40,3 +40,13 @@ def test_a_workload_alone_has_no_neighbour():
 def test_what_cannot_be_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         Neighbour(stressor="cpu", **wrong)
+
+
+def test_a_level_is_one_more_parameter_and_full_needs_no_calibration():
+    half, full = Neighbour(stressor="cpu", level=0.5), Neighbour(stressor="cpu", level="full")
+
+    assert half.params[-1] == ("neighbour_level", 0.5)
+    assert (half.target, full.target, full.level) == (0.5, None, 1.0)
+    for one in (half, full):
+        assert neighbour_of(one.params) == one
+        assert without_neighbour((("threads", 1), *one.params)) == (("threads", 1),)

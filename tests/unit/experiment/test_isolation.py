@@ -146,7 +146,12 @@ def test_roles_of_the_workload_stay_in_front():
         ("[{stressor: cpu, intensity: 0.1%}]", r"intensity: stressor cpu: level: 0.001 was given"),
         ("[{stressor: idle, intensity: 50%}]", r"intensity: an idle neighbour has none"),
         ("[{stressor: cpu}, {stressor: cpu}]", r"neighbours\[1\].*the same stands above"),
-        ("[{stressor: cpu, level: 3}]", r"neighbours\[0\].level: unknown key"),
+        ("[{stressor: cpu, dose: 3}]", r"neighbours\[0\].dose: unknown key"),
+        ("[{stressor: cpu, level: 3}]", r"level: 3 was given; expected more than 0, at most 1"),
+        ("[{stressor: cpu, level: most}]", r"level: .*most.* or full"),
+        ("[{stressor: cpu, level: 90%, intensity: 50%}]", r"level: an intensity was given too"),
+        ("[{stressor: cache, level: 90%}]", r"level: cache has none, as nothing reads back .* cpu"),
+        ("[{stressor: idle, level: 90%}]", r"level: idle has none"),
     ],
 )
 def test_a_wrong_neighbour_is_named_with_its_line(neighbours, says):

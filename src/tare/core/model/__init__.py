@@ -1,5 +1,6 @@
 """The data model: cells, plans, trials, metrics and facts as frozen dataclasses."""
 
+from tare.core.model.calibration import Calibration
 from tare.core.model.cell import (
     INJECTED,
     NO_KEY,
@@ -83,6 +84,7 @@ __all__ = [
     "NO_RUN",
     "UNITS_OF_ROLES",
     "Better",
+    "Calibration",
     "Cell",
     "ClockSkew",
     "Complaint",

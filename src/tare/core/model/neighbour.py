@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from tare.core.model.cell import Params
 
@@ -17,6 +18,8 @@ KEYS = STRESSOR, INTENSITY, COUNT, CPUS = (
     "neighbour_cpus",
 )
 """The parameters of a cell that say what its neighbour is."""
+LEVEL = "neighbour_level"
+"""One more, where a level of the resource is asked for."""
 
 
 class NeighbourCpus(StrEnum):
@@ -32,12 +35,15 @@ class NeighbourCpus(StrEnum):
 class Neighbour:
     """A stressor in instances of its own, of the platform of the workload that it disturbs.
 
-    ``intensity`` is a share of what the stressor takes at full, between 0 and 1. ``count`` is how
-    many instances run it. Raises ValueError on others.
+    ``intensity`` is a share of what the stressor takes at full, between 0 and 1. In its place
+    ``level`` is a share of the resource's maximum, as it is measured on the host: so far the
+    workload and its neighbours together use it. ``count`` is how many instances run the stressor.
+    Raises ValueError on others.
     """
 
     stressor: str
     intensity: float = 1.0
+    level: float | Literal["full"] | None = None
     count: int = 1
     cpus: NeighbourCpus = NeighbourCpus.SAME
 
@@ -47,6 +53,14 @@ class Neighbour:
             raise ValueError(
                 f"intensity: {self.intensity:g} was given; expected more than 0, at most 1 or 100%"
             )
+        if self.level == "full":
+            object.__setattr__(self, "level", 1.0)
+        if self.level is not None and not 0 < float(self.level) <= 1:
+            raise ValueError(
+                f"level: {self.level:g} was given; expected more than 0, at most 1, 100% or full"
+            )
+        if self.level is not None and self.intensity != 1:
+            raise ValueError("level: an intensity was given too; leave one of them out")
         if not 1 <= self.count <= MOST:
             raise ValueError(f"count: {self.count} was given; expected 1 to {MOST}")
 
@@ -54,7 +68,15 @@ class Neighbour:
     def params(self) -> Params:
         """The parameters of a cell that say so."""
         values = self.stressor, float(self.intensity), self.count, self.cpus.value
-        return tuple(zip(KEYS, values, strict=True))
+        level = () if self.level is None else ((LEVEL, float(self.level)),)
+        return (*zip(KEYS, values, strict=True), *level)
+
+    @property
+    def target(self) -> float | None:
+        """The level that the resource is brought to by calibration; None: the stressor runs as it
+        is dialled, at full where nothing else is said.
+        """
+        return None if self.level is None or self.level == 1 else float(self.level)
 
 
 MOST = 128
@@ -71,9 +93,10 @@ def neighbour_of(params: Params) -> Neighbour | None:
         intensity=float(found[INTENSITY]),
         count=int(found[COUNT]),
         cpus=NeighbourCpus(str(found[CPUS])),
+        level=float(found[LEVEL]) if LEVEL in found else None,
     )
 
 
 def without_neighbour(params: Params) -> Params:
     """Return the parameters of a cell's workload alone."""
-    return tuple(one for one in params if one[0] not in KEYS)
+    return tuple(one for one in params if one[0] not in (*KEYS, LEVEL))

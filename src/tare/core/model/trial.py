@@ -95,6 +95,8 @@ class ComplaintKind(StrEnum):
     """``share`` of the time in which the peer, or one thread of it, was busy."""
     PEER_SHARED = "outside_shared"
     """The peer had the trial's CPUs; it has no value."""
+    OFF_LEVEL = "off_level"
+    """``share`` of its maximum to which a resource was used, other than the ``target``."""
 
 
 @dataclass(frozen=True, slots=True)

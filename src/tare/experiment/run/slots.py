@@ -39,6 +39,7 @@ from tare.experiment.run.repeats import may_repeat
 from tare.experiment.run.resolved_study import ResolvedStudy
 from tare.experiment.run.stored_trials import StoredTrials
 from tare.experiment.scenario import TrialContext
+from tare.experiment.trial.calibrations import Calibrations
 from tare.experiment.trial.measure import GOOD, Outcome, status_of
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.rendezvous import combined
@@ -73,6 +74,7 @@ class Slots:
         self.peers = Peers(study, pool.session)
         self.gate = IdleGate()
         self.recycling = Recycling(plan, pool)
+        self.calibrations = Calibrations(writer.folder)
         self.lives = 0
 
     def close(self) -> None:
@@ -218,6 +220,7 @@ class Slots:
             ledger=self.session.ledger,
             deadline_s=self.study.deadlines.for_trial(made.expected_s()),
             fresh=partial(self._fresh, cell, one.members[0]),
+            calibrations=self.calibrations,
         )
 
     def _placed(self, cell: Cell, part: str, member: Member, kind: Kind) -> PlacedPart:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from tare.core.errors import ConfigError
 from tare.core.model import IDLE, FileAccess, Neighbour, NeighbourCpus, Sample
+from tare.experiment.scenarios._level import KNOWN
 from tare.work import stressor
 from tare.work.roles import OWN, Role, Succeeds
 from tare.work.stressor import Dial
@@ -23,6 +25,8 @@ class Disturbed(Workload):
 
     victim: Workload
     neighbour: Neighbour
+    full_bytes_per_s: int = 0
+    """What one of the neighbour's instances was measured to move at full; 0: it is not dialled."""
 
     def __post_init__(self) -> None:
         """Take over what a workload says as a class."""
@@ -54,7 +58,28 @@ class Disturbed(Workload):
 
     @property
     def _stressor(self) -> stressor.Stressor:
-        return stressor.load(self.neighbour.stressor).at(self.neighbour.intensity)
+        chosen = self.neighbour
+        full = {"full_bytes_per_s": self.full_bytes_per_s} if self.full_bytes_per_s else {}
+        return stressor.load(chosen.stressor, **full).at(chosen.intensity)
+
+    def dialled(self, intensity: float, full_bytes_per_s: int) -> Self:
+        """Return it with a neighbour of another intensity, of what it moves at full."""
+        neighbour = replace(self.neighbour, intensity=intensity, level=None)
+        return replace(self, neighbour=neighbour, full_bytes_per_s=full_bytes_per_s)
+
+    def idle(self) -> Self:
+        """Return it with its neighbour's instances doing nothing."""
+        return replace(self, neighbour=replace(self.neighbour, stressor=IDLE, level=None))
+
+    def unloaded(self) -> Unloaded:
+        """Return its neighbour at full and no load on the workload's own programs."""
+        neighbour = replace(self.neighbour, level=None)
+        return Unloaded(victim=self.victim, neighbour=neighbour)
+
+    @property
+    def resource(self) -> stressor.StressedResource:
+        """What its neighbour takes away from it."""
+        return stressor.kind(self.neighbour.stressor).resource
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -106,12 +131,50 @@ class Disturbed(Workload):
         return self.victim.file_access()
 
 
+class Unloaded(Disturbed):
+    """Wait in place of the workload's command; its roles are there, and do nothing."""
+
+    metrics = ()
+
+    def command(self) -> Sequence[str]:
+        """See Workload.command."""
+        return ["sleep", f"{UNLOADED_S:g}"]
+
+    def parse(self, output: Output) -> Iterator[Sample]:
+        """See Workload.parse: nothing is measured."""
+        del output
+        yield from ()
+
+    def courses(self, output: Output) -> Iterator[Course]:
+        """See Workload.courses."""
+        del output
+        yield from ()
+
+    def before_trial(self) -> Sequence[str] | None:
+        """See Workload.before_trial."""
+        return None
+
+    def expected_s(self) -> float:
+        """See Measured.expected_s."""
+        return UNLOADED_S
+
+    def file_access(self) -> FileAccess:
+        """See Measured.file_access."""
+        return FileAccess.NONE
+
+
+UNLOADED_S = 2.0
+"""How long neighbours are measured without the workload."""
+
+
 def check(neighbour: Neighbour) -> None:
     """Raise ValueError where there is no such stressor, or it cannot run at such an intensity."""
     known = [*stressor.names(), IDLE]
     name = neighbour.stressor
     if name not in known:
         raise ValueError(f"stressor: found {name!r}; expected one of {', '.join(known)}")
+    if neighbour.level is not None:
+        _check_level(name)
     if neighbour.intensity == 1:
         return
     if name == IDLE:
@@ -125,6 +188,21 @@ def check(neighbour: Neighbour) -> None:
         stressor.load(name).at(neighbour.intensity)
     except ConfigError as error:
         raise ValueError(f"intensity: {error}") from None
+
+
+def _check_level(name: str) -> None:
+    """Raise ValueError where nothing reads how far a stressor's resource is used, or dials it."""
+    able = [
+        one
+        for one in stressor.names()
+        if stressor.kind(one).resource in KNOWN
+        and stressor.kind(one).dial in (*CONTINUOUS, Dial.RATE)
+    ]
+    if name not in able:
+        raise ValueError(
+            f"level: {name} has none, as nothing reads back how far its resource is used; expected "
+            f"one of {', '.join(able)}; leave `level` out"
+        )
 
 
 CONTINUOUS = (Dial.TIME, Dial.SIZE)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from tare.core.errors import LayerTimedOut, TareError
 from tare.core.model import (
     Cell,
     Contrast,
@@ -16,10 +17,12 @@ from tare.core.model import (
     Neighbour,
     Params,
     Repetition,
+    Status,
     neighbour_of,
 )
 from tare.experiment.scenario import TrialContext
 from tare.experiment.scenarios import _disturbed, solo
+from tare.experiment.scenarios._calibration import bring_to_level, dialled, judged
 from tare.experiment.scenarios._disturbed import Disturbed
 from tare.work.workload import Workload
 
@@ -85,14 +88,50 @@ class Scenario(solo.Scenario):
                 reference = alone[cell.platform]
                 yield Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.ISOLATION)
 
+    def prepare(self, context: TrialContext[Workload]) -> None:
+        """See Scenario.prepare; finds the intensity of neighbours that have a level to reach."""
+        super().prepare(context)
+        if isinstance(context.made, Disturbed) and context.made.neighbour.target is not None:
+            bring_to_level(self, self._guarded, context, context.made)
+
     def measure(self, context: TrialContext[Workload]) -> Outcome:
         """Run the workload's command once; what the trial cost is what its own instances cost."""
-        outcome = super().measure(context)
-        if not isinstance(context.made, Disturbed) or not outcome.parts:
-            return outcome
-        disturbing = context.made.instances
-        own = [part.host for part in outcome.parts if part.name not in disturbing]
-        return outcome if len(own) != 1 else replace(outcome, host=own[0])
+        made, found = context.made, context.calibrations.of(context.cell)
+        if not isinstance(made, Disturbed):
+            return super().measure(context)
+        if made.neighbour.target is None or found is None:
+            return _own_cost(self._guarded(context), made)
+        outcome = self._guarded(replace(context, made=dialled(made, found)))
+        return _own_cost(judged(context, outcome, found), made)
+
+    def _guarded(self, context: TrialContext[Workload]) -> Outcome:
+        """Run the command once; neighbours that bring the host into danger are ended."""
+        from tare.experiment.trial.guard import Guard
+
+        made, groups = context.made, []
+        if isinstance(made, Disturbed):
+            disturbing = [one for one in context.placed_parts if one.part in made.instances]
+            threads = [one.stack.threads() for one in disturbing]
+            groups = [one.cgroup for one in threads if one is not None]
+        with Guard(groups) as guard:
+            try:
+                outcome = super().measure(context)
+            except TareError as error:
+                if guard.danger:
+                    raise LayerTimedOut(f"{ENDED}: {guard.danger}") from error
+                raise
+        if guard.danger:
+            return replace(outcome, status=Status.DNR, reason=f"{ENDED}: {guard.danger}")
+        return outcome
+
+
+ENDED = "the neighbours were ended, for the host was in danger"
+
+
+def _own_cost(outcome: Outcome, made: Disturbed) -> Outcome:
+    """Return an outcome with what the instances of the workload cost, if they are one."""
+    own = [part.host for part in outcome.parts if part.name not in made.instances]
+    return outcome if len(own) != 1 else replace(outcome, host=own[0])
 
 
 def _is_alone(cell: Cell) -> bool:

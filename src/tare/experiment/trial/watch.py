@@ -103,7 +103,8 @@ class Watch:
 
         ``result`` says how long the command took, and has what its tool gave as ``samples``.
         ``others_s`` is the CPU time that other parts of the same trial took on the same CPUs: it is
-        the trial's own, neither suspect nor taken off. A part is watched from before the release on
+        the trial's own, neither suspect nor taken off, and part of the share ``busy`` of their
+        time. A part is watched from before the release on
         until it has ended, so that what went on is a share of that time.
         """
         cost, said, complaints = None, dict[str, float](), list[Complaint]()
@@ -118,6 +119,8 @@ class Watch:
             counts = self._how.foreign_counts
             complaints = noise.disturbances(said, lasted_s, count, foreign_counts=counts)
             said |= disk.between(self._disk_before, self._disk_after)
+            if others_s is not None:
+                said["busy"] = (busy_s + others_s) / (count * lasted_s)
         if self._peer is not None:
             # A tool's start is no load, and would make a busy machine look half idle.
             used = self._peer_used(self._peer, result.duration_s if tool_s is None else tool_s)

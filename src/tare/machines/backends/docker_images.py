@@ -1,4 +1,4 @@
-"""Give each Docker daemon that Tare starts the userland's image from a cache, without an import.
+"""Keep the userland's image in a cache, so that a new Docker daemon need not import it.
 
 An import takes the daemon some four seconds of checksums and compression. The files that it makes
 (of Docker's storage driver overlay2) are never rewritten, only replaced. So they are kept next to

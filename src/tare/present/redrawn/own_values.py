@@ -1,4 +1,4 @@
-"""Our own values beside those that a study printed: medians, costs, and why some are empty.
+"""Our own values next to those that a study printed: medians, costs, and why some are empty.
 
 Values stand in the study's own unit: a degradation or difference as the study counts it, a rate or
 time as the median of our trials.

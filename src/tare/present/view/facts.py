@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tare.core.model import DetectedStack, EndedSession, NamedValue, Unit
 from tare.core.parameter import unit_of, word_of
 from tare.present.view.findings import Findings
-from tare.present.view.names import limits_text
-from tare.present.view.numbers import NONE, bytes_text, plain
+from tare.present.view.names import limits_text, platform_text
+from tare.present.view.numbers import NONE, bytes_text, plain, scale_for
 from tare.present.view.verdict_texts import VARIANTS
 
 OF_THE_HOST = "is the host's own"
@@ -55,10 +55,34 @@ def facts(found: Findings) -> list[Fact]:
     if run.sessions:
         lines = [(f"session {n}", _session(one)) for n, one in enumerate(run.sessions, 1)]
         listed.append(Fact("Sessions", lines))
+    if levels := list(_levels(found)):
+        listed.append(Fact("Levels of neighbours", levels))
     for section in found.results.facts.sections:
         lines = [line for value in section.values for line in _lines(value)]
         listed.append(Fact(section.name.replace("_", " ").capitalize(), lines))
     return listed
+
+
+def _levels(found: Findings) -> Iterator[tuple[str, str]]:
+    """Return how each cell whose neighbours have a level to reach was calibrated."""
+
+    def percent(share: float) -> str:
+        return f"{100 * share:.1f} %"
+
+    for cell in found.plan.cells:
+        one = found.results.calibrations.get(cell.id)
+        if one is None:
+            continue
+        if one.is_of_cpus:
+            most, uses = "the CPUs' time", (percent(one.alone), percent(one.neighbours))
+        else:
+            rate = scale_for(Unit.BYTE_PER_SECOND, [one.maximum]).full
+            most, uses = f"at most {rate(one.maximum)}", (rate(one.alone), rate(one.neighbours))
+        yield (
+            f"{found.group_names[cell.id]} on {platform_text(cell)}",
+            f"{percent(one.reached)} of {most} reached by {percent(one.intensity)} of what the "
+            f"stressor takes at full; alone the workload took {uses[0]}, the neighbours {uses[1]}",
+        )
 
 
 def limit_rows(found: Findings) -> Iterator[dict[str, object]]:

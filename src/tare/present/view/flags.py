@@ -292,6 +292,10 @@ _WORDS: Mapping[FlagKind, str | Callable[..., str]] = {
     FlagKind.SHARED_WITH_OUTSIDE: (
         "The machine outside shared the trial's CPUs in {suspect} of {pairs} pairs."
     ),
+    FlagKind.OFF_LEVEL: (
+        "In {suspect} of {pairs} pairs the neighbours' resource was used more or less than the "
+        "level asks for."
+    ),
     FlagKind.BASELINE_MISSING: (
         "Left out {blocks} blocks in which the baseline has no number and did not fail."
     ),

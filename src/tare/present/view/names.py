@@ -39,6 +39,8 @@ def neighbour_text(neighbour: Neighbour) -> str:
         text = f"{neighbour.count} {text}s"
     if neighbour.stressor != IDLE and neighbour.intensity < 1:
         text += f" at {100 * neighbour.intensity:g} %"
+    if neighbour.target is not None:
+        text += f", together at {100 * neighbour.target:g} %"
     return f"{text} on other CPUs" if neighbour.cpus is NeighbourCpus.APART else text
 
 

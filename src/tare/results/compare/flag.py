@@ -25,6 +25,7 @@ class FlagKind(StrEnum):
     DISTURBED = "disturbed"
     LIMITED_OUTSIDE = "limited_outside"
     SHARED_WITH_OUTSIDE = "shared_with_outside"
+    OFF_LEVEL = "off_level"
     BASELINE_MISSING = "baseline_missing"
     OTHER_SESSION = "other_session"
     OTHER_ENTRY = "other_entry"

@@ -1,4 +1,4 @@
-"""Why a suspect trial is one: the host was disturbed, or the machine outside limited it."""
+"""Why a suspect trial is one: the host was disturbed, the peer limited it, a level was missed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ class Why(IntFlag):
     """The machine outside was busy, so that the number may be its own."""
     SHARED = 4
     """The machine outside had the trial's CPUs."""
+    OFF_LEVEL = 8
+    """Its neighbours' resource was not used to the level that is asked for."""
 
 
-_OF_OUTSIDE = {
+_WHYS = {
     ComplaintKind.PEER_BUSY: Why.LIMITED,
     ComplaintKind.PEER_SHARED: Why.SHARED,
+    ComplaintKind.OFF_LEVEL: Why.OFF_LEVEL,
 }
 _FLAGS = {
     Why.DISTURBED: FlagKind.DISTURBED,
     Why.LIMITED: FlagKind.LIMITED_OUTSIDE,
     Why.SHARED: FlagKind.SHARED_WITH_OUTSIDE,
+    Why.OFF_LEVEL: FlagKind.OFF_LEVEL,
 }
 
 
@@ -37,7 +41,7 @@ def why_suspect(trial: Trial) -> Why:
     found = Why.NONE
     if trial.status is Status.SUSPECT:
         for complaint in trial.complaints:
-            found |= _OF_OUTSIDE.get(complaint.kind, Why.DISTURBED)
+            found |= _WHYS.get(complaint.kind, Why.DISTURBED)
         found = found or Why.DISTURBED
     return found
 

@@ -40,7 +40,7 @@ TRIALS = 3
 """1: the first; 2: a trial names its session, complaints are kinds; it may have parts; 3: parts may
 be of several cells, and have warnings of their own. The two halves of a duet were trials of their
 own before, each naming the other's cell as its partner, and are read as such."""
-FACTS = RUN = RAW = SAMPLES = PROGRESS = 1
+FACTS = RUN = RAW = SAMPLES = PROGRESS = CALIBRATIONS = 1
 """1: the first."""
 
 Fields = dict[str, Any]

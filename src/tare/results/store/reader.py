@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from stat import S_ISREG
@@ -14,9 +14,11 @@ from typing import BinaryIO, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tare.core.errors import ResultsError
-from tare.core.model import Complaint, Facts, Plan, Run, Trial
+from tare.core.model import Calibration, Complaint, Facts, Plan, Run, Trial
 from tare.core.visible import visible
 from tare.results.store import formats
+from tare.results.store.calibrations import NAME as CALIBRATIONS
+from tare.results.store.calibrations import read_calibrations
 from tare.results.store.facts import facts_of
 from tare.results.store.run import run_of
 
@@ -35,6 +37,8 @@ class Results:
     facts: Facts
     run: Run
     trials: tuple[Trial, ...]
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    """How neighbours were dialled to their levels, by the cells' ids."""
 
 
 def load(folder: Path) -> Results:
@@ -57,6 +61,7 @@ def load(folder: Path) -> Results:
             facts_of(read_facts(folder)),
             read_run(folder),
             read_trials(folder / "trials.jsonl"),
+            read_calibrations(folder / CALIBRATIONS),
         )
     except OSError as error:
         fix = "make it readable" if isinstance(error, PermissionError) else _RESTORE
@@ -157,10 +162,10 @@ def read_plan(path: Path) -> Plan:
         plan = plan_of(_content(path), path)
     except ValidationError as error:
         raise ResultsError(f"{path} is not understood: {first_of(error)}; {_RESTORE}") from error
-    for field, text in _texts(asdict(replace(plan, slots=()))):
+    for where, text in _texts(asdict(replace(plan, slots=()))):
         if text != visible(text):
             raise ResultsError(
-                f"{path} is not understood: {field} is {text!r}, with characters that command a "
+                f"{path} is not understood: {where} is {text!r}, with characters that command a "
                 f"terminal; {_RESTORE}"
             )
     return plan

@@ -1,4 +1,4 @@
-"""The tables of Huang 2019: degradation of benchmarks, and of applications beside neighbours."""
+"""The tables of Huang 2019: degradation of benchmarks, and of applications with neighbours."""
 
 from __future__ import annotations
 

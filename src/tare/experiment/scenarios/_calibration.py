@@ -1,0 +1,102 @@
+"""Calibrate the neighbours of a cell, and judge in each trial whether the level was reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tare.core.errors import LayerError
+from tare.core.model import Calibration, Complaint, ComplaintKind, Status
+from tare.experiment.scenario import Scenario, TrialContext
+from tare.experiment.scenarios._disturbed import Disturbed
+from tare.experiment.scenarios._level import TOLERANCE, Start, calibrate, following, used
+from tare.work.stressor import StressedResource
+from tare.work.workload import Workload
+
+if TYPE_CHECKING:
+    from tare.experiment.trial.measure import Outcome
+
+Measure = Callable[[TrialContext[Workload]], "Outcome"]
+
+
+def bring_to_level(
+    scenario: Scenario[Workload],
+    measure: Measure,
+    context: TrialContext[Workload],
+    made: Disturbed,
+) -> None:
+    """Find the intensity at which a level is reached, or check the one that is known.
+
+    Each run of it is one of the cell's trials, by ``measure``, whose numbers are not kept. Raises
+    Unavailable where the level cannot be reached, LayerError where a run fails.
+    """
+    from tare.experiment.trial.measure import GOOD
+
+    target = made.neighbour.target
+    assert target is not None  # noqa: S101 - there is something to calibrate
+
+    def reads(one: Disturbed) -> float:
+        there = replace(context, made=one)
+        scenario.before(there)
+        outcome = measure(there)
+        if outcome.status is Status.SUSPECT:  # the host was disturbed: once more
+            scenario.before(there)
+            outcome = measure(there)
+        if outcome.status not in GOOD:
+            raise LayerError(f"level: a run of the calibration failed: {outcome.reason}")
+        return used(outcome, made.resource)
+
+    known = context.calibrations.of(context.cell)
+    if known is not None:
+        reached = reads(dialled(made, known)) / known.maximum
+        if abs(reached - target) <= TOLERANCE:
+            context.calibrations.keep(context.cell, replace(known, reached=reached))
+            return
+    alone, neighbours = reads(made.idle()), reads(made.unloaded())
+    # Uses of CPUs are shares of their time already.
+    maximum = max(alone, neighbours) if _is_moved(made) else 1.0
+
+    def reach(intensity: float) -> float:
+        return reads(made.dialled(intensity, _full(made, neighbours))) / maximum
+
+    start = Start(maximum=maximum, alone=alone, neighbours=neighbours)
+    context.calibrations.keep(context.cell, calibrate(made.resource, target, start, reach))
+
+
+def dialled(made: Disturbed, found: Calibration) -> Disturbed:
+    """Return a workload whose neighbours have the intensity that was found."""
+    return made.dialled(found.intensity, _full(made, found.neighbours))
+
+
+def judged(context: TrialContext[Workload], outcome: Outcome, found: Calibration) -> Outcome:
+    """Return an outcome with the level that was read back; suspect, where it is another.
+
+    The next trial then has a corrected intensity, unless something else disturbed this one.
+    """
+    from tare.experiment.trial.measure import GOOD, suspected
+
+    if outcome.status not in GOOD:
+        return outcome
+    reached = used(outcome, StressedResource(found.resource)) / found.maximum
+    outcome = replace(outcome, noise={**outcome.noise, "level": reached})
+    if abs(reached - found.level) <= TOLERANCE:
+        return outcome
+    if outcome.status is Status.OK:
+        slope = found.neighbours / found.maximum
+        better = following([(found.intensity, reached)], found.level, slope)
+        context.calibrations.keep(context.cell, replace(found, intensity=better, reached=reached))
+    values = {"share": reached, "target": found.level}
+    complaint = Complaint(ComplaintKind.OFF_LEVEL, values)
+    return suspected(replace(outcome, warnings=(*outcome.warnings, complaint)))
+
+
+def _is_moved(made: Disturbed) -> bool:
+    """Whether the neighbours are dialled by the bytes that they move."""
+    return made.resource is not StressedResource.CPU
+
+
+def _full(made: Disturbed, neighbours: float) -> int:
+    """Return what one of the neighbour's instances moves at full; 0 where that is not dialled."""
+    return math.ceil(neighbours / made.neighbour.count) if _is_moved(made) else 0

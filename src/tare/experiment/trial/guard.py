@@ -1,0 +1,117 @@
+"""Watch the host while neighbours stress it, and end them where it comes into danger itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from tare.core.errors import LayerError
+from tare.experiment.probes.instruments import shared
+from tare.experiment.probes.scheduler import Scheduler
+from tare.machines.cgroup.emergency import kill_all
+
+PERIOD_S = 0.2
+LEAST_BYTES = 2**28
+"""Half of what a plan leaves to the host: whoever gets there took what was not given to him."""
+MOST_TASKS = 0.9
+"""Share of the processes and threads that the kernel allows at a time."""
+LATE_S = 1.0
+"""So late the controller must not be when it looks: ``tare run`` can hardly be stopped then."""
+MOST_LATE = 2
+"""Looks in a row that may come so late: a host that was itself suspended has one."""
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where danger begins."""
+
+    available_bytes: int = LEAST_BYTES
+    tasks: float = MOST_TASKS
+    late_s: float = LATE_S
+
+
+class Guard:
+    """Kills all that is in some control groups of this host once the host is in danger.
+
+    A context: it looks as long as the ``with`` block runs. ``danger`` says afterwards what was
+    seen, and is empty if nothing was. ``groups`` are paths below the root of every hierarchy.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[str],
+        limits: Limits | None = None,
+        proc: Path = Path("/proc"),
+        scheduler: Scheduler | None = None,
+        kill: Callable[[str], None] = kill_all,
+    ) -> None:
+        self._groups, self._limits, self._proc = groups, limits or Limits(), proc
+        self._scheduler, self._kill = scheduler or shared().scheduler, kill
+        self._due_s, self._late = 0.0, 0
+        self.danger = ""
+        self.ended = threading.Event()
+        """Set once all groups have been killed."""
+
+    def __enter__(self) -> Guard:
+        self._due_s = time.monotonic() + PERIOD_S
+        self._scheduled = self._scheduler.begin(self._look, PERIOD_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._scheduler.end(self._scheduled)
+
+    def _look(self) -> float:
+        """Look once; return when to look again."""
+        late_s = time.monotonic() - self._due_s
+        danger = "" if self.danger else self._seen(late_s)
+        if danger:
+            self.danger = danger
+            failed = []
+            for group in self._groups:
+                try:
+                    self._kill(group)
+                except LayerError as error:
+                    failed.append(str(error))
+            self.danger = "; ".join([danger, *failed])
+            self.ended.set()
+        self._due_s = time.monotonic() + PERIOD_S
+        return PERIOD_S
+
+    def _seen(self, late_s: float) -> str:
+        """Return which danger the host is in; mostly none."""
+        limits = self._limits
+        self._late = self._late + 1 if late_s > limits.late_s else 0
+        if self._late >= MOST_LATE:
+            return f"Tare itself had to wait {late_s:.1f} s for a CPU"
+        available = _available_bytes(self._proc)
+        if available < limits.available_bytes:
+            return (
+                f"{available / MIB:.0f} MiB of the host's memory were left, less than "
+                f"{limits.available_bytes / MIB:.0f} MiB"
+            )
+        tasks, most = _tasks(self._proc)
+        if tasks > limits.tasks * most:
+            return f"{tasks} processes and threads ran on the host, of at most {most}"
+        return ""
+
+
+def _available_bytes(proc: Path) -> int:
+    for line in (proc / "meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    raise LayerError(f"{proc}/meminfo says nothing of the available memory")
+
+
+def _tasks(proc: Path) -> tuple[int, int]:
+    """Return how many processes and threads there are, and how many there can be (proc(5))."""
+    running = (proc / "loadavg").read_text().split()[3]
+    kernel = proc / "sys/kernel"
+    most = min(int((kernel / name).read_text()) for name in ("pid_max", "threads-max"))
+    return int(running.partition("/")[2]), most
