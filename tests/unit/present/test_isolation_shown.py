@@ -89,6 +89,8 @@ def test_the_map_is_a_table_in_terminal_and_markdown():
 
 def test_a_neighbour_in_a_table_is_short():
     twice = Neighbour(stressor="cpu", count=2, cpus=NeighbourCpus.APART)
+    full = Neighbour(stressor="disk", level="full")
+    assert short_text(full, shows_amount=False) == "disk at level 100 %"
     assert short_text(twice, shows_amount=False) == f"2 {TIMES} cpu on other CPUs"
 
 
@@ -130,7 +132,7 @@ def test_dose_curves_are_in_show_and_as_data():
     first = as_json(found)["dose_curves"][0]
     assert first["falls_at"] == "below"
     assert first["text"] == "below 25 %"
-    assert [one["intensity"] for one in first["points"]] == list(DOSES)
+    assert [one["dose"] for one in first["points"]] == list(DOSES)
     assert as_json(found)["dose_curves"][1]["platform"] == "host/docker"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tare.core.model import Neighbour, Status
-from tare.results.questions.dose import dose_curves
+from tare.results.questions.dose import Axis, dose_curves
 from tare.results.study import compare
 from unit.disturbed import DOSES, dialled, disturbed
 
@@ -55,3 +55,13 @@ def test_two_intensities_make_no_curve_and_each_kind_of_neighbour_has_its_own():
     both = [*dialled(), *dialled("memory")]
     found = curves({"host": (1.2, 1.5, 1.7, 2.0, 1.0, 1.1, 1.2, 1.3)}, both)
     assert [one.neighbour.stressor for one in found] == ["cpu", "memory"]
+
+
+def test_levels_make_a_curve_of_their_own():
+    levels = [Neighbour(stressor="cpu", level=one) for one in (0.5, 0.75, 0.9, 1.0)]
+    both = [*dialled(), *levels]
+    found = curves({"host": (1.2, 1.5, 1.7, 2.0, 1.0, 1.01, 1.04, 1.09)}, both)
+    assert [one.axis for one in found] == [Axis.INTENSITY, Axis.LEVEL]
+    assert [point.dose for point in found[1].points] == [0.5, 0.75, 0.9, 1.0]
+    assert found[1].neighbour == found[0].neighbour == Neighbour(stressor="cpu")
+    assert 0.9 < found[1].fall.at < 1.0

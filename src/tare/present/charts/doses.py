@@ -9,7 +9,7 @@ from itertools import groupby
 
 from tare.present.charts.axis import Axis, inner_ticks, share_of
 from tare.present.charts.canvas import Canvas, Mark, Place, Point, Polyline, Text
-from tare.present.charts.figure import NARROW, Figure, label_width
+from tare.present.charts.figure import Figure, label_width
 from tare.present.charts.lanes import legend
 from tare.present.view import theme
 from tare.present.view.doses import curve_name, dose_text, fall_text
@@ -18,6 +18,7 @@ from tare.present.view.marks import DNR
 from tare.present.view.numbers import TIMES, size_text
 from tare.results.compare.comparison import Comparison
 from tare.results.questions.dose import KEPT, DoseCurve, DosePoint
+from tare.results.questions.dose import Axis as DoseAxis
 from tare.results.stats.dose import ABOVE, BELOW
 from tare.results.stats.sequential import Verdict
 
@@ -28,7 +29,10 @@ NEAR = 1.5
 """An interval that reaches farther than this beyond all costs is cut off."""
 FAR = 6.0
 """From this ratio of the largest cost to the smallest the axis is logarithmic."""
-_STEPS = (1, 1.5, 2, 3, 5, 7)
+TITLES = {
+    DoseAxis.INTENSITY: "intensity of the neighbour",
+    DoseAxis.LEVEL: "how far the resource is used, the workload's part included",
+}
 _SHOWN = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 
 
@@ -46,31 +50,33 @@ def doses(found: Findings, group: CellGroup, name: str) -> Figure:
     """Show the cost of a workload over the intensity of each neighbour, a line a platform."""
     curves = _curves(found, group)
     colours = theme.colours(found.platforms)
-    shown = {one.alone.platform: colours[one.alone.platform] for one in curves}
-    kinds = [
-        (title, list(some))
-        for title, some in groupby(sorted(curves, key=curve_name), key=curve_name)
-    ]
-    axis = _axis(curves)
+    shown = {
+        one.alone.platform: colours[one.alone.platform]
+        for one in curves
+        if any(point.kept for point in one.points)
+    }
+    by_kind = groupby(sorted(curves, key=curve_name), key=curve_name)
+    kinds = {title: list(some) for title, some in by_kind}
+    axes = {title: _axis(some) for title, some in kinds.items()}
 
     def draw(width: int) -> Canvas:
         canvas = Canvas(width)
         columns = max(1, int(width / (max(map(label_width, ([one] for one in shown))) + 16)))
         top = legend(canvas, shown, columns)
-        for title, some in kinds:
-            top = _Plot(canvas, axis, top, width).draw(title, some, colours)
+        for title, some in kinds.items():
+            top = _Plot(canvas, axes[title], top, some[0].axis).draw(title, some, colours)
         canvas.height = top
         return canvas
 
+    doses_of = " or the ".join(dict.fromkeys(one.axis for one in curves))
+    scale = ", on a logarithmic scale" if any(one.log for one in axes.values()) else ""
     caption = (
-        f"Cost of {group.name} over the intensity of its neighbour, as a multiple of the same "
-        "workload alone on the same platform"
-        f"{', on a logarithmic scale' if axis.log else ''}. Bars are intervals that hold at every "
-        "look together (95 %); a point is filled where it has a verdict. Dashed: "
-        f"{100 * KEPT:g} % of itself; a triangle at the foot is the intensity at which a platform "
-        "reaches it."
+        f"Cost of {group.name} over the {doses_of} of its neighbour, as a multiple of the same "
+        f"workload alone on the same platform{scale}. Bars are intervals that hold at every look "
+        "together (95 %); a point is filled where it has a verdict. Dashed: "
+        f"{100 * KEPT:g} % of itself; a triangle at the foot is where a platform reaches it."
     )
-    if any(axis.cuts(point.row) for one in curves for point in one.points):
+    if any(axes[curve_name(one)].cuts(point.row) for one in curves for point in one.points):
         caption += " An arrow says that an interval goes on."
     if any(point.is_down for one in curves for point in one.points):
         caption += f" {DNR}: every trial was ended at its deadline."
@@ -119,14 +125,13 @@ def _axis(curves: Sequence[DoseCurve]) -> _Costs:
 class _Plot:
     """One plot on a canvas, from a height on."""
 
-    def __init__(self, canvas: Canvas, axis: _Costs, top: float, width: float) -> None:
+    def __init__(self, canvas: Canvas, axis: _Costs, top: float, across: DoseAxis) -> None:
         self._canvas, self._axis, self._top = canvas, axis, top
         self._labels = [f"{one:g}{TIMES}" for one in axis.ticks]
-        self._ends = (label_width(self._labels), width - 24)
+        self._ends = (label_width(self._labels), canvas.width - 24)
         doses = [0.0, 0.25, 0.5, 0.75, 1.0]
         ticks = [(one, dose_text(one) if one else "alone") for one in doses]
-        self._across = Axis("intensity of the neighbour", 0.0, 1.0, ticks, margin=8)
-        self._narrow = width < NARROW
+        self._across = Axis(TITLES[across], 0.0, 1.0, ticks, margin=8)
 
     def draw(self, title: str, curves: Sequence[DoseCurve], colours: dict[str, str]) -> float:
         """Draw the curves of one neighbour; return the height of the foot."""
@@ -176,7 +181,7 @@ class _Plot:
 
     def _gap(self, point: DosePoint, x: float, colour: str) -> Iterator[Mark]:
         if point.is_down:
-            yield Text((x, self._y(1) + 6), DNR, "middle", 11, colour=colour)
+            yield Text((x, self._y(1) - 7), DNR, "middle", 11, colour=colour)
 
     def _interval(self, point: DosePoint, x: float, colour: str) -> Iterator[Mark]:
         row, axis = point.row, self._axis

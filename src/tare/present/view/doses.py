@@ -9,15 +9,15 @@ from typing import Any
 from tare.present.view.findings import Findings
 from tare.present.view.neighbours import short_text
 from tare.present.view.numbers import percent_number
-from tare.results.questions.dose import KEPT, DoseCurve
+from tare.results.questions.dose import KEPT, Axis, DoseCurve
 from tare.results.stats.dose import ABOVE, BELOW
 
 COLUMNS = ("platform", f"falls to {100 * KEPT:g} % of itself at", "neighbour", "workload")
 READING = (
-    f"The intensity of a neighbour at which a workload falls to {100 * KEPT:g} % of itself: read "
-    "from straight lines between the measured intensities, which are made monotone where they are "
-    "not (ICp, Norberg-King 1993). Its interval is made of those of the points. Beyond the "
-    "measured intensities it is a bound; unknown: the intervals rule no intensity out."
+    f"The intensity of a neighbour at which a workload falls to {100 * KEPT:g} % of itself, or the "
+    "level of the resource: read from straight lines between the measured ones, which are made "
+    "monotone where they are not (ICp, Norberg-King 1993). Its interval is made of those of the "
+    "points. Beyond what was measured it is a bound; unknown: the intervals rule nothing out."
 )
 UNKNOWN = "unknown"
 
@@ -53,7 +53,8 @@ def _text(curve: DoseCurve, dose: float) -> str:
 
 def curve_name(curve: DoseCurve) -> str:
     """Name what a curve is of: its neighbour, without the dose."""
-    return short_text(curve.neighbour, shows_amount=False)
+    name = short_text(curve.neighbour, shows_amount=False)
+    return name if curve.axis is Axis.INTENSITY else f"{name}, by level"
 
 
 def dose_lines(found: Findings) -> list[Sequence[str]]:
@@ -70,7 +71,7 @@ def dose_lines(found: Findings) -> list[Sequence[str]]:
 
 
 def dose_rows(found: Findings) -> list[dict[str, Any]]:
-    """Return all curves as plain data: shares of what a stressor takes at full, and ratios."""
+    """Return all curves as plain data: doses as shares, and ratios."""
     return [
         {
             "workload": found.group_names[one.alone.id],
@@ -78,9 +79,10 @@ def dose_rows(found: Findings) -> list[dict[str, Any]]:
             "stressor": one.neighbour.stressor,
             "count": one.neighbour.count,
             "cpus": one.neighbour.cpus.value,
+            "axis": one.axis.value,
             "points": [
                 {
-                    "intensity": point.dose,
+                    "dose": point.dose,
                     "cost": point.row.cost,
                     "low": point.row.low,
                     "high": point.row.high,

@@ -66,7 +66,9 @@ def short_text(neighbour: Neighbour, *, shows_amount: bool = True) -> str:
     text = neighbour.stressor
     if neighbour.count > 1:
         text = f"{neighbour.count} {TIMES} {text}"
-    if neighbour.stressor != IDLE and (shows_amount or neighbour.intensity != 1):
+    if neighbour.level is not None:
+        text += f" at level {100 * float(neighbour.level):g} %"
+    elif neighbour.stressor != IDLE and (shows_amount or neighbour.intensity != 1):
         text += f" {100 * neighbour.intensity:g} %"
     return f"{text} on other CPUs" if neighbour.cpus is NeighbourCpus.APART else text
 

@@ -1,8 +1,9 @@
-"""What a workload loses at each intensity of a neighbour, and where it falls to 95 % of itself.
+"""What a workload loses at each dose of a neighbour, and where it falls to 95 % of itself.
 
-A cost ``c`` leaves ``1 / c`` of the workload: that is the response, and 1 where it is alone. The
-intensity at which 95 % are left is that of ``stats.dose``. A workload that never answered next to a
-neighbour kept nothing of itself there.
+The dose is the neighbour's intensity, or the level to which it brings the resource. A cost ``c``
+leaves ``1 / c`` of the workload: that is the response, and 1 where it is alone. The dose at which
+95 % are left is that of ``stats.dose``. A workload that never answered next to a neighbour kept
+nothing of itself there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from tare.core.model import Cell, ContrastKind, Neighbour, Status, neighbour_of
 from tare.results.compare.comparison import Comparison
@@ -17,9 +19,21 @@ from tare.results.compare.estimates import Estimates
 from tare.results.stats.dose import Fall, Response, fall
 
 KEPT = 0.95
-"""The share of itself to which a workload falls at the intensity that is asked for."""
+"""The share of itself to which a workload falls at the dose that is asked for."""
 LEAST = 3
-"""The fewest intensities of a curve."""
+"""The fewest doses of a curve."""
+
+
+class Axis(StrEnum):
+    """What a dose is a share of."""
+
+    INTENSITY = "intensity"
+    """What the stressor takes at full."""
+    LEVEL = "level"
+    """The resource's maximum, as the workload and its neighbours use it together."""
+
+
+_Rows = dict[float, Comparison]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +54,13 @@ class DosePoint:
 class DoseCurve:
     """A workload alone on a platform, and next to a neighbour at rising doses.
 
-    ``neighbour`` is the one at full; ``fall`` is where ``KEPT`` of the workload are left, None
-    where too few points have a number.
+    ``neighbour`` is the one at full, without a level; ``fall`` is where ``KEPT`` of the workload
+    are left, None where too few points have a number.
     """
 
     alone: Cell
     neighbour: Neighbour
+    axis: Axis
     points: tuple[DosePoint, ...]
     fall: Fall | None
 
@@ -56,37 +71,41 @@ class DoseCurve:
         return doses[0], doses[-1]
 
 
-def dose_of(neighbour: Neighbour) -> tuple[float, Neighbour]:
-    """Return what of a neighbour is the dose, and the neighbour without it: at full."""
-    return neighbour.intensity, replace(neighbour, intensity=1.0)
+def dose_of(neighbour: Neighbour) -> tuple[Axis, float, Neighbour]:
+    """Return what the dose of a neighbour is, the dose, and the neighbour without it: at full."""
+    whole = replace(neighbour, intensity=1.0, level=None)
+    if neighbour.level is not None:
+        return Axis.LEVEL, float(neighbour.level), whole
+    return Axis.INTENSITY, neighbour.intensity, whole
 
 
 def dose_curves(estimates: Estimates, comparisons: Sequence[Comparison]) -> tuple[DoseCurve, ...]:
     """List the curves of a study, of its primary metrics, in the order of the plan."""
-    found: dict[tuple[str, Neighbour], dict[float, Comparison]] = {}
+    found: dict[tuple[str, Neighbour, Axis], _Rows] = {}
     for row in comparisons:
         neighbour = neighbour_of(row.cell.params)
         is_asked = row.primary and row.kind is ContrastKind.ISOLATION
         if is_asked and neighbour is not None and row.baseline is not None:
-            dose, whole = dose_of(neighbour)
-            found.setdefault((row.baseline.id, whole), {})[dose] = row
-    return tuple(
-        _curve(estimates, estimates.plan.cells_by_id[alone], neighbour, rows)
-        for (alone, neighbour), rows in found.items()
-        if len(rows) >= LEAST
-    )
+            axis, dose, whole = dose_of(neighbour)
+            found.setdefault((row.baseline.id, whole, axis), {})[dose] = row
+    return tuple(_curve(estimates, *key, rows) for key, rows in found.items() if len(rows) >= LEAST)
 
 
 def _curve(
-    estimates: Estimates, alone: Cell, neighbour: Neighbour, rows: dict[float, Comparison]
+    estimates: Estimates, alone: str, neighbour: Neighbour, axis: Axis, rows: _Rows
 ) -> DoseCurve:
     points = tuple(_points(estimates, rows))
     kept = [one.kept for one in points if one.kept is not None]
-    crossing = fall(kept, KEPT) if len(kept) >= LEAST else None
-    return DoseCurve(alone=alone, neighbour=neighbour, points=points, fall=crossing)
+    return DoseCurve(
+        alone=estimates.plan.cells_by_id[alone],
+        neighbour=neighbour,
+        axis=axis,
+        points=points,
+        fall=fall(kept, KEPT) if len(kept) >= LEAST else None,
+    )
 
 
-def _points(estimates: Estimates, rows: dict[float, Comparison]) -> Iterator[DosePoint]:
+def _points(estimates: Estimates, rows: _Rows) -> Iterator[DosePoint]:
     for dose, row in sorted(rows.items()):
         yield DosePoint(dose=dose, row=row, kept=_kept(estimates, dose, row))
 
