@@ -137,6 +137,9 @@ def test_it_is_said_in_plain_words_with_both_medians():
     assert one["with_neighbour"] / one["alone"] == pytest.approx(100, rel=0.1)
 
 
-def test_without_counters_the_mechanism_is_not_known():
-    ((*_, text, _),) = mechanism_lines(describe(disturbed({"host": {CPU: 2.0}})))
-    assert text.startswith("not known: ")
+def test_where_nothing_was_ever_read_there_are_no_lines_and_the_data_say_why():
+    found = describe(disturbed({"host": {CPU: 2.0}}))
+    assert mechanism_lines(found) == []
+    (row,) = mechanism_rows(found)
+    assert row["text"].startswith("not known: ")
+    assert row["mechanisms"] == row["watched"] == []

@@ -25,6 +25,8 @@ from tare.results.stats.sequential import Verdict
 HEIGHT, HEAD, FOOT, GAP = 190, 34, 46, 12
 APART = 5
 """The pixels between the intervals of two platforms at one intensity."""
+MOST_DOWN = 3
+"""The most platforms at one dose of which a plot says that they never answered; the map has all."""
 NEAR = 1.5
 """An interval that reaches farther than this beyond all costs is cut off."""
 FAR = 6.0
@@ -146,9 +148,11 @@ class _Plot:
             )
         y = self._height(1 / KEPT)
         canvas.add(Polyline([(self._ends[0], y), (self._ends[1], y)], theme.MUTED, dash="4 3"))
+        down: dict[float, int] = {}
         for place, one in enumerate(curves):
             shift = APART * (place - (len(curves) - 1) / 2) if len(curves) < APART else 0.0
             canvas.add(*self._curve(one, colours[one.alone.platform], shift))
+            canvas.add(*self._gaps(one, colours[one.alone.platform], down))
         self._across.draw(canvas, self._ends, foot)
         return foot + FOOT + GAP
 
@@ -164,7 +168,6 @@ class _Plot:
             x = self._x(point.dose) + shift
             if point.row.cost is None:
                 runs.append([])
-                yield from self._gap(point, x, colour)
                 continue
             runs[-1].append((x, self._height(point.row.cost)))
             yield from self._interval(point, x, colour)
@@ -179,9 +182,14 @@ class _Plot:
     def _x(self, dose: float) -> float:
         return self._across.place(dose, self._ends)
 
-    def _gap(self, point: DosePoint, x: float, colour: str) -> Iterator[Mark]:
-        if point.is_down:
-            yield Text((x, self._y(1) - 7), DNR, "middle", 11, colour=colour)
+    def _gaps(self, curve: DoseCurve, colour: str, down: dict[float, int]) -> Iterator[Mark]:
+        """Write above the plot where a workload never answered; ``down`` counts what is there."""
+        for point in curve.points:
+            row = down.get(point.dose, 0)
+            if point.is_down and row < MOST_DOWN:
+                y = self._y(1) - 7 - 11 * row
+                yield Text((self._x(point.dose), y), DNR, "middle", 11, colour=colour)
+                down[point.dose] = row + 1
 
     def _interval(self, point: DosePoint, x: float, colour: str) -> Iterator[Mark]:
         row, axis = point.row, self._axis

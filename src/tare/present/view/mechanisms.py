@@ -40,10 +40,14 @@ NAMED = (Mechanism.MEMORY, Mechanism.DEVICE, Mechanism.SLOWED, Mechanism.CACHE)
 
 
 def mechanism_lines(found: Findings) -> list[Sequence[str]]:
-    """List a line for each degradation that is shown: one text for each of ``COLUMNS``."""
+    """List a line for each degradation that is shown: one text for each of ``COLUMNS``.
+
+    Where no counter that stands for a mechanism was ever read there is none.
+    """
     names = neighbour_names(found)
     lines: list[Sequence[str]] = []
-    for one in suffered(found.explanations):
+    every = suffered(found.explanations)
+    for one in every if any(one.watched for one in every) else ():
         row = one.explanation.row
         neighbour = neighbour_of(row.cell.params)
         if one.explanation.is_slower and neighbour is not None:
