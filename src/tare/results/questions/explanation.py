@@ -78,6 +78,7 @@ SAME = {
     "disk_read_bytes": "disk_reads",
     "disk_written_bytes": "disk_writes",
     "timeslices": "context_switches",
+    "psi_cpu_some_s": "run_delay_s",
 }
 """Kinds that move together, of which one is named."""
 
