@@ -13,6 +13,7 @@ from tare.present.view.explanations import explanation_rows
 from tare.present.view.flags import flag_texts
 from tare.present.view.ladders import ladder_rows
 from tare.present.view.mechanisms import mechanism_rows
+from tare.present.view.neighbours import is_isolation
 from tare.present.view.reasons import reason_text
 from tare.present.view.rivals import compared_rows
 from tare.present.view.starts import start_rows
@@ -53,13 +54,20 @@ def as_json(found: StudyView) -> dict[str, Any]:
             for one in found.comparisons.attributions
         ],
         "ladders": _plain(ladder_rows(found)),
-        "dose_curves": _plain(dose_rows(found)),
-        "isolation_compared": _plain(compared_rows(found)),
-        "mechanisms": _plain(mechanism_rows(found)),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
         ],
+        **(_of_neighbours(found) if is_isolation(found.headline) else {}),
+    }
+
+
+def _of_neighbours(found: StudyView) -> dict[str, Any]:
+    """Return what only a study of neighbours has."""
+    return {
+        "dose_curves": _plain(dose_rows(found)),
+        "isolation_compared": _plain(compared_rows(found)),
+        "mechanisms": _plain(mechanism_rows(found)),
     }
 
 
