@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from ipaddress import IPv4Address
@@ -17,6 +17,7 @@ from tare.machines.agent import Agents
 from tare.machines.cgroup import readback
 from tare.machines.cgroup.cgroup import Group
 from tare.machines.cgroup.group_limits import GroupLimits, apply_limits, read_group
+from tare.machines.cgroup.quota import set_quota
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import get
 
@@ -175,12 +176,13 @@ class Instance(ABC):
         threads = self.threads()
         return Group(outer, threads.cgroup) if threads else None
 
-    def confine(self, outer: Machine, limits: Limits) -> None:
+    def confine(self, outer: Machine, limits: Limits, lifted: Collection[str] = ()) -> None:
         """Hold it to the optional limits that are declared, after each start.
 
-        Raises Unavailable where no group can hold it to them, LayerError.
+        Those of ``lifted`` that are not declared are taken away. Raises Unavailable where no group
+        can hold it to them, LayerError.
         """
-        if not limits.optional:
+        if not limits.optional and not lifted:
             return
         group = self.holding_group(outer)
         if group is None:
@@ -188,7 +190,20 @@ class Instance(ABC):
                 f"no control group of {outer.name} holds {self.machine.name}",
                 f"leave {', '.join(dict(limits.optional))} out of `limits:`",
             )
-        apply_limits(group.machine, group.path, limits)
+        apply_limits(group.machine, group.path, limits, lifted)
+
+    def ration(self, outer: Machine, cpus: float | None) -> None:
+        """Hold it to a quota of CPU time, in CPUs, while it runs; None takes the quota away.
+
+        Raises Unavailable where no group can hold it to that, LayerError.
+        """
+        group = self.holding_group(outer)
+        if group is None:
+            raise Unavailable(
+                f"no control group of {outer.name} holds {self.machine.name}",
+                "leave cpus out of `reservation:`",
+            )
+        set_quota(group.machine, group.path, cpus)
 
     def inside(self) -> Inside:
         """Read back what a command inside really gets, or raise CommandFailed."""

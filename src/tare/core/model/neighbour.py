@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tare.core.model.cell import Params
+from tare.core.model.cell import NO_KEY, Params
+from tare.core.model.reservation import Reservation, is_reservation_key, reservation_of
 
 IDLE = "idle"
 """In place of a stressor: the neighbour's instances are open and do nothing."""
@@ -40,6 +41,8 @@ class Neighbour:
     intensity: float = 1.0
     count: int = 1
     cpus: NeighbourCpus = NeighbourCpus.SAME
+    reservation: Reservation | None = field(default=None, metadata={NO_KEY: True})
+    """What its instances are held to so that the workload keeps what it needs; None: nothing."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
@@ -54,7 +57,8 @@ class Neighbour:
     def params(self) -> Params:
         """The parameters of a cell that say so."""
         values = self.stressor, float(self.intensity), self.count, self.cpus.value
-        return tuple(zip(KEYS, values, strict=True))
+        own: Params = tuple(zip(KEYS, values, strict=True))
+        return (*own, *self.reservation.params) if self.reservation else own
 
 
 MOST = 128
@@ -71,9 +75,10 @@ def neighbour_of(params: Params) -> Neighbour | None:
         intensity=float(found[INTENSITY]),
         count=int(found[COUNT]),
         cpus=NeighbourCpus(str(found[CPUS])),
+        reservation=reservation_of(params),
     )
 
 
 def without_neighbour(params: Params) -> Params:
     """Return the parameters of a cell's workload alone."""
-    return tuple(one for one in params if one[0] not in KEYS)
+    return tuple(one for one in params if one[0] not in KEYS and not is_reservation_key(one[0]))

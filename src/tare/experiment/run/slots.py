@@ -36,6 +36,7 @@ from tare.experiment.run.peers import Peers
 from tare.experiment.run.pool import Pool
 from tare.experiment.run.recycling import Recycling
 from tare.experiment.run.repeats import may_repeat
+from tare.experiment.run.reservations import Reservations
 from tare.experiment.run.resolved_study import ResolvedStudy
 from tare.experiment.run.stored_trials import StoredTrials
 from tare.experiment.scenario import TrialContext
@@ -73,6 +74,7 @@ class Slots:
         self.peers = Peers(study, pool.session)
         self.gate = IdleGate()
         self.recycling = Recycling(plan, pool)
+        self.reservations = Reservations(plan, pool.session, writer.folder)
         self.lives = 0
 
     def close(self) -> None:
@@ -113,7 +115,10 @@ class Slots:
             self.progress.trial([one.cell for one in runs], next_cells)
             for one in runs:
                 try:
+                    held = self.scenario.held_parts(self._made(one.cell))
+                    self.reservations.derive(one, held, partial(self._measure_alone, slot))
                     one.wake()
+                    self.reservations.hold(one, held)
                     if any(one.cell.id not in member.warmed for member in one.members):
                         self._warm(slot, one)
                     contexts.append(self._before(one, Kind.MEASURED))
@@ -192,6 +197,30 @@ class Slots:
         for member in one.members:
             member.warmed.add(one.cell.id)
 
+    def _measure_alone(self, slot: Slot, cell: Cell) -> None:
+        """Run a trial of a cell before its turn in a slot's block, as a warm-up."""
+        own = next(
+            one for one in self.plan.slots if one.block == slot.block and cell.id in one.cells
+        )
+        run = self._running(own, own.cells.index(cell.id))
+        try:
+            run.wake()
+            if any(cell.id not in member.warmed for member in run.members):
+                self._warm(own, run)
+                return
+            context = self._before(run, Kind.WARMUP)
+            instance = self._instance(run.members[0])
+            before = sum(
+                (one.cell, one.instance, one.kind) == (cell.id, instance, Kind.WARMUP)
+                for one in self.trials
+            )
+            self._trial(own, [run], [context], Kind.WARMUP, repeat=before)
+        finally:
+            run.rest()
+
+    def _made(self, cell: Cell) -> Measured:
+        return self.measured[cell.workload, cell.params]
+
     def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Prepare each trial of a cell."""
         context = self._context(one, kind)
@@ -202,7 +231,7 @@ class Slots:
     def _context(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Return the context in which a scenario runs a cell."""
         cell = one.cell
-        made = self.measured[cell.workload, cell.params]
+        made = self._made(cell)
         placed_parts = [
             self._placed(cell, placement.part, member, kind)
             for placement, member in zip(one.placements, one.members, strict=True)
@@ -308,7 +337,10 @@ class Slots:
             session=self.session.id,
             parts=tuple(Part(**recorded(part, Part)) for part in whole.parts),
         )
-        return self.stored.add(trial, [one.completed for one in outcomes], series)
+        stored = self.stored.add(trial, [one.completed for one in outcomes], series)
+        if len(runs) == 1:
+            self.reservations.note(trial, series)
+        return stored
 
     def _outcomes(self, contexts: Sequence[TrialContext[Measured]]) -> Sequence[Outcome]:
         if len(contexts) > 1:

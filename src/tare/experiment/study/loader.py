@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from tare.core.errors import ConfigError
-from tare.core.model import Design, Evidence, Limits, Repetition
+from tare.core.model import Design, Evidence, Limits, Repetition, Reservation
 from tare.experiment import scenario as scenarios
 from tare.experiment.scenario import Scenario
-from tare.experiment.study import duet, ladder
+from tare.experiment.study import duet, ladder, reservations
 from tare.experiment.study.combinations import params_of, variants
 from tare.experiment.study.declaration import CABLE, Deadlines, FixedWorkload, Platform, Study
 from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
@@ -101,6 +101,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     sections = [*_SECTIONS, chosen_scenario.section]
     if chosen_scenario.factor is not None:
         sections.append(chosen_scenario.factor[0])
+    sections += [reservations.KEY] if chosen_scenario.takes_reservations else []
     refuse_unknown(entries, [*_HEAD, *sections])
     part = {name: entries.get(name) or root.without(name) for name in sections}
 
@@ -114,7 +115,8 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
     name = heads[0].made.scenario if heads else ""
-    chosen = read_measured(name, chosen_scenario, part, workloads)
+    held = _reservations(entries, chosen_scenario)
+    chosen = read_measured(name, chosen_scenario, part, workloads, held)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -234,6 +236,15 @@ def _limits(item: Item, *, is_duet: bool) -> list[Limits]:
             part.wrong("the same limits stand above; expected each once; remove one")
         found += made
     return found
+
+
+def _reservations(
+    entries: Mapping[str, Item], scenario: Scenario[Measured]
+) -> list[Reservation | None]:
+    """Read what neighbours are held to; nothing where a study does not say."""
+    if reservations.KEY not in entries or not scenario.takes_reservations:
+        return [None]
+    return reservations.read_reservations(entries[reservations.KEY], _check_limits)
 
 
 def _refuse_limits(
