@@ -110,8 +110,8 @@ def is_reservation_key(name: str) -> bool:
 class DerivedLimit:
     """A limit that was derived, of one resource: ``used`` is what the workload took of it alone.
 
-    ``readings`` is of how many seconds that is known. ``kept`` is what is kept for the workload of
-    the ``capacity`` that it shares with so many ``neighbours``, ``each`` the limit of each of them.
+    ``readings`` is the number of seconds in which that was read. ``kept`` is what is kept for the
+    workload of the ``capacity`` that it shares with its ``neighbours``, ``each`` the limit of each.
     All are in the resource's own unit; that of ``cpus`` is CPUs.
     """
 

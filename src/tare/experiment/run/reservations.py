@@ -107,7 +107,7 @@ class Reservations:
         limits = one.cell.limits
         cpus = {member.index: self._cpus(limits, member) for member in one.members}
         common = cpus[held[0].index]
-        beside = [
+        sharing = [
             placement.part
             for placement, member in zip(one.placements, one.members, strict=True)
             if member not in held and common & cpus[member.index]
@@ -115,7 +115,7 @@ class Reservations:
         together = []
         for trial in self._uses.get(_workload(one.cell), ()):
             # A workload that has but one part alone has it without a name.
-            seconds = [trial[part] for part in beside if part in trial] or [*trial.values()]
+            seconds = [trial[part] for part in sharing if part in trial] or [*trial.values()]
             together += [sum(each) for each in zip(*seconds, strict=False)]
         found = derive(reservation, {CPUS: together}, {CPUS: float(len(common))}, len(held))
         return tuple(replace(each, each=min(each.each, float(limits.cpus))) for each in found)
