@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from ipaddress import IPv4Address
@@ -176,13 +176,12 @@ class Instance(ABC):
         threads = self.threads()
         return Group(outer, threads.cgroup) if threads else None
 
-    def confine(self, outer: Machine, limits: Limits, lifted: Collection[str] = ()) -> None:
+    def confine(self, outer: Machine, limits: Limits) -> None:
         """Hold it to the optional limits that are declared, after each start.
 
-        Those of ``lifted`` that are not declared are taken away. Raises Unavailable where no group
-        can hold it to them, LayerError.
+        Raises Unavailable where no group can hold it to them, LayerError.
         """
-        if not limits.optional and not lifted:
+        if not limits.optional:
             return
         group = self.holding_group(outer)
         if group is None:
@@ -190,7 +189,7 @@ class Instance(ABC):
                 f"no control group of {outer.name} holds {self.machine.name}",
                 f"leave {', '.join(dict(limits.optional))} out of `limits:`",
             )
-        apply_limits(group.machine, group.path, limits, lifted)
+        apply_limits(group.machine, group.path, limits)
 
     def ration(self, outer: Machine, cpus: float | None) -> None:
         """Hold it to a quota of CPU time, in CPUs, while it runs; None takes the quota away.

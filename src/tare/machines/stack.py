@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -96,15 +96,14 @@ class Stack:
         swap = min(found.swap_bytes, held.swap_bytes)
         return replace(found, swap_bytes=swap, quota_cpus=held.quota_cpus, group=held)
 
-    def confine(self, limits: Limits, lifted: Collection[str] = ()) -> None:
+    def confine(self, limits: Limits) -> None:
         """Hold the outermost instance that is this stack's alone to the optional limits.
 
-        Those of ``lifted`` that are not declared are taken away. Raises Unavailable where that
-        cannot be, LayerError.
+        Raises Unavailable where that cannot be, LayerError.
         """
         if self.instances:
             instance, outer = self._outermost()
-            instance.confine(outer, limits, lifted)
+            instance.confine(outer, limits)
 
     def ration(self, cpus: float | None) -> None:
         """Hold the same instance to a quota of CPU time, in CPUs; None takes the quota away.

@@ -57,7 +57,7 @@ def _release(
     stack = member.stack
     try:
         if reservation.optional:
-            stack.confine(limits, lifted=reservation.optional)
+            stack.confine(limits)
         if reservation.cpus is not None:
             quota = limits.quota_cpus
             stack.ration(None if quota is None else float(quota))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from tare.core.completed import tail_of
@@ -134,19 +133,14 @@ def read_group(machine: Machine, path: str) -> GroupLimits:
     )
 
 
-UNLIMITED = {"processes": "max", "cpu_weight": str(DEFAULT_WEIGHT)}
-"""What is written of each optional limit where there is to be none again."""
-
-
-def apply_limits(machine: Machine, path: str, limits: Limits, lifted: Collection[str] = ()) -> None:
+def apply_limits(machine: Machine, path: str, limits: Limits) -> None:
     """Write the optional limits that are declared into a group, which holds them at once.
 
-    Those of ``lifted`` that are not declared are taken away. Raises Unavailable where the group
-    offers no such limit, LayerError where it is not taken.
+    Raises Unavailable where the group offers no such limit, LayerError where it is not taken.
     """
-    declared = {name: UNLIMITED[name] for name in lifted} | dict(limits.optional)
-    if not declared:
+    if not limits.optional:
         return
+    declared = dict(limits.optional)
     given = [str(declared.get(name, "")) for name in OPTIONAL]
     done = machine.run(["sh", "-c", APPLY, path, *given])
     if done.returncode == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -114,9 +114,9 @@ class Instance(layer.Instance):
         del outer
         return replace(GroupLimits(self.quota_cpus), **dict(self.limits.optional))
 
-    def confine(self, outer: Machine, limits: Limits, lifted: Collection[str] = ()) -> None:
+    def confine(self, outer: Machine, limits: Limits) -> None:
         """See Instance.confine: what is simulated takes nothing."""
-        del outer, lifted
+        del outer
         self.limits = limits
 
     def ration(self, outer: Machine, cpus: float | None) -> None:
