@@ -29,15 +29,21 @@ def holding(
     where the platform cannot be held to one, LayerError where a limit is not read back as it was
     given, or cannot be taken back.
     """
-    for one in layers:
-        if reservation.optional and (why := one.lacks(reservation.over(one.held_to(limits)))):
-            raise Unavailable(why, f"leave that limit out of `{KEY}:`")
+    if reservation.optional and (why := _lacks(layers, limits, reservation)):
+        raise Unavailable(why, f"leave that limit out of `{KEY}:`")
     with ExitStack() as taken_back:
         for member in members:
             before = member.stack.held()
             taken_back.callback(_release, member, limits, reservation, before)
             _hold(member.stack, limits, reservation)
         yield
+
+
+def _lacks(layers: Sequence[Layer], limits: Limits, reservation: Reservation) -> str:
+    """Return why a platform cannot be held to the optional limits; empty where it can."""
+    around = next((one for one in layers if not one.shared), layers[-1])
+    every = (one.lacks(reservation.over(one.held_to(limits))) for one in layers)
+    return next(filter(None, every), "") or around.cannot_hold(reservation.over(limits))
 
 
 def _hold(stack: Stack, limits: Limits, reservation: Reservation) -> None:

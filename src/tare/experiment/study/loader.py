@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 
+from tare.core import parameter
 from tare.core.errors import ConfigError
-from tare.core.model import Design, Evidence, Limits, Repetition, Reservation
+from tare.core.model import Design, Evidence, Limits, Repetition, Reservation, Unit
+from tare.core.model.cell import DISK, NETWORK
 from tare.experiment import scenario as scenarios
 from tare.experiment.scenario import Scenario
 from tare.experiment.study import duet, ladder, reservations
@@ -47,6 +49,8 @@ class _Head:
 _HEAD = [field.name for field in fields(_Head)]
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 """Equal to those of ``tare.experiment.probes.timeline``, which a test checks."""
+LEAST_BYTES_PER_S = 10_000
+"""With less even the commands that enter an instance would not come back in time."""
 LEAST_PROCESSES = 16
 """Fewer do not suffice for what keeps a container up and one command in it."""
 MOST_WEIGHT = 10_000
@@ -292,6 +296,10 @@ def _check_limits(limits: Limits) -> None:
             f"cpu_weight: {limits.cpu_weight} was given; expected 1 to {MOST_WEIGHT}, where 100 is "
             "what each has otherwise"
         )
+    for name, value in limits.optional:
+        if name in (*DISK, *NETWORK):
+            is_rate = parameter.unit_of(name) is Unit.BYTE_PER_SECOND
+            _least(parameter.key_of(name), value, LEAST_BYTES_PER_S if is_rate else 1)
 
 
 def _check_repetition(repetition: Repetition) -> None:
