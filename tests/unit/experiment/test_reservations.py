@@ -277,6 +277,43 @@ def test_the_limits_of_the_study_hold_again():
     assert stack.held().cpu_weight == 200
 
 
+def test_what_an_engine_limits_unasked_holds_again():
+    stack = HeldStack(limits=replace(LIMITS, processes=2048))
+    for held in (given({"processes": 64}), HELD):
+        with holding(members(stack), LAYERS, LIMITS, held):
+            assert stack.held().processes == held.optional.get("processes", 2048)
+        assert stack.held() == GroupLimits(processes=2048)
+
+
+class Refusing(HeldStack):
+    """A stack whose group offers no quota."""
+
+    def ration(self, cpus):
+        raise Unavailable("the group takes no quota", "leave it out")
+
+
+def test_what_could_not_be_given_need_not_be_taken_back():
+    held = members(Refusing())
+    with (
+        pytest.raises(Unavailable, match="takes no quota"),
+        holding(held, LAYERS, LIMITS, given({CPUS: 0.5})),
+    ):
+        pass
+    assert not held[0].is_spoiled
+
+
+def test_an_instance_without_a_group_is_unavailable():
+    class Groupless(HeldStack):
+        def held(self):
+            return None
+
+    with (
+        pytest.raises(Unavailable, match="no control group holds"),
+        holding(members(Groupless()), LAYERS, LIMITS, given({CPUS: 0.5})),
+    ):
+        pass
+
+
 def test_what_a_layer_cannot_hold_is_unavailable_with_the_reason():
     stack = HeldStack()
     layers = [layer.load("qemu-tcg")]

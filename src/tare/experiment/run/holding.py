@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
 
 from tare.core.errors import LayerError, TareError, Unavailable
 from tare.core.model import Limits, Reservation
@@ -34,9 +36,26 @@ def holding(
     with ExitStack() as taken_back:
         for member in members:
             before = member.stack.held()
-            taken_back.callback(_release, member, limits, reservation, before)
-            _hold(member.stack, limits, reservation)
+            if before is None:
+                raise Unavailable(
+                    f"no control group holds {member.stack.machine.name}", f"leave `{KEY}:` out"
+                )
+            own = _own(limits, before)
+            taken_back.callback(_release, member, own, reservation, before)
+            _hold(member.stack, own, reservation)
         yield
+
+
+def _own(limits: Limits, before: GroupLimits) -> Limits:
+    """Return the limits of a study, with those that an engine gives its instances unasked."""
+    usual = GroupLimits()
+    found: dict[str, Any] = {
+        name: value
+        for name in OPTIONAL
+        if getattr(limits, name) is None
+        and (value := getattr(before, name)) != getattr(usual, name)
+    }
+    return replace(limits, **found)
 
 
 def _lacks(layers: Sequence[Layer], limits: Limits, reservation: Reservation) -> str:
@@ -56,19 +75,20 @@ def _hold(stack: Stack, limits: Limits, reservation: Reservation) -> None:
         raise LayerError(f"{stack.machine.name} is not held by its reservation: {'; '.join(wrong)}")
 
 
-def _release(
-    member: Member, limits: Limits, reservation: Reservation, before: GroupLimits | None
-) -> None:
-    """Hold an instance to the limits of the study again; one that cannot be is no longer used."""
-    stack = member.stack
+def _release(member: Member, limits: Limits, reservation: Reservation, before: GroupLimits) -> None:
+    """Hold an instance to what it was held to again; one that cannot be is no longer used."""
+    stack, quota = member.stack, limits.quota_cpus
+    failed: TareError | None = None
     try:
-        if reservation.optional:
-            stack.confine(limits)
-        if reservation.cpus is not None:
-            quota = limits.quota_cpus
-            stack.ration(None if quota is None else float(quota))
+        try:
+            if reservation.cpus is not None:
+                stack.ration(None if quota is None else float(quota))
+            if reservation.optional:
+                stack.confine(limits)
+        except TareError as error:  # what could not be given cannot be taken back either
+            failed = error
         if stack.held() != before:
-            raise LayerError(f"{stack.machine.name} is still held by its reservation")
+            raise failed or LayerError(f"{stack.machine.name} is still held by its reservation")
     except TareError:
         member.is_spoiled = True
         raise

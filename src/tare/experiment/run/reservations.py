@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
-from tare.core.model import Cell, Limits, Plan, Reservation, Source, Trial, neighbour_of
+from tare.core.model import Cell, Limits, Plan, Reservation, Source, Status, Trial, neighbour_of
 from tare.core.model.group import Group, group
 from tare.core.model.reservation import CPUS, DerivedLimit, given
 from tare.experiment.run.cell_run import CellRun
@@ -15,7 +14,7 @@ from tare.experiment.run.holding import holding
 from tare.experiment.run.instance_set import Member
 from tare.experiment.run.session import Session
 from tare.experiment.trial.measure import GOOD, SeriesOfParts
-from tare.results.store import read_facts
+from tare.results.store import Writer, read_facts
 from tare.results.store.facts import RESERVATIONS, stored_reservations
 
 ENOUGH_SECONDS = 5
@@ -36,10 +35,10 @@ class Reservations:
     thing.
     """
 
-    def __init__(self, plan: Plan, session: Session, folder: Path) -> None:
-        self._plan, self._session = plan, session
-        self._uses: dict[Workload, list[SecondsOfParts]] = {}
-        self.derived = dict(stored_reservations(read_facts(folder)))
+    def __init__(self, plan: Plan, session: Session, writer: Writer) -> None:
+        self._plan, self._session, self._writer = plan, session, writer
+        self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
+        self.derived = dict(stored_reservations(read_facts(writer.folder)))
 
     def note(self, trial: Trial, series: SeriesOfParts) -> None:
         """Note what a workload took of the host in each second of a trial alone."""
@@ -53,7 +52,7 @@ class Reservations:
                 is_cpu_time = (one.source, one.name) == (Source.LAYER, "cpu_s")
                 if is_cpu_time and instance in parts and not one.reason:
                     seconds[parts[instance]] = rates(one.times_s, one.values)
-        self._uses.setdefault(_workload(cell), []).append(seconds)
+        self._uses.setdefault(_workload(cell), []).append((trial.status, seconds))
 
     def derive(
         self, one: CellRun, parts: Sequence[str], measure_alone: Callable[[Cell], None]
@@ -74,10 +73,11 @@ class Reservations:
         )
         for _ in range(MOST_TRIALS):
             known = self._uses.get(which, ())
-            if sum(len(each) for trial in known for each in trial.values()) >= ENOUGH_SECONDS:
+            if sum(len(each) for _, trial in known for each in trial.values()) >= ENOUGH_SECONDS:
                 break
             measure_alone(alone)
         self.derived[one.cell.id] = self._limits(one, one.of(parts), reservation)
+        self._writer.facts({**read_facts(self._writer.folder), **self.facts})
 
     def hold(self, one: CellRun, parts: Sequence[str]) -> None:
         """Hold the parts of a cell that are its neighbour's, until the cell rests.
@@ -112,8 +112,11 @@ class Reservations:
             for placement, member in zip(one.placements, one.members, strict=True)
             if member not in held and common & cpus[member.index]
         ]
+        known = self._uses.get(_workload(one.cell), ())
+        # In a suspect trial others may have kept it from taking what it wanted.
+        trusted = [trial for status, trial in known if status is Status.OK and trial]
         together = []
-        for trial in self._uses.get(_workload(one.cell), ()):
+        for trial in trusted or [trial for _, trial in known]:
             # A workload that has but one part alone has it without a name.
             seconds = [trial[part] for part in sharing if part in trial] or [*trial.values()]
             together += [sum(each) for each in zip(*seconds, strict=False)]

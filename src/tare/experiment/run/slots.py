@@ -74,7 +74,7 @@ class Slots:
         self.peers = Peers(study, pool.session)
         self.gate = IdleGate()
         self.recycling = Recycling(plan, pool)
-        self.reservations = Reservations(plan, pool.session, writer.folder)
+        self.reservations = Reservations(plan, pool.session, writer)
         self.lives = 0
 
     def close(self) -> None:
