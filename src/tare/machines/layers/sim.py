@@ -95,6 +95,8 @@ class Instance(layer.Instance):
             self.machine.replay = replay
         self.site = site
         self.cpuset = site.cpuset
+        self.limits = site.limits
+        self.quota_cpus: float | None = site.limits.quota_cpus
 
     def start(self) -> None:
         """See Instance.start."""
@@ -110,12 +112,17 @@ class Instance(layer.Instance):
     def held(self, outer: Machine) -> GroupLimits:
         """See Instance.held."""
         del outer
-        limits = self.site.limits
-        return replace(GroupLimits(limits.quota_cpus), **dict(limits.optional))
+        return replace(GroupLimits(self.quota_cpus), **dict(self.limits.optional))
 
     def confine(self, outer: Machine, limits: Limits) -> None:
         """See Instance.confine: what is simulated takes nothing."""
-        del outer, limits
+        del outer
+        self.limits = limits
+
+    def ration(self, outer: Machine, cpus: float | None) -> None:
+        """See Instance.ration: what is simulated takes nothing."""
+        del outer
+        self.quota_cpus = cpus
 
 
 def _world(scope: Scope) -> World:

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from tare.core.model import Cell, Status, Trial
+from tare.present.view import regained
 from tare.present.view.explanations import explanation_rows
 from tare.present.view.flags import flag_texts
 from tare.present.view.ladders import ladder_rows
@@ -50,6 +51,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
             for one in found.comparisons.attributions
         ],
         "ladders": _plain(ladder_rows(found)),
+        "reservations": _plain(regained.as_rows(found)),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)

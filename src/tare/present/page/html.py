@@ -29,6 +29,7 @@ from tare.present.view.ladders import COLUMNS, READING, taken_apart
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
+from tare.present.view.regained import part as regained_part
 from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.theme import dark_rules, page_colours, variables
@@ -130,6 +131,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         ],
         ladders=taken_apart(found),
         starts=list(start_sentences(found)),
+        held=regained_part(found),
         ladder_columns=COLUMNS,
         ladder_reading=READING,
         why={
