@@ -15,6 +15,7 @@ from tare.experiment.study.quantity import PURE, parse
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.constraints import Constraints
 from tare.results.questions.mix_costs import Mix, has_time
+from tare.work import stressor
 
 WEIGHT = "weight"
 """The key of a selector that is no parameter."""
@@ -57,6 +58,16 @@ def _check(constraints: Constraints) -> None:
     loss = constraints.isolation_loss
     if loss is not None and loss < 0:
         raise ValueError(f"isolation_loss: {loss:g} was given; expected 0 or more")
+    named = constraints.neighbour
+    if named is None:
+        return
+    if loss is None:
+        raise ValueError("neighbour: it says whose isolation_loss counts; expected that as well")
+    if named not in stressor.names():
+        raise ValueError(
+            f"neighbour: no stressor is called {named!r}; expected one of "
+            f"{', '.join(stressor.names())}"
+        )
 
 
 def _weights(item: Item, side: ResultSet) -> dict[Group, float]:

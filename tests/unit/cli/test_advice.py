@@ -296,9 +296,7 @@ def test_a_constraint_is_kept_or_broken_with_its_number():
     assert base.constraints[0].keeps is Keeps.KEPT
     assert kvm.constraints[0].keeps is Keeps.MISSING
     assert (startup.reason, "lifecycle study" in reason_text(memory.reason)) == (None, True)
-    assert [one.is_measurable for one in docker.constraints] == [True, True, False]
-    assert "advise does not read them yet" in reason_text(isolation.reason)
-    assert "leave the constraint out" in reason_text(isolation.reason)
+    assert "name results of a study of neighbours" in reason_text(isolation.reason)
     assert (docker.is_excluded, docker.rank) == (True, None)
     assert (kvm.is_excluded, kvm.rank) == (False, 2)
     assert [place.platform for place in found.places] == ["base", "kvm", "docker"]
@@ -448,6 +446,11 @@ constraints: {startup: 500 ms, memory: 64MiB, isolation_loss: 5%}
         ("weights: {cpu: 1}\nconstraints: {speed: 1}", "unknown key"),
         ("weights: {cpu: 1}\nconstraints: {startup: -1}", "below zero"),
         ("weights: {cpu: 1}\nconstraints: {isolation_loss: -1}", "expected 0 or more"),
+        ("weights: {cpu: 1}\nconstraints: {neighbour: cpu}", "expected that as well"),
+        (
+            "weights: {cpu: 1}\nconstraints: {isolation_loss: 1%, neighbour: cpi}",
+            "no stressor is called 'cpi'",
+        ),
         ("weights: {cpu: 1}\nconstraints: 3", "expected a mapping"),
     ],
 )
@@ -496,7 +499,7 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert ranking.split()[:3] == ["1", "docker", "1.325\N{MULTIPLICATION SIGN}"]
     assert beside.split()[:3] == ["docker", "2.000\N{MULTIPLICATION SIGN}", "disk"]
     assert "250 ms (1 value), kept" in constraints
-    assert constraints.rstrip().endswith("not read by advise yet")
+    assert constraints.rstrip().endswith("missing measurement")
     assert "startup, at most 1 s" in said
     (base,) = [line for line in lines if "9 s (1 value), broken" in line]
     assert base.startswith("base")
@@ -504,7 +507,7 @@ def test_the_command_prints_ranks_changes_and_what_is_missing(folder, capsys, mo
     assert "docker and kvm would be equal if cpu had 67 % of the time instead of 75 %." in said
     assert "Without cpu, kvm would be first" in said
     assert "disk on <script>: the study does not measure it" in said
-    assert "isolation_loss: what it loses next to a greedy neighbour: studies of" in said
+    assert "isolation_loss: what cpu, disk loses next to a neighbour: name results of" in said
     assert "Whether it keeps isolation_loss is not known: see the missing measurements." in said
 
 

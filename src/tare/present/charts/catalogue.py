@@ -10,10 +10,12 @@ from typing import Any, Generic, TypeVar
 from tare.present.charts.costs import forest, has_layers, waterfall
 from tare.present.charts.courses import TrialCourse, has_course, over_time
 from tare.present.charts.distributions import distribution
+from tare.present.charts.doses import doses, has_doses
 from tare.present.charts.drift import drift
 from tare.present.charts.families import Family, families
 from tare.present.charts.figure import Figure
 from tare.present.charts.heat import heat_map
+from tare.present.charts.isolation import has_neighbours, isolation_map
 from tare.present.charts.ladders import has_ladder, ladder
 from tare.present.charts.lifecycle import gantt, has_life
 from tare.present.charts.matrix import has_rivals, matrix
@@ -78,6 +80,11 @@ def _has_cost(found: Findings, _: tuple[CellGroup, ...]) -> bool:
     return any(row.cost is not None for row in found.headline)
 
 
+def _has_map(found: Findings, groups: tuple[CellGroup, ...]) -> bool:
+    """Whether platforms are what is compared; of neighbours there is a map of their own."""
+    return _has_cost(found, groups) and not has_neighbours(found, groups)
+
+
 def _always(_: Findings, __: object) -> bool:
     return True
 
@@ -102,7 +109,9 @@ def _medians(found: Findings, group: CellGroup) -> list[float]:
 
 FIGURES: tuple[Row[Any], ...] = (
     Row("forest", _study, _has_cost, forest),
-    Row("heat", _study, _has_cost, heat_map),
+    Row("heat", _study, _has_map, heat_map),
+    Row("isolation", _study, has_neighbours, isolation_map),
+    Row("doses", drawn, has_doses, doses),
     Row("attribution", _study, has_layers, waterfall),
     Row("ladder", _study, has_ladder, ladder),
     Row("scaling", _scaled, _always, scaling),

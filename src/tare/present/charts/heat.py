@@ -73,19 +73,27 @@ def _box(found: Findings, group: str, platform: str, row: Comparison | None, end
     where = f"{group} on {platform}"
     if row is None:
         return Box((NOT_RUN, SHORT[NOT_RUN]), "", theme.PAPER, 0, f"{where}: not in the plan")
-    flawed = "*" if is_flawed(row) else ""
     if row.cost is None:
-        word = gap(found, row)
-        has_verdict = row.verdict is not Verdict.NOT_MEASURED
-        mark = f"{MARKS[row.verdict]}{flawed}" if has_verdict else ""
-        why = f"{where}: {reason_text(row.reason or row.why_no_ratio) or word}"
-        is_marked = has_verdict and bool(flawed)
-        return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, is_marked)
+        return without_cost(found, row, where)
     colour, strength = shade(row.cost, end)
     size = f"{cost_text(row.cost, row.low, row.high)} {costs_text(row.low, row.high, row.cost)}"
     said = f"{where}: {size}, {row.verdict.value}"
-    mark = f"{MARKS[row.verdict]}{flawed}"
-    return Box((cost_text(row.cost), brief(row.cost)), mark, colour, strength, said, bool(flawed))
+    number, flawed = (cost_text(row.cost), brief(row.cost)), is_flawed(row)
+    return Box(number, mark_of(row), colour, strength, said, flawed)
+
+
+def without_cost(found: Findings, row: Comparison, where: str) -> Box:
+    """Return the box of a comparison that has no cost: a word for why."""
+    word = gap(found, row)
+    has_verdict = row.verdict is not Verdict.NOT_MEASURED
+    why = f"{where}: {reason_text(row.reason or row.why_no_ratio) or word}"
+    mark, flawed = (mark_of(row), is_flawed(row)) if has_verdict else ("", False)
+    return Box((word, SHORT.get(word, word)), mark, theme.PAPER, 0, why, flawed)
+
+
+def mark_of(row: Comparison) -> str:
+    """Return the shape of a verdict, with a star where its number is flawed."""
+    return f"{MARKS[row.verdict]}{'*' if is_flawed(row) else ''}"
 
 
 def shade(cost: float, end: float) -> tuple[str, float]:

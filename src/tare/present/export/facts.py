@@ -9,10 +9,13 @@ from typing import Any
 
 from tare.core.model import Cell, Status, Trial
 from tare.present.view import regained
+from tare.present.view.doses import dose_rows
 from tare.present.view.explanations import explanation_rows
 from tare.present.view.flags import flag_texts
 from tare.present.view.ladders import ladder_rows
+from tare.present.view.mechanisms import mechanism_rows
 from tare.present.view.reasons import reason_text
+from tare.present.view.rivals import compared_rows
 from tare.present.view.starts import start_rows
 from tare.present.view.study import StudyView
 from tare.results.compare.comparison import Comparison
@@ -52,6 +55,9 @@ def as_json(found: StudyView) -> dict[str, Any]:
         ],
         "ladders": _plain(ladder_rows(found)),
         "reservations": _plain(regained.as_rows(found)),
+        "dose_curves": _plain(dose_rows(found)),
+        "isolation_compared": _plain(compared_rows(found)),
+        "mechanisms": _plain(mechanism_rows(found)),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)

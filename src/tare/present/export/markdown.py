@@ -7,7 +7,7 @@ it stays text wherever the file is shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tare.present.export.verdict_lines import (
@@ -20,6 +20,7 @@ from tare.present.export.verdict_lines import (
 )
 from tare.present.view import ladders, regained
 from tare.present.view.explanations import CAUTION, sentences
+from tare.present.view.isolation_tables import all_tables
 from tare.present.view.study import StudyView
 
 FILE = "results.md"
@@ -42,7 +43,8 @@ def markdown(found: StudyView) -> str:
     ]
     for group, cells in found.verdicts:
         parts += [f"### {in_markdown(group.name)}", in_markdown(measured(group))]
-        parts.append(_markdown_table(table_lines(cells)))
+        parts.append(_verdict_table(table_lines(cells)))
+    parts += _neighbours(found)
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
@@ -79,7 +81,22 @@ def _first(found: re.Match[str]) -> str:
     return f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}"
 
 
-def _markdown_table(rows: Iterator[Sequence[str]]) -> str:
-    rules = ["---:" if place in NUMBERS else "---" for place in range(len(COLUMNS))]
-    lines = [COLUMNS, rules, *([in_markdown(cell) for cell in row] for row in rows)]
+def _neighbours(found: StudyView) -> Iterator[str]:
+    for table in all_tables(found):
+        yield f"## {table.title}"
+        yield in_markdown(table.reading)
+        yield _table(table.columns, table.lines)
+
+
+def _verdict_table(rows: Iterator[Sequence[str]]) -> str:
+    return _table(COLUMNS, rows, NUMBERS)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    rules = ["---:" if place in numbers else "---" for place in range(len(heads))]
+    lines = [
+        [in_markdown(one) for one in heads],
+        rules,
+        *([in_markdown(cell) for cell in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -25,8 +25,10 @@ from tare.present.view.explanations import CAUTION, explained, has_counters, slo
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.host_use import OVERHEAD_PHASES
+from tare.present.view.isolation_tables import isolation_tables
 from tare.present.view.ladders import COLUMNS, READING, taken_apart
 from tare.present.view.names import platform_text
+from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
 from tare.present.view.regained import part as regained_part
@@ -130,6 +132,12 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
             if one.stack.primary and one.reason
         ],
         ladders=taken_apart(found),
+        neighbours={
+            "workloads": range(1, len(drawn(found)) + 1),
+            "tables": list(isolation_tables(found)),
+        }
+        if is_isolation(found.headline)
+        else None,
         starts=list(start_sentences(found)),
         held=regained_part(found),
         ladder_columns=COLUMNS,
@@ -137,6 +145,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         why={
             "caution": CAUTION,
             "unbroken": _unbroken,
+            "against": "alone" if is_isolation(found.headline) else f"on {plan.reference}",
             "cells": explained(found),
             "slower": len(slower(found)),
             "has_counters": has_counters(found),
@@ -196,10 +205,10 @@ def _details(found: StudyView) -> list[tuple[object, ...]]:
 
 def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[CellGroup]) -> list[str]:
     """Name the charts that have no place of their own in the template."""
-    kinds = ("points", "drift", *_CHARTS_OF_A_WORKLOAD)
+    kinds = ("doses", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)
     placed = {
-        *("forest", "heat", "attribution", "ladder"),
+        *("forest", "heat", "isolation", "attribution", "ladder"),
         *(f"{kind}-{number:02d}" for kind in kinds for number in numbers_of),
     }
     return [name for name in drawings if name not in placed]

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tare.present.charts.canvas import Canvas
 from tare.present.charts.figure import Figure
-from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
+from tare.present.charts.grid import STRENGTH, Box, Line, grid
+from tare.present.charts.isolation import FULL, degradation_legend, degradation_shade
 from tare.present.redrawn.own_values import OwnValues, empty
 from tare.present.redrawn.side import Side, printed_side
 from tare.present.view import theme
@@ -20,9 +21,6 @@ from tare.results.published.rows import DID_NOT_RESPOND, Row
 from tare.results.published.significance import Tested, significance
 from tare.results.stats.holm import holm
 from tare.results.stats.sequential import Verdict
-
-FULL = 50.0
-"""The degradation in per cent from which on the colour is full."""
 
 FIRST = "Where several of our cells are equally like the study's, the first in the plan is shown."
 _NOWHERE = Box((NONE, NONE), "", theme.PAPER, 0, "not in the study")
@@ -58,9 +56,7 @@ def degradation_map(
         caption = " ".join([caption, *here.notes(chosen, ours.values())])
 
     def draw(width: int) -> Canvas:
-        steps = [_shade(FULL * place / 8) for place in range(9)]
-        texts = ("0 %", f"{FULL / 2:g} %", f"≥ {FULL:g} %")
-        return grid(width, columns, lines, Legend(steps, texts))
+        return grid(width, columns, lines, degradation_legend())
 
     return Figure(f"{study}-{original.name}", original.title, caption, draw)
 
@@ -73,13 +69,8 @@ def _degraded(side: Side | None) -> Box:
         return Box(words, TIMES, theme.BAD, STRENGTH, side.tip)
     if side.value is None:
         return Box((NONE, NONE), "", theme.PAPER, 0, side.words)
-    colour, strength = _shade(side.value)
+    colour, strength = degradation_shade(side.value)
     return Box((f"{side.text} %", side.text), "", colour, strength, side.tip)
-
-
-def _shade(percent: float) -> tuple[str, float]:
-    share = min(1.0, abs(percent) / FULL)
-    return (theme.WORSE if percent > 0 else theme.BETTER), STRENGTH * share
 
 
 def significance_matrix(

@@ -12,11 +12,12 @@ from rich.text import Text
 from tare.core.model.group import Group
 from tare.core.parameter import unit_of, word_of
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
+from tare.present.view.names import neighbour_text
 from tare.present.view.numbers import NONE, cost_text, costs_text, scale_for, share_text
 from tare.present.view.reasons import reason_text
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.advice import Advice
-from tare.results.questions.constraints import Constrained, Lives, Source
+from tare.results.questions.constraints import Constrained, Keeps, Lives, NextTo, Source
 from tare.results.questions.mix_costs import Mix
 from tare.results.questions.places import Place
 from tare.results.questions.reversals import Gap, Swap
@@ -72,13 +73,12 @@ def _constraint_json(one: Constrained) -> dict[str, Any]:
         "name": one.name,
         "limit": one.limit,
         "keeps": one.keeps.value,
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
+        "value": plain(one.value),
+        "low": plain(one.low),
+        "high": plain(one.high),
         "n": one.n,
         "source": _source_text(one.source),
         "reason": reason_text(one.reason),
-        "is_measurable": one.is_measurable,
     }
 
 
@@ -86,6 +86,9 @@ def _source_text(source: Source | None) -> str:
     """Return where the values of a constraint are from."""
     if source is None:
         return ""
+    if isinstance(source, NextTo):
+        worst = f"{source.group[0]} with {neighbour_text(source.neighbour)}"
+        return f"study of neighbours: {worst}, the worst of {source.rows}"
     if not isinstance(source, Lives):
         return "opening its instances in this study"
     metrics = " and ".join(source.metrics)
@@ -107,7 +110,10 @@ _LEGEND_EXTREMES = (
     "workload. Index: the weighted geometric mean of the costs, which is no time."
 )
 
-_LEGEND_CONSTRAINTS = "Medians, which are held to the limit; with the least and the largest value."
+_LEGEND_CONSTRAINTS = (
+    "Medians, which are held to the limit; with the least and the largest value. Of a loss to a "
+    "neighbour the worst, whose interval is held to it."
+)
 
 
 def show(side: ResultSet, found: Advice, mix: Mix, names: Names) -> None:
@@ -126,7 +132,7 @@ def show(side: ResultSet, found: Advice, mix: Mix, names: Names) -> None:
     console.print()
     _show_extremes(console, found, names)
     console.print(Text(_LEGEND_EXTREMES, "dim"))
-    limited = {name: most for name, most in asdict(mix.constraints).items() if most is not None}
+    limited = mix.constraints.limits
     if limited:
         console.print()
         _show_constraints(console, found, limited)
@@ -149,6 +155,9 @@ def _first(found: Advice) -> Iterator[str]:
     unknown = " and ".join(word_of(one.name) for one in best.constraints if one.reason)
     if unknown:
         yield f"Whether it keeps {unknown} is not known: see the missing measurements."
+    undecided = [word_of(one.name) for one in best.constraints if one.keeps is Keeps.UNDECIDED]
+    if undecided:
+        yield f"Whether it keeps {' and '.join(undecided)} is undecided: more blocks may tell."
 
 
 def _slowdown(place: Place) -> tuple[str, str]:
@@ -200,15 +209,19 @@ def _show_constraints(console: Console, found: Advice, limited: Mapping[str, flo
 
 def _constrained(one: Constrained) -> Text:
     if one.value is None:
-        word = one.keeps.value if one.is_measurable else "not read by advise yet"
-        return Text(word, "yellow")
+        return Text(one.keeps.value, "yellow")
     spread = "1 value"
+    if isinstance(one.source, NextTo):
+        ends = [_amount(one.name, end) for end in (one.low, one.high) if end is not None]
+        worst = f"{one.source.group[0]}, {neighbour_text(one.source.neighbour)}"
+        text = f"{_amount(one.name, one.value)} [{' to '.join(ends)}] ({worst}), {one.keeps.value}"
+        return Text(text, _STYLES[one.keeps])
     if one.low is not None and one.high is not None and one.n > 1:
         spread = f"{_amount(one.name, one.low)} to {_amount(one.name, one.high)} of {one.n}"
-    return Text(
-        f"{_amount(one.name, one.value)} ({spread}), {one.keeps.value}",
-        "red" if one.keeps == "broken" else "green",
-    )
+    return Text(f"{_amount(one.name, one.value)} ({spread}), {one.keeps.value}", _STYLES[one.keeps])
+
+
+_STYLES = {Keeps.BROKEN: "red", Keeps.KEPT: "green", Keeps.UNDECIDED: "yellow"}
 
 
 def _amount(name: str, value: float) -> str:

@@ -52,6 +52,13 @@ COUNTERS = {
     "disk_writes": Counter("disk writes"),
     "disk_read_bytes": Counter("bytes read from disk", Quantity.SIZE),
     "disk_written_bytes": Counter("bytes written to disk", Quantity.SIZE),
+    "run_delay_s": Counter("time waiting for a CPU that others had", Quantity.TIME),
+    "throttled_s": Counter("time held back by its own quota", Quantity.TIME),
+    "psi_cpu_some_s": Counter("time in which a task waited for a CPU", Quantity.TIME),
+    "psi_memory_some_s": Counter("time in which a task waited for memory", Quantity.TIME),
+    "psi_io_some_s": Counter("time in which a task waited for I/O", Quantity.TIME),
+    "disk_busy_s": Counter("time in which the busiest disk was busy", Quantity.TIME),
+    "swapped_pages": Counter("pages swapped"),
     "network_bytes": Counter("bytes through the network", Quantity.SIZE),
 }
 """The counters by what they count; whatever is not here is a count and goes by its own name."""

@@ -54,7 +54,7 @@ def sentence(one: Explanation, found: Findings) -> str:
         return f"{slower}; no counter was read on both sides, so what moved is not known."
     if one.named:
         unit = unit_of(one)
-        parts = [_part(this, unit, found.plan.reference) for this in one.named]
+        parts = [_part(this, unit, against(one, found)) for this in one.named]
         return f"{slower}; per {unit.text} it took more {_list(parts)}."
     if any(this.moved for this in one.movements):
         return (
@@ -67,6 +67,12 @@ def sentence(one: Explanation, found: Findings) -> str:
         f"{slower}; none of {counters} surely grew by more than {margin}, so they do not tell what "
         "made it slower."
     )
+
+
+def against(one: Explanation, found: Findings) -> str:
+    """Name what the counters of a cell are compared with, behind a number."""
+    is_isolation = one.row.kind is ContrastKind.ISOLATION
+    return "alone" if is_isolation else f"on {found.plan.reference}"
 
 
 def slower(found: Findings) -> list[Explanation]:
@@ -89,9 +95,9 @@ def sentences(found: Findings) -> list[str]:
 
 
 def brief_lines(found: Findings) -> Iterator[str]:
-    """Return in a line a cell, for a terminal, what moved."""
+    """Return in a line a cell, for a terminal, what moved; of neighbours there is a table."""
     for one in slower(found):
-        if one.named:
+        if one.named and one.row.kind is not ContrastKind.ISOLATION:
             unit = unit_of(one)
             yield f"{_where(one, found)}: {', '.join(_brief(this, unit) for this in one.named)}"
 
@@ -149,10 +155,10 @@ def _remark(one: Movement) -> str:
     return "; ".join(remarks)
 
 
-def _part(one: Movement, unit: Amount, baseline: str) -> str:
+def _part(one: Movement, unit: Amount, where: str) -> str:
     """Return how much a counter grew; what was 0 has no ratio."""
     there, here = amounts_text(one.resource, (one.baseline, one.own), unit)
-    remarks = [f"{there} on {baseline}"]
+    remarks = [f"{there} {where}"]
     if _has_ratio(one):
         remarks.append(_ratio(one))
     if one.pace in (Pace.WITH, Pace.LESS):

@@ -8,8 +8,9 @@ from enum import IntEnum
 
 from tare.core.model import Cell, ContrastKind, Kind, Status
 from tare.present.view.findings import Findings
-from tare.present.view.isolation import is_isolation, isolation_finding
+from tare.present.view.isolation import isolation_finding
 from tare.present.view.names import plain_names
+from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import share_text
 from tare.present.view.speed import TIMES_FROM, size_range, speed_text
 from tare.results.compare.comparison import Comparison

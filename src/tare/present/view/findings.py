@@ -21,7 +21,9 @@ from tare.results.compare.by_name import by_name
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.summary import Summary
+from tare.results.questions.dose import DoseCurve, dose_curves
 from tare.results.questions.explanation import Explanation, explanations
+from tare.results.questions.isolation import IsolationCompared, isolation_compared
 from tare.results.questions.other_tests import OtherTests, other_tests
 from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Array
@@ -140,6 +142,16 @@ class Findings:
     def explanations(self) -> tuple[Explanation, ...]:
         """What counters say of each compared cell, in the order of the plan."""
         return explanations(self.comparisons.estimates, self.comparisons.comparisons)
+
+    @cached_property
+    def dose_curves(self) -> tuple[DoseCurve, ...]:
+        """What neighbours at three intensities or more cost, in the order of the plan."""
+        return dose_curves(self.comparisons.estimates, self.comparisons.comparisons)
+
+    @cached_property
+    def isolation_compared(self) -> tuple[IsolationCompared, ...]:
+        """Every two platforms next to the same neighbour, in the order of the plan."""
+        return isolation_compared(self.comparisons.estimates, self.comparisons.comparisons)
 
     @cached_property
     def headline(self) -> tuple[Comparison, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.core.model import IDLE, ContrastKind, neighbour_of
+from tare.core.model import IDLE, neighbour_of
 from tare.present.view.findings import Findings
 from tare.present.view.names import neighbour_text, plain_names
 from tare.present.view.speed import speed_text
@@ -12,11 +12,6 @@ from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
 DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
-
-
-def is_isolation(rows: Sequence[Comparison]) -> bool:
-    """Return whether rows compare workloads that have a neighbour with the same ones alone."""
-    return any(row.kind is ContrastKind.ISOLATION for row in rows)
 
 
 def isolation_finding(found: Findings, rows: Sequence[Comparison]) -> str:

@@ -10,7 +10,8 @@ from tare.present.view.findings import Findings
 from tare.present.view.numbers import NONE, share_text, size_text
 from tare.present.view.reasons import reason_text
 from tare.results.compare.comparison import Comparison
-from tare.results.questions.ladder import Combined, LadderCosts, SwitchCost
+from tare.results.questions.by_block import Combined
+from tare.results.questions.ladder import LadderCosts, SwitchCost
 from tare.results.stats.sequential import Verdict
 
 Costs = Comparison | Combined

@@ -123,12 +123,11 @@ def _of_lifecycle(what: str, limits: Limits, elsewhere: Sequence[Limits]) -> str
     return asked + (other if elsewhere else "")
 
 
-def _isolation(limits: Limits, elsewhere: Sequence[Limits]) -> str:
-    del limits, elsewhere  # it is not read under any
+def _isolation(workloads: Sequence[str], stressor: str | None) -> str:
+    neighbour = f"a neighbour {stressor}" if stressor else "a neighbour"
     return (
-        "what it loses next to a greedy neighbour: studies of neighbours (scenario: isolation) "
-        "show it, but advise does not read them yet; leave the constraint out, and judge it by "
-        "their reports"
+        f"what {', '.join(workloads)} loses next to {neighbour}: name results of a study of "
+        "neighbours (scenario: isolation) of it under the same limits as well"
     )
 
 

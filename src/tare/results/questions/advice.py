@@ -65,14 +65,14 @@ class Advice:
         return tuple(place.platform for place in ranked if best & set(place.letters))
 
 
-def advise(side: ResultSet, mix: Mix, lifecycles: Sequence[ResultSet] = ()) -> Advice:
+def advise(side: ResultSet, mix: Mix, others: Sequence[ResultSet] = ()) -> Advice:
     """Rank the platforms of a study for a mix.
 
-    ``lifecycles`` are results of lifecycle studies, in which the same platforms may have been
-    started; of these come start and memory.
+    ``others`` are results of studies in which the same platforms were started, which say start and
+    memory, or had neighbours, which say what they lose to these.
     """
     known = Costs(side, mix)
-    places = [place_of(known, name, mix, (side, *lifecycles)) for name in known.platforms]
+    places = [place_of(known, name, mix, (side, *others)) for name in known.platforms]
     whole = sorted((one for one in places if one.slowdown is not None), key=slowdown_of)
     able = [one for one in whole if not one.is_excluded]
     letters = _letters([one.platform for one in able], known)

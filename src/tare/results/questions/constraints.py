@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from tare.core.model import Cell, Limits, Replicates, Scalar
+from tare.core.model import Cell, Limits, Neighbour, Replicates, Scalar
+from tare.core.model.group import Group
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.compare.result_set import ResultSet
@@ -21,12 +22,23 @@ class Constraints:
     """The most that a platform may take; None is no constraint.
 
     ``startup_s`` is until it answers a command, ``memory_bytes`` what an instance takes of its
-    host, ``isolation_loss`` by which part work becomes slower next to a greedy neighbour.
+    host, ``isolation_loss`` by which part work becomes slower next to a neighbour: the worst that
+    was measured, or the worst with the stressor ``neighbour``.
     """
 
     startup_s: float | None = None
     memory_bytes: int | None = None
     isolation_loss: float | None = None
+    neighbour: str | None = None
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """The limits that are declared, by name."""
+        every = {name: getattr(self, name) for name in (*_MEASURES, ISOLATION)}
+        return {name: limit for name, limit in every.items() if limit is not None}
+
+
+ISOLATION = "isolation_loss"
 
 
 class Keeps(StrEnum):
@@ -34,6 +46,8 @@ class Keeps(StrEnum):
 
     KEPT = "kept"
     BROKEN = "broken"
+    UNDECIDED = "undecided"
+    """The interval of what was measured holds the limit."""
     MISSING = "missing measurement"
 
 
@@ -51,17 +65,26 @@ class Opening:
     """Where values are from: what opening the instances of the study itself took."""
 
 
-Source = Lives | Opening
+@dataclass(frozen=True, slots=True)
+class NextTo:
+    """Where a value is from: a workload next to a neighbour, the worst of ``rows``."""
+
+    group: Group
+    neighbour: Neighbour
+    rows: int
+
+
+Source = Lives | Opening | NextTo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """One constraint of one platform: the median of ``n`` values, and where they are from.
 
-    ``low`` and ``high`` are the least and the largest of them; the median is held to the limit.
+    ``low`` and ``high`` are the least and the largest of them; the median is held to the limit. Of
+    a loss to a neighbour they are the ends of its interval, which is held to it.
 
-    Of a measurement that is missing, ``reason`` says what, and what can be done; where nothing in
-    Tare measures it at all, it is not measurable, and no results will ever hold it.
+    Of a measurement that is missing, ``reason`` says what, and what can be done.
     """
 
     name: str
@@ -73,33 +96,32 @@ class Constrained:
     n: int = 0
     source: Source | None = None
     reason: Reason | None = None
-    is_measurable: bool = True
 
 
 def constrained(
     cell: Cell, constraints: Constraints, sources: Sequence[ResultSet]
 ) -> Iterator[Constrained]:
-    """Hold a cell's platform against each constraint; ``sources`` are the sets that may tell."""
-    for one in fields(constraints):
-        limit = getattr(constraints, one.name)
-        if limit is None:
+    """Hold a cell's platform against each constraint; ``sources`` are the sets that may tell.
+
+    What it loses to a neighbour is asked of ``isolation_loss``.
+    """
+    for name, limit in constraints.limits.items():
+        if name == ISOLATION:
             continue
-        values, source = _MEASURES[one.name](cell, sources)
+        values, source = _MEASURES[name](cell, sources)
         if not values:
-            is_measurable = _MEASURES[one.name] is not _nothing
-            elsewhere = _elsewhere(cell, sources[1:]) if is_measurable else ()
+            elsewhere = _elsewhere(cell, sources[1:])
             yield Constrained(
-                name=one.name,
+                name=name,
                 limit=limit,
                 keeps=Keeps.MISSING,
-                reason=reason_of(_UNKNOWN[one.name], limits=cell.limits, elsewhere=elsewhere),
-                is_measurable=is_measurable,
+                reason=reason_of(_UNKNOWN[name], limits=cell.limits, elsewhere=elsewhere),
             )
             continue
         value = _middle(values)
         keeps = Keeps.KEPT if value <= limit else Keeps.BROKEN
         yield Constrained(
-            name=one.name,
+            name=name,
             limit=limit,
             keeps=keeps,
             value=value,
@@ -131,22 +153,14 @@ def _memory_bytes(cell: Cell, sources: Sequence[ResultSet]) -> Values:
     return _of_lives(cell, sources, ("host_memory",))
 
 
-def _nothing(cell: Cell, sources: Sequence[ResultSet]) -> Values:
-    """Return no values, because studies of neighbours are not read for it yet."""
-    del cell, sources
-    return [], None
-
-
 _MEASURES: Mapping[str, Callable[[Cell, Sequence[ResultSet]], Values]] = {
     "startup_s": _startup_s,
     "memory_bytes": _memory_bytes,
-    "isolation_loss": _nothing,
 }
 
 _UNKNOWN = {
     "startup_s": ReasonKind.STARTUP_NOT_MEASURED,
     "memory_bytes": ReasonKind.MEMORY_NOT_MEASURED,
-    "isolation_loss": ReasonKind.ISOLATION_NOT_MEASURED,
 }
 
 

@@ -41,7 +41,7 @@ from statistics import median
 
 import numpy as np
 
-from tare.core.model import Kind, Resource, Source, Trial, Variant
+from tare.core.model import Cell, ContrastKind, Kind, Resource, Source, Trial, Variant
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.estimates import Estimates
 from tare.results.compare.instances import instance_pairs
@@ -61,6 +61,7 @@ from tare.results.questions.counters import (
     unpaired,
     work_of,
 )
+from tare.results.questions.own_part import own_trials
 from tare.results.stats.holm import holm
 from tare.results.stats.sequential import Verdict
 
@@ -80,22 +81,23 @@ SAME = {
 }
 """Kinds that move together, of which one is named."""
 
-_Baselines = dict[tuple[str, str, tuple[int, ...]], tuple[PerUnit, float]]
-"""What trials of baselines took, and how much a typical one did; by cell, what it ran with in a
-duet, and blocks: the platforms of a workload are compared with the same ones."""
+_Baselines = dict[tuple[str, str, tuple[int, ...]], tuple[PerUnit, float, float]]
+"""What trials of baselines took, how much a typical one did and how long a unit took; by cell, what
+it ran with in a duet, and blocks: the platforms of a workload are compared with the same ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """What a unit of work takes on a platform and on its baseline, those that moved most first.
 
-    ``typical`` is how many units a trial of the baseline did, the median. Where nothing is known
-    ``reason`` says why.
+    ``typical`` is how many units a trial of the baseline did, and ``wall_s`` what one of them took
+    there, the medians. Where nothing is known ``reason`` says why.
     """
 
     row: Comparison
     work: Work | None = None
     typical: float | None = None
+    wall_s: float | None = None
     movements: tuple[Movement, ...] = ()
     inside: tuple[Amplification, ...] = ()
     reason: Reason | None = None
@@ -156,16 +158,21 @@ def _explanation(
         return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_WORK))
     whose = row.baseline.id, "" if reference is found.reference else row.cell.id, tuple(blocks)
     if whose not in baselines:
-        trials = [reference.trials[block] for block in blocks]
-        typical = median(work.of(trial) or 0.0 for trial in trials)
-        baselines[whose] = per_unit(trials, work), typical
-    base, typical = baselines[whose]
+        trials = _counted(row, row.baseline, [reference.trials[block] for block in blocks])
+        amounts = [work.of(trial) or 0.0 for trial in trials]
+        wall_s = median(
+            trial.lasted_s(work.tool_duration) / amount
+            for trial, amount in zip(trials, amounts, strict=True)
+        )
+        baselines[whose] = per_unit(trials, work), median(amounts), wall_s
+    base, typical, wall_s = baselines[whose]
+    trials = _counted(row, row.cell, [own.trials[block] for block in blocks])
     movements = _movements(
-        per_unit([own.trials[block] for block in blocks], work),
+        per_unit(trials, work),
         base,
         instance_pairs(own, reference, blocks),
-        by_instance(warm.get(row.cell.id, ()), work),
-        by_instance(warm.get(row.baseline.id, ()), work),
+        by_instance(_counted(row, row.cell, warm.get(row.cell.id, ())), work),
+        by_instance(_counted(row, row.baseline, warm.get(row.baseline.id, ())), work),
     )
     if not movements:
         return Explanation(row=row, work=work, reason=reason_of(ReasonKind.NO_COUNTERS))
@@ -173,9 +180,19 @@ def _explanation(
         row=row,
         work=work,
         typical=typical,
+        wall_s=wall_s,
         movements=tuple(_ranked(movements, row, plan.repetition.margin)),
-        inside=tuple(amplifications([own.trials[block] for block in blocks])),
+        inside=tuple(amplifications(trials)),
     )
+
+
+def _counted(row: Comparison, cell: Cell, trials: Sequence[Trial]) -> Sequence[Trial]:
+    """Return trials with the counters to compare: next to a neighbour, those of the workload.
+
+    What it waited for is added there alone: between platforms the threads that wait are others, as
+    virtual CPUs are.
+    """
+    return own_trials(trials, cell) if row.kind is ContrastKind.ISOLATION else trials
 
 
 def _drawn(blocks: Sequence[int]) -> list[int]:

@@ -24,9 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-
-import numpy as np
 
 from tare.core.model import (
     Cell,
@@ -37,18 +34,12 @@ from tare.core.model import (
     LadderSwitch,
     Metric,
     Plan,
-    Replicates,
 )
 from tare.core.model.group import Group, group
 from tare.results.compare.comparison import Comparison
-from tare.results.compare.estimate import Estimate, rule_of
 from tare.results.compare.estimates import Estimates
-from tare.results.compare.instances import linked
-from tare.results.compare.reason import Reason, ReasonKind, reason_of
-from tare.results.stats.hierarchy import means, numbered
-from tare.results.stats.ratio import ratio, ratios
-from tare.results.stats.sequential import INFINITE_FROM, LookKind
-from tare.results.stats.signed_rank import estimate
+from tare.results.compare.reason import ReasonKind, reason_of
+from tare.results.questions.by_block import Combined, combined
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +54,6 @@ class Reading:
     def differs(self) -> bool:
         """Whether the switch changed it."""
         return self.on != self.off
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Combined:
-    """A product of costs, block by block: a ratio with its interval, as a comparison has.
-
-    ``pairs`` are the blocks it rests on, ``left_out`` those in which one of the platforms has no
-    ratio. Where there is no cost, ``reason`` says why.
-    """
-
-    cost: float | None = None
-    low: float | None = None
-    high: float | None = None
-    pairs: int = 0
-    left_out: int = 0
-    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,11 +170,11 @@ class _Ladder:
 
     def compared(self, cell: Cell, reference: Cell) -> Comparison:
         """Compare two cells by the rule that compares each with its baseline."""
-        return self.estimate(cell, reference).row
+        return self.estimates.of(self.contrast(cell, reference)).row
 
-    def estimate(self, cell: Cell, reference: Cell) -> Estimate:
+    def contrast(self, cell: Cell, reference: Cell) -> Contrast:
         kind = ContrastKind.ATTRIBUTION
-        return self.estimates.of(Contrast(cell=cell.id, reference=reference.id, kind=kind))
+        return Contrast(cell=cell.id, reference=reference.id, kind=kind)
 
     def decided(self, cell: Cell) -> Comparison | None:
         """Compare a cell as the plan decides about it; None of the reference itself."""
@@ -220,53 +195,8 @@ class _Ladder:
 
     def combined(self, terms: Sequence[tuple[float, Cell, Cell]]) -> Combined:
         """Add weighted log ratios block by block, and estimate the sum."""
-        cells = list(dict.fromkeys(cell for _, *both in terms for cell in both))
-        for cell in cells:
-            if (why := self.estimates.histories[cell.id].why_unavailable) is not None:
-                kind = ReasonKind.PLATFORM_UNAVAILABLE
-                return Combined(reason=reason_of(kind, platform=cell.platform, why=why))
-        rows = [
-            dict(zip(found.blocks, found.log_ratios.tolist(), strict=True))
-            for _, cell, other in terms
-            for found in [self.estimate(cell, other).pairs]
-        ]
-        met = sorted(set(rows[0]).intersection(*rows[1:]))
-        weights = np.array([weight for weight, _, _ in terms])
-        logs = np.array([[row[block] for row in rows] for block in met]).reshape(-1, len(rows))
-        known = np.isfinite(logs).all(axis=1)
-        blocks = [block for block, is_known in zip(met, known, strict=True) if is_known]
-        left_out = len(met) - len(blocks)
-        if not blocks or left_out >= INFINITE_FROM * len(met):
-            kind = ReasonKind.BLOCKS_FAILED if met else ReasonKind.NO_COMMON_BLOCK
-            return Combined(left_out=left_out, reason=reason_of(kind))
-        sums = logs[known] @ weights
-        groups = numbered(self.instances(cells, blocks))
-        most = self.plan.repetition.max_blocks
-        ended = all(len(self.estimates.histories[cell.id].trials) >= most for cell in cells)
-        judgement = rule_of(self.plan.repetition).judge(sums, groups, ended=ended)
-        used = sums[: judgement.look or len(sums)]
-        is_early = judgement.interval_by is LookKind.EARLY
-        is_nested = judgement.nested and not is_early
-        values = means(used, groups[: len(used)]) if is_nested else used
-        # As a comparison has it: an early interval is Student's, which is around the mean.
-        middle = float(values.mean()) if is_early else estimate(values)
-        ends = judgement.interval
-        low, high = (None, None) if ends is None else ratios(ends)
-        return Combined(
-            cost=ratio(middle),
-            low=low,
-            high=high,
-            pairs=len(used),
-            left_out=left_out,
-            reason=None if ends else reason_of(ReasonKind.FEW_BLOCKS),
-        )
-
-    def instances(self, cells: Sequence[Cell], blocks: Sequence[int]) -> Sequence[str]:
-        """Name the group of each block: blocks that share an instance of any cell are one group."""
-        if self.plan.replicates is Replicates.TRIALS:
-            return ()
-        first, *others = (self.estimates.histories[cell.id].instances(blocks) for cell in cells)
-        return reduce(lambda names, own: tuple(map(str, linked(names, own))), others, first)
+        contrasts = [(weight, self.contrast(cell, other)) for weight, cell, other in terms]
+        return combined(self.estimates, contrasts)
 
 
 def _readings(switch: LadderSwitch, ladder: Ladder, facts: Facts) -> Iterator[Reading]:

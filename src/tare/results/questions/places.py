@@ -10,6 +10,7 @@ from tare.core.model.group import Group
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.result_set import ResultSet
 from tare.results.questions.constraints import Constrained, Keeps, constrained
+from tare.results.questions.isolation_loss import isolation_loss
 from tare.results.questions.mix_costs import Costs, Mix
 
 
@@ -55,7 +56,10 @@ def place_of(known: Costs, name: str, mix: Mix, sources: Sequence[ResultSet]) ->
         worst=None if worst is None else (worst, costs[worst]),
         completed=sum(map(has_numbers, counted)),
         trials=len(counted),
-        constraints=tuple(constrained(known.cell(name), mix.constraints, sources)),
+        constraints=(
+            *constrained(known.cell(name), mix.constraints, sources),
+            *isolation_loss(known.cell(name), known.shares, mix.constraints, sources),
+        ),
     )
     found = known.relative(name, known.baseline) if len(costs) == len(known.shares) else None
     if found is None:
