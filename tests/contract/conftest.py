@@ -26,7 +26,7 @@ from tare.machines.stack import open_stack
 from tare.machines.userland import REMOVE_FOLDER, Userland
 from tare.machines.userland.architecture import HERE
 
-PACKAGES = ("bubblewrap", "fio", "mbw", "sysbench")
+PACKAGES = ("bubblewrap", "fio", "iperf3", "mbw", "sysbench")
 """What the userland of all these tests holds, so that it is built once."""
 
 NESTED = ("lxc", "runsc")

@@ -6,7 +6,7 @@ import pytest
 
 from tare.core.errors import LayerError
 from tare.core.model import CpuLimit, Limits
-from tare.machines.cgroup import cgroup, readback
+from tare.machines.cgroup import cgroup, quota, readback
 from tare.machines.cgroup import group_limits as held
 from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.ledger import Scope
@@ -66,6 +66,10 @@ def test_a_group_gets_its_quota_and_its_swap(guest, scope):
     assert held.read_group(guest, group.path) == GroupLimits(quota_cpus=1.0, swap_bytes=0)
     check(guest, ["sh", "-c", "echo 50000 100000 > $0/cpu.max", f"{ROOT}/tare/q"])
     assert held.read_group(guest, group.path).quota_cpus == 0.5
+    quota.set_quota(guest, group.path, 0.25)
+    assert held.read_group(guest, group.path).quota_cpus == 0.25
+    quota.set_quota(guest, group.path, None)
+    assert held.read_group(guest, group.path).quota_cpus == 0.5, "that of the group around"
     other = cgroup.make(guest, "tare/free", scope, cpuset="0", limits=LIMITS)
     assert held.read_group(guest, other.path) == GroupLimits()
 

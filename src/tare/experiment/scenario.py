@@ -23,6 +23,7 @@ from tare.core.model import (
     Params,
     Repetition,
     Replicates,
+    Reservation,
 )
 from tare.experiment import scenarios
 from tare.work.workload import Measured
@@ -80,6 +81,9 @@ class Scenario(ABC, Generic[M]):
     """The key of a list in a study file whose elements everything measured is crossed with, and
     what each is read as; None: there is none."""
 
+    takes_reservations: ClassVar[bool] = False
+    """Whether a study may hold some levels of the factor by reservations; see ``reserved``."""
+
     replicates: ClassVar[Replicates] = Replicates.INSTANCES
     """What its trials repeat."""
 
@@ -100,6 +104,21 @@ class Scenario(ABC, Generic[M]):
     def check_factor(self, one: object) -> None:
         """Raise ValueError where a level of the factor cannot be: nothing, by default."""
         del one
+
+    def reserved(
+        self, levels: Sequence[object], reservations: Sequence[Reservation | None]
+    ) -> Sequence[object]:
+        """Return the levels of the factor with each of some reservations: as they are, by default.
+
+        None among the reservations is a level without any.
+        """
+        del reservations
+        return levels
+
+    def held_parts(self, made: M) -> Sequence[str]:
+        """Return the parts of a trial that a reservation holds: none, by default."""
+        del made
+        return ()
 
     def crossed(self, made: M, levels: Sequence[object]) -> Iterator[tuple[Params, M]]:
         """Return what is measured at each level of the factor, with the parameters that say so.

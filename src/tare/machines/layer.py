@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from ipaddress import IPv4Address
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from tare.core.errors import ConfigError, LayerError, Unavailable
 from tare.core.model import DiskCache, Limits, Params, Scalar
+from tare.core.model.cell import DISK, NETWORK
 from tare.machines import layers
 from tare.machines.agent import Agents
 from tare.machines.cgroup import readback
 from tare.machines.cgroup.cgroup import Group
 from tare.machines.cgroup.group_limits import GroupLimits, apply_limits, read_group
+from tare.machines.cgroup.quota import set_quota
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import get
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tare.machines.userland import Userland
 
 
+NO_LIMIT = "none"
 OFF = "off"
 """The value of a setting that takes away what is done where the setting is left out."""
 
@@ -102,6 +105,16 @@ def _word(value: Scalar | None, other: Scalar | None) -> str:
     return str(value)
 
 
+class Rates(Protocol):
+    """Holds the link of an instance to the optional limits of the network."""
+
+    def apply(self, values: Mapping[str, str]) -> None:
+        """Hold it to rates, or to none, by the limits' names; bytes a second."""
+
+    def read(self) -> dict[str, int]:
+        """Read back the rates that hold now, by the limits' names, or raise LayerError."""
+
+
 class Instance(ABC):
     """One made layer: verbs in the order of its life. Every verb raises LayerError on failure.
 
@@ -127,6 +140,12 @@ class Instance(ABC):
 
     ports: tuple[int, int] | None = None
     """The only ports at which others reach it; None: all there are."""
+    rates: Rates | None = None
+    """Holds its link to rates, where it has one that no other uses."""
+    files_at: str = ""
+    """A path of the outer machine on the filesystem that its files or its disk are on."""
+    confined: frozenset[str] = frozenset()
+    """The optional limits, by name, that it may be held to now."""
 
     @abstractmethod
     def start(self) -> None:
@@ -168,7 +187,10 @@ class Instance(ABC):
         None where no group of that machine holds it. Raises LayerError.
         """
         group = self.holding_group(outer)
-        return read_group(group.machine, group.path) if group else None
+        if group is None:
+            return None
+        rates = self.rates.read() if self.rates and self.confined.intersection(NETWORK) else {}
+        return replace(read_group(group.machine, group.path), **rates)
 
     def holding_group(self, outer: Machine) -> Group | None:
         """Return the control group that holds all of it, None where no group does."""
@@ -176,19 +198,47 @@ class Instance(ABC):
         return Group(outer, threads.cgroup) if threads else None
 
     def confine(self, outer: Machine, limits: Limits) -> None:
-        """Hold it to the optional limits that are declared, after each start.
+        """Hold it to the optional limits that are declared, and to no others, from now on.
 
-        Raises Unavailable where no group can hold it to them, LayerError.
+        It can be done again at any time; it is to be done after each start. Raises Unavailable
+        where nothing can hold it to them, LayerError.
         """
-        if not limits.optional:
+        declared = dict(limits.optional)
+        undone = dict.fromkeys(sorted(self.confined - declared.keys()), NO_LIMIT)
+        values = {**undone, **{name: str(number) for name, number in declared.items()}}
+        if not values:
             return
+        self.confined |= declared.keys()  # also where only some of them could be written
+        of_link = {name: values.pop(name) for name in NETWORK if name in values}
+        group = self.holding_group(outer) if values else None
+        if group is not None:
+            apply_limits(group.machine, group.path, values, self.files_at)
+        elif values:
+            raise Unavailable(
+                f"no control group of {outer.name} holds {self.machine.name}",
+                f"leave {', '.join(values)} out of `limits:`",
+            )
+        if of_link and self.rates is None:
+            raise Unavailable(
+                f"{self.machine.name} has no link of its own that could be held",
+                f"leave {', '.join(of_link)} out of `limits:`",
+            )
+        if of_link and self.rates:
+            self.rates.apply(of_link)
+        self.confined = frozenset(declared)
+
+    def ration(self, outer: Machine, cpus: float | None) -> None:
+        """Hold it to a quota of CPU time, in CPUs, while it runs; None takes the quota away.
+
+        Raises Unavailable where no group can hold it to that, LayerError.
+        """
         group = self.holding_group(outer)
         if group is None:
             raise Unavailable(
                 f"no control group of {outer.name} holds {self.machine.name}",
-                f"leave {', '.join(dict(limits.optional))} out of `limits:`",
+                "leave cpus out of `reservation:`",
             )
-        apply_limits(group.machine, group.path, limits)
+        set_quota(group.machine, group.path, cpus)
 
     def inside(self) -> Inside:
         """Read back what a command inside really gets, or raise CommandFailed."""
@@ -292,6 +342,25 @@ class Layer(ABC):
         if limits.processes is not None and not self.holds_processes():
             return f"no control group counts the processes of {self.name}, which has its own kernel"
         return ""
+
+    def cannot_hold(self, limits: Limits) -> str:
+        """Return why it cannot hold all that is in it to limits of disk and network.
+
+        It is asked of the outermost layer. Empty where it can.
+        """
+        for names, why in ((DISK, self.no_disk()), (NETWORK, self.no_link())):
+            declared = [name for name, _ in limits.optional if name in names]
+            if declared and why:
+                return f"nothing holds {self.name} to {', '.join(declared)}: {why}"
+        return ""
+
+    def no_disk(self) -> str:
+        """Return why there is no disk that could be held for what it makes; empty: there is one."""
+        return ""
+
+    def no_link(self) -> str:
+        """Return why it makes nothing with a link of its own; empty where it does."""
+        return "it has the network of the machine around it, which others use too"
 
     has_group: ClassVar[bool] = True
     """Whether a control group that can be written from here holds what it makes."""

@@ -123,6 +123,11 @@ class Scope:
         self.entries.append(entry)
         return entry
 
+    def remove(self, entry: LedgerEntry) -> None:
+        """Remove one thing before the others, or raise LayerError."""
+        self.ledger.remove(entry)
+        self.entries.remove(entry)
+
     def close(self) -> None:
         """Remove everything; what fails stays in the ledger and does not keep the rest from it."""
         failures = []

@@ -90,16 +90,11 @@ class Stack:
         modes = [instance.disk_cache() for instance in self.instances]
         innermost = next((mode for mode in reversed(modes) if mode is not None), None)
         found = replace(self.instances[-1].inside(), disk_cache=innermost)
-        if (held := self._held()) is None:
+        if (held := self.held()) is None:
             return found
         # Some containers show their limit as the swap there is, which may be more than there is.
         swap = min(found.swap_bytes, held.swap_bytes)
         return replace(found, swap_bytes=swap, quota_cpus=held.quota_cpus, group=held)
-
-    def _held(self) -> GroupLimits | None:
-        """Read back what holds the outermost instance that is this stack's alone, and all in it."""
-        instance, outer = self._outermost()
-        return instance.held(outer)
 
     def confine(self, limits: Limits) -> None:
         """Hold the outermost instance that is this stack's alone to the optional limits.
@@ -109,6 +104,23 @@ class Stack:
         if self.instances:
             instance, outer = self._outermost()
             instance.confine(outer, limits)
+
+    def ration(self, cpus: float | None) -> None:
+        """Hold the same instance to a quota of CPU time, in CPUs; None takes the quota away.
+
+        Raises Unavailable where that cannot be, LayerError.
+        """
+        if self.instances:
+            instance, outer = self._outermost()
+            instance.ration(outer, cpus)
+
+    def held(self) -> GroupLimits | None:
+        """Read back what holds the same instance, and all in it; None where no group does.
+
+        Raises LayerError where that cannot be read.
+        """
+        instance, outer = self._outermost()
+        return instance.held(outer)
 
     def _outermost(self) -> tuple[Instance, Machine]:
         """Return the outermost instance that is this stack's alone, and the machine around it."""

@@ -5,7 +5,6 @@ import socket
 from contextlib import ExitStack
 
 import pytest
-from unit.experiment.test_cast import Fake, peer, placed
 
 from tare.core.completed import Completed
 from tare.core.errors import LayerError, Unavailable
@@ -13,6 +12,7 @@ from tare.experiment.trial.port import AT_ONCE, PORTS, TRIES, free_port
 from tare.experiment.trial.role_placement import RolePlacement
 from tare.machines.machine import Host
 from tare.work.roles import OWN, PEER, Main, Role, Roles
+from unit.experiment.test_role_placement import Fake, peer, placed
 
 ASKED = re.compile(r"[0-9A-F]{4}(?=[|)])")
 

@@ -128,7 +128,7 @@ def test_a_group_that_takes_no_limit_is_an_error_with_its_words(status, kind):
     machine = Fake(**{APPLY: (status, b"", b"it is no group of the pids controller")})
 
     with pytest.raises(kind, match="tare/x on host cannot be limited: it is no group of"):
-        apply_limits(machine, "tare/x", limited(processes=64))
+        apply_limits(machine, "tare/x", {"processes": "64"}, "/var")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from tare.core.model import Neighbour, NeighbourCpus, Status
+from tare.core.model import Neighbour, NeighbourCpus, Reservation, Status
 from tare.present.charts.canvas import Polyline
 from tare.present.charts.catalogue import figures
 from tare.present.export.markdown import markdown
@@ -157,3 +158,12 @@ def test_who_loses_less_is_said_in_words():
         *("host/kvm", "less than host", "syscall", "spin"),
     )
     assert size.startswith("\N{MINUS SIGN}25")
+
+
+def test_a_reservation_is_a_part_of_the_name_and_its_curve_is_apart():
+    held = Reservation(limits=(("cpus", 0.5),))
+    both = [*dialled(), *(replace(one, reservation=held) for one in dialled())]
+    found = describe(disturbed({"host": dict.fromkeys(both, 1.5)}))
+    assert "cpu 25 %, held to 0.5 CPUs" in [row[0] for row in table(found)[1]]
+    assert [line[2] for line in dose_lines(found)] == ["cpu", "cpu, held to 0.5 CPUs"]
+    assert_drawable(figure(found, "doses-01"))

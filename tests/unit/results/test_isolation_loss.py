@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tare.core.model import NO_FACTS, Neighbour, Status
+from tare.core.model import NO_FACTS, Neighbour, Reservation, Status
 from tare.core.model.group import group
 from tare.present.view.reasons import reason_text
 from tare.results.questions.constraints import Constraints, Keeps
@@ -52,6 +52,12 @@ def test_only_the_neighbour_that_is_named_counts():
 
 def test_an_idle_neighbour_takes_nothing_and_says_nothing():
     assert loss({IDLE: 1.0}).keeps is Keeps.MISSING
+
+
+def test_a_neighbour_that_is_held_does_not_count():
+    held = replace(CPU, reservation=Reservation(limits=(("cpus", 0.1),)))
+    assert loss({CPU: 2.0, held: 1.0}).keeps is Keeps.BROKEN
+    assert loss({held: 1.0}).keeps is Keeps.MISSING
 
 
 def test_a_workload_that_does_not_answer_has_lost_everything():

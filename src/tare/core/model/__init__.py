@@ -59,6 +59,7 @@ from tare.core.model.plan import (
     Variant,
 )
 from tare.core.model.progress import Phase, SessionProgress
+from tare.core.model.reservation import Reservation, Use, reservation_of
 from tare.core.model.resource import Resource, Source, resource_of
 from tare.core.model.run import NO_RUN, EndedSession, Repeats, Run
 from tare.core.model.trial import (
@@ -123,6 +124,7 @@ __all__ = [
     "Repeats",
     "Repetition",
     "Replicates",
+    "Reservation",
     "Resource",
     "Result",
     "Run",
@@ -136,6 +138,7 @@ __all__ = [
     "StoredMismatch",
     "Trial",
     "Unit",
+    "Use",
     "UserlandFacts",
     "Variant",
     "metric_of",
@@ -143,6 +146,7 @@ __all__ = [
     "partner_of",
     "path_of",
     "recorded",
+    "reservation_of",
     "resource_of",
     "tool_duration_s",
     "without_neighbour",

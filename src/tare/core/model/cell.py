@@ -55,7 +55,9 @@ class Limits:
     What was planned before there were kinds and swap was pinned, and had no swap. The limits whose
     default is None are optional: undeclared, nothing is done about them. ``processes`` is the
     number of processes and threads at a time. ``cpu_weight`` is its share of CPUs that others want
-    too, as ``cpu.weight`` of cgroup v2 has it: 100 is what each has otherwise.
+    too, as ``cpu.weight`` of cgroup v2 has it: 100 is what each has otherwise. Those of the disk
+    are of the one that its files lie on, those of the network of its link to the machine around it;
+    ``out`` is what it sends.
     """
 
     cpus: int
@@ -65,6 +67,12 @@ class Limits:
     swap_bytes: int = 0
     processes: int | None = None
     cpu_weight: int | None = None
+    disk_read_bytes_per_s: int | None = None
+    disk_write_bytes_per_s: int | None = None
+    disk_reads_per_s: int | None = None
+    disk_writes_per_s: int | None = None
+    network_out_bytes_per_s: int | None = None
+    network_in_bytes_per_s: int | None = None
 
     @property
     def is_pinned(self) -> bool:
@@ -90,7 +98,16 @@ class Limits:
         return tuple((name, value) for name, value in values if value is not None)
 
 
-OPTIONAL = ("processes", "cpu_weight")
+DISK = (
+    "disk_read_bytes_per_s",
+    "disk_write_bytes_per_s",
+    "disk_reads_per_s",
+    "disk_writes_per_s",
+)
+"""The optional limits of a disk."""
+NETWORK = ("network_out_bytes_per_s", "network_in_bytes_per_s")
+"""The optional limits of a network."""
+OPTIONAL = ("processes", "cpu_weight", *DISK, *NETWORK)
 """The limits that are held only where a study declares them."""
 
 

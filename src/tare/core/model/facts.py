@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tare.core.model.cell import Scalar
+from tare.core.model.reservation import DerivedLimit
 
 Scalars = Mapping[str, Scalar]
 """Readings by name where the names are those of a layer or of the machine: free-form."""
@@ -122,7 +123,8 @@ class Facts:
     ``tare`` has the versions of Tare and Python, ``peer`` the stack and settings of the machine
     that loaded or served what was measured, where one did, ``cpuset`` the host's CPUs that the last
     session was held to, ``noise`` what made the host noisy, ``selftest`` what its last self-test
-    had shown when the study began, as sentences. ``sections`` has all parts that are shown as they
+    had shown when the study began, as sentences. ``reservations`` has, by the id of a cell, the
+    limits that were derived for its neighbours. ``sections`` has all parts that are shown as they
     were stored, in the order of the file.
     """
 
@@ -135,6 +137,7 @@ class Facts:
     cpuset: str = ""
     noise: tuple[str, ...] = ()
     selftest: tuple[str, ...] = ()
+    reservations: Mapping[str, tuple[DerivedLimit, ...]] = field(default_factory=dict)
     sections: tuple[FactSection, ...] = ()
 
     def platform(self, name: str) -> PlatformFacts:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from tare.core.model.cell import Params
+from tare.core.model.cell import NO_KEY, Params
+from tare.core.model.reservation import Reservation, is_reservation_key, reservation_of
 
 IDLE = "idle"
 """In place of a stressor: the neighbour's instances are open and do nothing."""
@@ -46,6 +47,8 @@ class Neighbour:
     level: float | Literal["full"] | None = None
     count: int = 1
     cpus: NeighbourCpus = NeighbourCpus.SAME
+    reservation: Reservation | None = field(default=None, metadata={NO_KEY: True})
+    """What its instances are held to so that the workload keeps what it needs; None: nothing."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
@@ -68,8 +71,10 @@ class Neighbour:
     def params(self) -> Params:
         """The parameters of a cell that say so."""
         values = self.stressor, float(self.intensity), self.count, self.cpus.value
+        own: Params = tuple(zip(KEYS, values, strict=True))
         level = () if self.level is None else ((LEVEL, float(self.level)),)
-        return (*zip(KEYS, values, strict=True), *level)
+        held = self.reservation.params if self.reservation else ()
+        return (*own, *level, *held)
 
     @property
     def target(self) -> float | None:
@@ -94,9 +99,11 @@ def neighbour_of(params: Params) -> Neighbour | None:
         count=int(found[COUNT]),
         cpus=NeighbourCpus(str(found[CPUS])),
         level=float(found[LEVEL]) if LEVEL in found else None,
+        reservation=reservation_of(params),
     )
 
 
 def without_neighbour(params: Params) -> Params:
     """Return the parameters of a cell's workload alone."""
-    return tuple(one for one in params if one[0] not in (*KEYS, LEVEL))
+    own = (*KEYS, LEVEL)
+    return tuple(one for one in params if one[0] not in own and not is_reservation_key(one[0]))

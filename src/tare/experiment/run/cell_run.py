@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -46,6 +46,16 @@ class CellRun:
             self.is_lost = True
             self.error = self.error or error
 
+    def of(self, parts: Collection[str]) -> list[Member]:
+        """List the instances in which some parts of its trials are."""
+        placed = zip(self.placements, self.members, strict=True)
+        return [member for placement, member in placed if placement.part in parts]
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it has yet to be run in one of its instances."""
+        return any(self.cell.id not in member.warmed for member in self.members)
+
     @property
     def cpu_sets(self) -> int:
         """How many sets of CPUs its instances are on: some may share one."""
@@ -59,6 +69,8 @@ class CellRun:
 
 def answers(member: Member) -> bool:
     """Return whether an instance still runs a command, and holds nothing of an earlier one."""
+    if member.is_spoiled:
+        return False
     try:
         with running(member) as stack:
             is_alive = stack.machine.run(["true"], timeout_s=ALIVE_S).returncode == 0

@@ -67,6 +67,8 @@ class Member:
     reader: AnyReader | None = None
     kept: Kept = field(default_factory=dict)
     """Programs of roles that last as long as the instance."""
+    is_spoiled: bool = False
+    """Whether it must be replaced: something was done to it that could not be undone."""
 
     @property
     def label(self) -> str:

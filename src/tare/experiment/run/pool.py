@@ -278,6 +278,9 @@ class Pool:
             for one in layers:
                 if why := one.lacks(one.held_to(instances.limits)):
                     raise Unavailable(why, "change that limit below `limits:`, or leave it out")
+            around = next((one for one in layers if not one.shared), layers[-1])
+            if why := around.cannot_hold(instances.limits):
+                raise Unavailable(why, "change that limit below `limits:`, or leave it out")
             made = layers[0]
             if made.boots_guest:  # KVM is tried by a guest, which may have to be built first
                 self.progress.says(f"checking {instances.platform.name}")

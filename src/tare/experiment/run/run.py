@@ -145,7 +145,7 @@ class _Runner:
         self.slots.give_up_closed()
         self.stop = self._blocks()
         self.pool.watch_clocks()
-        self.writer.facts(facts | self._platform_facts())
+        self.writer.facts(facts | self._platform_facts() | self.slots.reservations.facts)
         self.note_end()
 
     def finish(self) -> None:

@@ -36,6 +36,7 @@ from tare.experiment.run.peers import Peers
 from tare.experiment.run.pool import Pool
 from tare.experiment.run.recycling import Recycling
 from tare.experiment.run.repeats import may_repeat
+from tare.experiment.run.reservations import Reservations
 from tare.experiment.run.resolved_study import ResolvedStudy
 from tare.experiment.run.stored_trials import StoredTrials
 from tare.experiment.scenario import TrialContext
@@ -75,6 +76,7 @@ class Slots:
         self.gate = IdleGate()
         self.recycling = Recycling(plan, pool)
         self.calibrations = Calibrations(writer.folder)
+        self.reservations = Reservations(plan, pool.session, writer)
         self.lives = 0
 
     def close(self) -> None:
@@ -115,9 +117,7 @@ class Slots:
             self.progress.trial([one.cell for one in runs], next_cells)
             for one in runs:
                 try:
-                    one.wake()
-                    if any(one.cell.id not in member.warmed for member in one.members):
-                        self._warm(slot, one)
+                    self._wake(slot, one)
                     contexts.append(self._before(one, Kind.MEASURED))
                 except ResultsError:
                     raise
@@ -129,6 +129,17 @@ class Slots:
                 one.rest()
         for one, trial in zip(runs, last, strict=True):
             self._see_to(one, trial)
+
+    def _wake(self, slot: Slot, one: CellRun) -> None:
+        """Wake the instances of a cell, prepared, held to its reservation and warm."""
+        held = self.scenario.held_parts(self._made(one.cell))
+        self.reservations.derive(one, held, partial(self._measure_alone, slot))
+        one.wake()
+        if one.is_new:
+            self._prepare(one)
+        self.reservations.hold(one, held)
+        if one.is_new:
+            self._warm(slot, one)
 
     def _running(self, slot: Slot, number: int) -> CellRun:
         """Find the instances of one of a slot's cells."""
@@ -181,11 +192,14 @@ class Slots:
         if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
             self.given_up.add(cell)
 
-    def _warm(self, slot: Slot, one: CellRun) -> None:
-        """Prepare a cell in instances that it has not been run in, and run its warm-ups."""
+    def _prepare(self, one: CellRun) -> None:
+        """Prepare a cell in instances that it has not been run in."""
         fresh = partial(self._fresh, one.cell, one.members[0])
         measure_guest_overhead(self.pool.headroom, one.cell, one.members[0].stack, fresh)
         self.scenario.prepare(self._context(one, Kind.WARMUP))
+
+    def _warm(self, slot: Slot, one: CellRun) -> None:
+        """Run the warm-ups of a cell in instances that it has not been run in."""
         for number in range(self.recycling.warmups(one.cell)):
             context = self._before(one, Kind.WARMUP)
             (came,) = self._trial(slot, [one], [context], Kind.WARMUP, repeat=number)
@@ -193,6 +207,31 @@ class Slots:
                 self._has_lost_peer()
         for member in one.members:
             member.warmed.add(one.cell.id)
+
+    def _measure_alone(self, slot: Slot, cell: Cell) -> None:
+        """Run a trial of a cell before its turn in a slot's block, as a warm-up."""
+        own = next(
+            one for one in self.plan.slots if one.block == slot.block and cell.id in one.cells
+        )
+        run = self._running(own, own.cells.index(cell.id))
+        try:
+            run.wake()
+            if run.is_new:
+                self._prepare(run)
+                self._warm(own, run)
+                return
+            context = self._before(run, Kind.WARMUP)
+            instance = self._instance(run.members[0])
+            before = sum(
+                (one.cell, one.instance, one.kind) == (cell.id, instance, Kind.WARMUP)
+                for one in self.trials
+            )
+            self._trial(own, [run], [context], Kind.WARMUP, repeat=before)
+        finally:
+            run.rest()
+
+    def _made(self, cell: Cell) -> Measured:
+        return self.measured[cell.workload, cell.params]
 
     def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Prepare each trial of a cell."""
@@ -204,7 +243,7 @@ class Slots:
     def _context(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Return the context in which a scenario runs a cell."""
         cell = one.cell
-        made = self.measured[cell.workload, cell.params]
+        made = self._made(cell)
         placed_parts = [
             self._placed(cell, placement.part, member, kind)
             for placement, member in zip(one.placements, one.members, strict=True)
@@ -311,7 +350,10 @@ class Slots:
             session=self.session.id,
             parts=tuple(Part(**recorded(part, Part)) for part in whole.parts),
         )
-        return self.stored.add(trial, [one.completed for one in outcomes], series)
+        stored = self.stored.add(trial, [one.completed for one in outcomes], series)
+        if len(runs) == 1:
+            self.reservations.note(trial, series)
+        return stored
 
     def _outcomes(self, contexts: Sequence[TrialContext[Measured]]) -> Sequence[Outcome]:
         if len(contexts) > 1:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tare.core.errors import LayerError
-from tare.core.model import Calibration, Complaint, ComplaintKind, Status
+from tare.core.model import Calibration, Complaint, ComplaintKind, Status, neighbour_of
 from tare.experiment.scenario import Scenario, TrialContext
 from tare.experiment.scenarios._disturbed import Disturbed
 from tare.experiment.scenarios._level import TOLERANCE, Start, calibrate, following, used
@@ -73,7 +73,8 @@ def dialled(made: Disturbed, found: Calibration) -> Disturbed:
 def judged(context: TrialContext[Workload], outcome: Outcome, found: Calibration) -> Outcome:
     """Return an outcome with the level that was read back; suspect, where it is another.
 
-    The next trial then has a corrected intensity, unless something else disturbed this one.
+    Under a reservation it may well be: the neighbours are dialled as they are without. The next
+    trial then has a corrected intensity, unless something else disturbed this one.
     """
     from tare.experiment.trial.measure import GOOD, suspected
 
@@ -81,7 +82,9 @@ def judged(context: TrialContext[Workload], outcome: Outcome, found: Calibration
         return outcome
     reached = used(outcome, StressedResource(found.resource)) / found.maximum
     outcome = replace(outcome, noise={**outcome.noise, "level": reached})
-    if abs(reached - found.level) <= TOLERANCE:
+    neighbour = neighbour_of(context.cell.params)
+    is_held = neighbour is not None and neighbour.reservation is not None
+    if is_held or abs(reached - found.level) <= TOLERANCE:
         return outcome
     if outcome.status is Status.OK:
         slope = found.neighbours / found.maximum

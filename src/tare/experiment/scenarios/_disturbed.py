@@ -11,7 +11,7 @@ from tare.core.model import IDLE, FileAccess, Neighbour, NeighbourCpus, Sample
 from tare.experiment.scenarios._level import KNOWN
 from tare.work import stressor
 from tare.work.roles import OWN, Role, Succeeds
-from tare.work.stressor import Dial
+from tare.work.stressor import Dial, StressedResource
 from tare.work.workload import Course, Output, Workload
 
 
@@ -205,6 +205,29 @@ def _check_level(name: str) -> None:
         )
 
 
+def check_reservation(neighbour: Neighbour) -> None:
+    """Raise ValueError where the neighbour's reservation cannot be derived."""
+    if neighbour.reservation is None or neighbour.reservation.derived is None:
+        return
+    name = neighbour.stressor
+    if stressor.kind(name).resource in UNDERIVED:
+        raise ValueError(
+            f"no reservation of what {name} takes can be derived yet; give its limits in the "
+            "reservation instead"
+        )
+    if neighbour.cpus is NeighbourCpus.APART:
+        raise ValueError(
+            f"the neighbour {name} has other CPUs than the workload, so nothing of them is kept "
+            "for it; expected `cpus: same` where a reservation is derived"
+        )
+
+
+UNDERIVED = (
+    StressedResource.DISK,
+    StressedResource.NETWORK_OUT,
+    StressedResource.NETWORK_IN,
+)
+"""Resources whose capacity is not measured yet, so that nothing can be derived of them."""
 CONTINUOUS = (Dial.TIME, Dial.SIZE)
 """How a stressor can be dialled in a study: a rate at full is not measured yet, and one worker, as
 each instance has, is not divided."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from tare.core.errors import LayerTimedOut, TareError
 from tare.core.model import (
+    IDLE,
     Cell,
     Contrast,
     ContrastKind,
@@ -17,6 +18,7 @@ from tare.core.model import (
     Neighbour,
     Params,
     Repetition,
+    Reservation,
     Status,
     neighbour_of,
 )
@@ -36,14 +38,32 @@ class Scenario(solo.Scenario):
     A neighbour runs a stressor in instances of its own of the same platform, under the same limits.
     Cells with a neighbour are compared with the workload alone on the same platform; then those
     instances are there, paused. The neighbour ``idle`` shows what their presence costs without a
-    load.
+    load; the others are held by each of the study's reservations.
     """
 
     factor = ("neighbours", Neighbour)
+    takes_reservations = True
 
     def check_factor(self, one: object) -> None:
         """See Scenario.check_factor."""
         _disturbed.check(cast(Neighbour, one))
+
+    def reserved(
+        self, levels: Sequence[object], reservations: Sequence[Reservation | None]
+    ) -> Sequence[object]:
+        """See Scenario.reserved; an idle neighbour takes nothing that could be reserved."""
+        held = [
+            replace(one, reservation=each)
+            for one in cast(Sequence[Neighbour], levels)
+            for each in ((None,) if one.stressor == IDLE else reservations)
+        ]
+        for one in held:
+            _disturbed.check_reservation(one)
+        return held
+
+    def held_parts(self, made: Workload) -> Sequence[str]:
+        """See Scenario.held_parts: the neighbour's instances."""
+        return made.instances if isinstance(made, Disturbed) else ()
 
     def crossed(
         self, made: Workload, levels: Sequence[object]
@@ -63,7 +83,15 @@ class Scenario(solo.Scenario):
 
     def objections_to_limits(self, made: Workload, limits: Limits) -> Iterator[str]:
         """See Scenario.objections_to_limits: a stressor that finds too little is never ready."""
-        if not isinstance(made, Disturbed) or (bounds := made.bounds()) is None:
+        if not isinstance(made, Disturbed):
+            return
+        held = made.neighbour.reservation
+        if held and held.cpus is not None and held.cpus > limits.cpus:
+            yield (
+                f"cpus: {limits.cpus} were given, and a reservation leaves each neighbour "
+                f"{held.cpus:g}; expected no more than that"
+            )
+        if (bounds := made.bounds()) is None:
             return
         if bounds.memory_bytes > limits.memory_bytes:
             name, mib = made.neighbour.stressor, 2**20

@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, TypeVar, cast, get_args, get_origin, g
 from tare.core import parameter
 from tare.core.model import NO_KEY, Params, Unit
 from tare.experiment.study.item import Item, one_of, refuse_unknown
-from tare.experiment.study.quantity import PURE, SIZE, TIME, Dimension, parse
+from tare.experiment.study.quantity import PURE, RATE, SIZE, TIME, Dimension, parse
 
 T = TypeVar("T")
 
@@ -94,14 +94,18 @@ def params_of(made: object) -> Params:
 
 def key_of(name: str) -> str:
     """Return the key by which a field is known: its name without the unit that values have."""
-    return parameter.word_of(name)
+    return parameter.key_of(name)
 
 
-_DIMENSIONS: Mapping[Unit | None, Dimension] = {Unit.BYTE: SIZE, Unit.SECOND: TIME}
+_DIMENSIONS: Mapping[Unit | None, Dimension] = {
+    Unit.BYTE: SIZE,
+    Unit.SECOND: TIME,
+    Unit.BYTE_PER_SECOND: RATE,
+}
 
 
 def dimension_of(name: str) -> Dimension:
-    """Return what a field's numbers are, by its name: sizes, times or bare numbers."""
+    """Return what a field's numbers are, by its name: sizes, times, rates or bare numbers."""
     return _DIMENSIONS.get(parameter.unit_of(name), PURE)
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 
+from tare.core import parameter
 from tare.core.errors import ConfigError
-from tare.core.model import Design, Evidence, Limits, Repetition
+from tare.core.model import Design, Evidence, Limits, Repetition, Reservation, Unit
+from tare.core.model.cell import DISK, NETWORK
 from tare.experiment import scenario as scenarios
 from tare.experiment.scenario import Scenario
-from tare.experiment.study import duet, ladder
+from tare.experiment.study import duet, ladder, reservations
 from tare.experiment.study.combinations import params_of, variants
 from tare.experiment.study.declaration import CABLE, Deadlines, FixedWorkload, Platform, Study
 from tare.experiment.study.item import Item, compose, one_of, refuse_unknown
@@ -47,6 +49,8 @@ class _Head:
 _HEAD = [field.name for field in fields(_Head)]
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 """Equal to those of ``tare.experiment.probes.timeline``, which a test checks."""
+LEAST_BYTES_PER_S = 10_000
+"""With less even the commands that enter an instance would not come back in time."""
 LEAST_PROCESSES = 16
 """Fewer do not suffice for what keeps a container up and one command in it."""
 MOST_WEIGHT = 10_000
@@ -101,6 +105,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     sections = [*_SECTIONS, chosen_scenario.section]
     if chosen_scenario.factor is not None:
         sections.append(chosen_scenario.factor[0])
+    sections += [reservations.KEY] if chosen_scenario.takes_reservations else []
     refuse_unknown(entries, [*_HEAD, *sections])
     part = {name: entries.get(name) or root.without(name) for name in sections}
 
@@ -114,7 +119,8 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
             at.wrong(f"{baseline!r} is not a platform; expected {one_of(names, baseline)}")
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
     name = heads[0].made.scenario if heads else ""
-    chosen = read_measured(name, chosen_scenario, part, workloads)
+    held = _reservations(entries, chosen_scenario)
+    chosen = read_measured(name, chosen_scenario, part, workloads, held)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -236,6 +242,15 @@ def _limits(item: Item, *, is_duet: bool) -> list[Limits]:
     return found
 
 
+def _reservations(
+    entries: Mapping[str, Item], scenario: Scenario[Measured]
+) -> list[Reservation | None]:
+    """Read what neighbours are held to; nothing where a study does not say."""
+    if reservations.KEY not in entries or not scenario.takes_reservations:
+        return [None]
+    return reservations.read_reservations(entries[reservations.KEY], _check_limits)
+
+
 def _refuse_limits(
     item: Item,
     scenario: Scenario[Measured],
@@ -281,6 +296,10 @@ def _check_limits(limits: Limits) -> None:
             f"cpu_weight: {limits.cpu_weight} was given; expected 1 to {MOST_WEIGHT}, where 100 is "
             "what each has otherwise"
         )
+    for name, value in limits.optional:
+        if name in (*DISK, *NETWORK):
+            is_rate = parameter.unit_of(name) is Unit.BYTE_PER_SECOND
+            _least(parameter.key_of(name), value, LEAST_BYTES_PER_S if is_rate else 1)
 
 
 def _check_repetition(repetition: Repetition) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tare.core.model import Params
+from tare.core.model import Params, Reservation
 from tare.experiment.scenario import Scenario
 from tare.experiment.study.combinations import params_of, variants
 from tare.experiment.study.declaration import FixedWorkload
@@ -16,9 +16,16 @@ from tare.work.workload import Measured
 
 
 def read_measured(
-    name: str, scenario: Scenario[Measured], part: Mapping[str, Item], workloads: Catalogue
+    name: str,
+    scenario: Scenario[Measured],
+    part: Mapping[str, Item],
+    workloads: Catalogue,
+    reservations: Sequence[Reservation | None] = (None,),
 ) -> list[FixedWorkload]:
-    """Read what the scenario of a name measures, at each level of its factor if it has one."""
+    """Read what the scenario of a name measures, at each level of its factor if it has one.
+
+    The levels are held by each of the ``reservations``, where the scenario takes any.
+    """
     item = part[scenario.section]
     if scenario.measures is None:
         chosen = _workloads(item, workloads)
@@ -26,7 +33,7 @@ def read_measured(
         chosen = _fixed(name, scenario.measures, item) if name else []
     if scenario.factor is None:
         return chosen
-    return _crossed(chosen, scenario, part[scenario.factor[0]])
+    return _crossed(chosen, scenario, part[scenario.factor[0]], reservations)
 
 
 def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
@@ -40,7 +47,10 @@ def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
 
 
 def _crossed(
-    chosen: Sequence[FixedWorkload], scenario: Scenario[Measured], item: Item
+    chosen: Sequence[FixedWorkload],
+    scenario: Scenario[Measured],
+    item: Item,
+    reservations: Sequence[Reservation | None],
 ) -> list[FixedWorkload]:
     """Cross what is measured with the levels of a scenario's factor."""
     _, kind = scenario.factor or ("", object)
@@ -50,6 +60,10 @@ def _crossed(
         if any(one in levels for one in made):
             element.wrong("the same stands above; expected each once; remove one")
         levels += made
+    try:
+        levels = list(scenario.reserved(levels, reservations))
+    except ValueError as error:
+        item.wrong(str(error))
     return [
         replace(one, params=(*one.params, *params), made=made)
         for one in chosen

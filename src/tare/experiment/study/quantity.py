@@ -1,4 +1,4 @@
-"""Parse numbers with units: ``64MiB``, ``2 GB``, ``30 s``, ``5 ms``, ``2%``."""
+"""Parse numbers with units: ``64MiB``, ``30 s``, ``5 ms``, ``10MB/s``, ``100Mbit/s``, ``2%``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ SIZE = Dimension(
     | {f"{prefix}B": Decimal(1000) ** power for power, prefix in enumerate("kMGT", 1)}
     | {f"{prefix}iB": Decimal(1024) ** power for power, prefix in enumerate("KMGT", 1)},
     "a size: a number of bytes, or text such as 64MiB or 2 GB",
+)
+RATE = Dimension(
+    "a rate",
+    {f"{unit}/s": factor for unit, factor in SIZE.units.items()}
+    | {f"{prefix}bit/s": Decimal(1000) ** power / 8 for power, prefix in enumerate(("", *"kMGT"))},
+    "a rate: a number of bytes a second, or text such as 10MB/s, 10MiB/s or 100Mbit/s",
 )
 TIME = Dimension(
     "a time",
@@ -49,7 +55,7 @@ def parse(text: str, dimension: Dimension) -> Decimal:
         raise ValueError(f"{text!r} is not a number; {wanted}")
     number, unit = Decimal(match[1]), match[2]
     if unit and unit not in dimension.units:
-        nouns = [other.noun for other in (SIZE, TIME, PURE) if unit in other.units]
+        nouns = [other.noun for other in (SIZE, RATE, TIME, PURE) if unit in other.units]
         known = ", ".join(dimension.units)
         what = f"{text!r} is {nouns[0]}" if nouns else f"{unit!r} is not one of the units {known}"
         raise ValueError(f"{what}; {wanted}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from tare.core.errors import ResultsError
 from tare.core.home import home
 from tare.core.model import Calibration, Cell
+from tare.core.model.reservation import is_reservation_key
 from tare.results.store.calibrations import NAME, read_calibrations, write_calibrations
 
 
@@ -48,6 +49,10 @@ class Calibrations:
         return cell.id in self._found
 
     def _key(self, cell: Cell) -> str:
-        """Return what cells of several studies share whose neighbours are dialled alike."""
-        about = [cell.stack, cell.settings, str(cell.limits), cell.workload, cell.params]
+        """Return what cells of several studies share whose neighbours are dialled alike.
+
+        What a reservation leaves them is what is asked then: they are dialled without it.
+        """
+        params = [one for one in cell.params if not is_reservation_key(one[0])]
+        about = [cell.stack, cell.settings, str(cell.limits), cell.workload, params]
         return json.dumps([*self._host, *about])

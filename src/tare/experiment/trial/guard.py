@@ -16,7 +16,7 @@ from tare.machines.cgroup.emergency import kill_all
 
 PERIOD_S = 0.2
 LEAST_BYTES = 2**28
-"""Half of what a plan leaves to the host: whoever gets there took what was not given to him."""
+"""Half of what a plan leaves to the host: less is left where something took more than it had."""
 MOST_TASKS = 0.9
 """Share of the processes and threads that the kernel allows at a time."""
 LATE_S = 1.0

@@ -135,13 +135,24 @@ class Daemon:
 
     def group(self, container: str) -> str:
         """Find the control group of a container that runs."""
-        pid = text(self.machine, [*self.client, "inspect", "--format", PID, container])
-        return cgroup.of_process(self.machine, pid)
+        return cgroup.of_process(self.machine, self.pid(container))
+
+    def pid(self, container: str) -> str:
+        """Find the first process of a container that runs."""
+        return text(self.machine, [*self.client, "inspect", "--format", PID, container])
 
     def freezer(self, container: str) -> cgroup.Group | None:
         """Find the group that freezes a running container; None: only the daemon can pause it."""
         ask = [*self.client, "inspect", "--format", PID_AND_ID, container]
         return cgroup.freezer_of(self.machine, ask)
+
+    def folder(self) -> str:
+        """Find the folder of its images, containers and volumes, or raise LayerError."""
+        ask = [*self.client, "info", "--format", "{{.DockerRootDir}}"]
+        try:
+            return text(self.machine, ask)
+        except CommandFailed as error:
+            raise LayerError(f"docker did not say where it stores containers: {error}") from error
 
     def address(self, container: str) -> str:
         """Find the address of a container that runs on a bridge, or raise LayerError."""

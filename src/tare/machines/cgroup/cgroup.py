@@ -18,6 +18,8 @@ from tare.machines.machine import Host, Machine, check, text
 # In v1 every controller is a tree of its own; a new cpuset has no CPUs until they are written, and
 # takes no process before that. In v2 a controller must be handed down at each level above. ``cpu``
 # makes each stack one competitor for CPU time; without it, one would compete by each process.
+# ``blkio`` may be missing. Newer kernels count a disk there only once some group has been given a
+# limit of it, which may be none.
 MAKE = r"""
 set -eu
 path=$1 cpus=$2 memory=$3 swap=$4 quota=$5
@@ -48,7 +50,8 @@ if [ -f $root/cgroup.controllers ]; then
     [ -z "$quota" ] || echo "${quota}00000 100000" > "$at/cpu.max"
     exit 0
 fi
-for controller in cpuset memory cpu cpuacct freezer pids; do
+for controller in cpuset memory cpu cpuacct freezer pids blkio; do
+    [ $controller != blkio ] || [ -d $root/blkio ] || break
     [ -d $root/$controller ] || { echo "no cgroup controller $controller" >&2; exit 1; }
     at=$root/$controller
     for part; do
@@ -75,6 +78,15 @@ for controller in cpuset memory cpu cpuacct freezer pids; do
             echo 100000 > "$at/cpu.cfs_period_us"
             echo "${quota}00000" > "$at/cpu.cfs_quota_us"
         fi ;;
+    blkio)
+        for device in /sys/block/*/device; do
+            number= counted=
+            read -r number 2> /dev/null < "${device%device}dev" || continue
+            while read -r one _; do [ "$one" != "$number" ] || counted=yes; done \
+                < $root/blkio/blkio.throttle.io_service_bytes || :
+            [ -n "$counted" ] ||
+                echo "$number 0" 2> /dev/null > "$at/blkio.throttle.read_bps_device" || :
+        done ;;
     esac
 done
 """
@@ -99,6 +111,7 @@ else
     for controller in cpuset memory cpu cpuacct freezer pids; do
         echo $$ > "$root/$controller/$path/cgroup.procs" || exit 125
     done
+    [ ! -d "$root/blkio/$path" ] || echo $$ > "$root/blkio/$path/cgroup.procs" || exit 125
 fi
 exec "$@"
 """

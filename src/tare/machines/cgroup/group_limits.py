@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, Unavailable
-from tare.core.model import Limits
-from tare.core.model.cell import OPTIONAL
+from tare.core.model.cell import DISK
+from tare.machines.cgroup import disk
+from tare.machines.cgroup.disk import NOT_OFFERED
 from tare.machines.machine import Machine, text
 
 # A quota further out holds it too, so those of the groups around are read with its own. In v1 the
 # limit of swap is that of memory and swap together.
-READ = r"""
+READ = (
+    r"""
 path=$0
 root=/sys/fs/cgroup
 cpu=$root memory=$root pids=$root
@@ -59,20 +62,26 @@ while [ "$at" != "$pids" ]; do
     [ "$processes" = max ] || echo "processes $processes"
     at=${at%/*}
 done
-exit 0
 """
+    + disk.READ
+    + "exit 0\n"
+)
 
 # A weight counts among the groups of one parent, and instances are those below tare: so each group
 # from there to the instance's own has it. In v1 100 is 1024 shares.
-# Status 3: the kernel, or the engine that made the group, does not offer it there.
+# Each value is empty, for what stays as it is, a number, or "none", which is what all have that are
+# held to nothing.
 APPLY = r"""
 set -eu
 path=$0 processes=$1 weight=$2
+[ "$weight" != none ] || weight=100
 root=/sys/fs/cgroup
 pids=$root/pids cpu=$root/cpu file=cpu.shares value=$((weight * 1024 / 100))
 [ ! -f $root/cgroup.controllers ] || pids=$root cpu=$root file=cpu.weight value=$weight
 refuse() { echo "$1" >&2; exit 3; }
-if [ -n "$processes" ]; then
+if [ "$processes" = none ]; then
+    [ ! -f "$pids/$path/pids.max" ] || echo max > "$pids/$path/pids.max"
+elif [ -n "$processes" ]; then
     [ -f "$pids/$path/pids.max" ] || refuse "it is no group of the pids controller"
     echo "$processes" > "$pids/$path/pids.max"
 fi
@@ -86,10 +95,10 @@ if [ -n "$weight" ]; then
     done
 fi
 """
-_NOT_OFFERED = 3
-
 
 DEFAULT_WEIGHT = 100
+OF_GROUP = ("processes", "cpu_weight")
+"""The optional limits that a group has whatever disk its files lie on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +107,19 @@ class GroupLimits:
 
     ``swap_bytes`` is what it may swap, which is no more than there is swap. The others have the
     names of the optional limits; None is no limit, and a weight of 100 is the kernel's default.
+    Those of the network are of the instance's link, which no group has.
     """
 
     quota_cpus: float | None = None
     swap_bytes: int = 0
     processes: int | None = None
     cpu_weight: int = DEFAULT_WEIGHT
+    disk_read_bytes_per_s: int | None = None
+    disk_write_bytes_per_s: int | None = None
+    disk_reads_per_s: int | None = None
+    disk_writes_per_s: int | None = None
+    network_out_bytes_per_s: int | None = None
+    network_in_bytes_per_s: int | None = None
 
 
 def read_group(machine: Machine, path: str) -> GroupLimits:
@@ -116,6 +132,7 @@ def read_group(machine: Machine, path: str) -> GroupLimits:
     except CommandFailed as error:
         raise LayerError(f"cgroup {path} on {machine.name} cannot be read: {error}") from error
     quotas, swaps, processes, weights = [], [], [], []
+    disks: dict[str, int] = {}
     for name, *numbers in (line.split() for line in lines):
         if name == "quota":
             quotas.append(int(numbers[0]) / int(numbers[1]))
@@ -123,6 +140,8 @@ def read_group(machine: Machine, path: str) -> GroupLimits:
             processes.append(int(numbers[0]))
         elif name == "weight":
             weights.append(int(numbers[0]))
+        elif name in DISK:
+            disks[name] = min(int(numbers[0]), disks.get(name, int(numbers[0])))
         else:
             swaps.append(int(float(numbers[0])))
     return GroupLimits(
@@ -130,22 +149,30 @@ def read_group(machine: Machine, path: str) -> GroupLimits:
         swap_bytes=min(swaps, default=0),
         processes=min(processes, default=None),
         cpu_weight=min(weights, default=DEFAULT_WEIGHT),
+        **disks,
     )
 
 
-def apply_limits(machine: Machine, path: str, limits: Limits) -> None:
-    """Write the optional limits that are declared into a group, which holds them at once.
+def apply_limits(machine: Machine, path: str, values: Mapping[str, str], files_at: str) -> None:
+    """Write optional limits into a group, which holds them at once.
 
-    Raises Unavailable where the group offers no such limit, LayerError where it is not taken.
+    ``values`` are numbers, or "none" for what no longer holds, by the names of the limits; those
+    of the network are no group's. ``files_at`` is where the files lie whose disk is meant. Raises
+    Unavailable where the group offers no such limit, LayerError where it is not taken.
     """
-    if not limits.optional:
-        return
-    declared = dict(limits.optional)
-    given = [str(declared.get(name, "")) for name in OPTIONAL]
-    done = machine.run(["sh", "-c", APPLY, path, *given])
-    if done.returncode == 0:
-        return
-    where = f"the cgroup {path} on {machine.name} cannot be limited: {tail_of(done.stderr)}"
-    if done.returncode == _NOT_OFFERED:
-        raise Unavailable(where, "change that limit below `limits:`, or leave it out")
-    raise LayerError(where)
+    if values.keys() & OF_GROUP:
+        given = [values.get(name, "") for name in OF_GROUP]
+        done = machine.run(["sh", "-c", APPLY, path, *given])
+        where = f"the cgroup {path} on {machine.name} cannot be limited: {tail_of(done.stderr)}"
+        if done.returncode == NOT_OFFERED:
+            raise Unavailable(where, "change that limit below `limits:`, or leave it out")
+        if done.returncode != 0:
+            raise LayerError(where)
+    of_disk = {name: value for name, value in values.items() if name in DISK}
+    if of_disk and not files_at:
+        raise Unavailable(
+            f"it is not known on which disk of {machine.name} the files of {path} lie",
+            f"leave {', '.join(of_disk)} out of `limits:`",
+        )
+    if of_disk:
+        disk.apply(machine, path, disk.find(machine, files_at), of_disk)

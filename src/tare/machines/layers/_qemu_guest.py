@@ -87,6 +87,7 @@ class Guest(layer.Instance):
     ) -> None:
         self.outer, self.site, self.group, self.start_argv = outer, site, group, start_argv
         self.folder = f"{site.folder}/{site.name}"
+        self.files_at = site.folder
         self.process = InstanceProcess(outer, group, self.folder)
         self.connection = connection
         # One machine for good: what holds it reaches the guest after a reboot too.

@@ -119,7 +119,7 @@ class Instance(layer.Instance):
         )
         first = [*process.lead_argv(READY), *group.enter_argv(enter)]
         self.first = Inner(process.machine, "bubblewrap", lambda argv: [*first, *argv])
-        self.cpuset = site.cpuset
+        self.cpuset, self.files_at = site.cpuset, site.folder
 
     def start(self) -> None:
         """See Instance.start."""

@@ -24,7 +24,7 @@ from tare.machines.backends.switches import (
 )
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, check
-from tare.machines.network import nat
+from tare.machines.network import nat, rate
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
@@ -116,6 +116,16 @@ class Layer(layer.Layer):
             return ("docker",)
         return ("gvisor",) if self.runtime.startswith("runsc") else ("docker", "*")
 
+    def no_disk(self) -> str:
+        """See Layer.no_disk."""
+        return "its /data is a tmpfs" if self.storage == "tmpfs" else ""
+
+    def no_link(self) -> str:
+        """See Layer.no_link."""
+        if self._attached == "bridge":
+            return ""
+        return f"its network is `{self.network}`; give it `network: bridge`"
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         cgroup.refuse_uncounted_swap(outer, site.limits)
@@ -138,6 +148,10 @@ class Layer(layer.Layer):
             ) from error
         made = Instance(outer, site, daemon, agent)
         made.network, made.front, made.runtime = self.network, front, self.runtime
+        if self._attached == "bridge":
+            made.rates = rate.LinkRates(
+                outer, site, lambda: rate.end_of(outer, daemon.pid(site.name))
+            )
         return made
 
     def _agent_folder(self, outer: Machine, site: layer.Site, daemon: Daemon) -> str:
@@ -191,7 +205,7 @@ class Instance(layer.Instance):
         self.outer, self.site, self.daemon, self.agent = outer, site, daemon, agent
         enter = [*daemon.client, "exec", "--interactive", site.name]
         self.machine: Machine = Inner(outer, "docker", lambda argv: [*enter, *argv])
-        self.cpuset = site.cpuset
+        self.cpuset, self.files_at = site.cpuset, daemon.root
         self.is_paused = False
 
     def start(self) -> None:
@@ -255,6 +269,12 @@ class Instance(layer.Instance):
             nat.translate(self.outer, self.site, self.front, own)
             self._behind = own
         return self.front or own
+
+    def confine(self, outer: Machine, limits: Limits) -> None:
+        """See Instance.confine."""
+        if not self.files_at and limits.optional:
+            self.files_at = self.daemon.folder()
+        super().confine(outer, limits)
 
     def threads(self) -> layer.Threads:
         """See Instance.threads."""

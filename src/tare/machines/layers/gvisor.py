@@ -16,7 +16,7 @@ from tare.machines.cgroup import cgroup
 from tare.machines.cgroup.group_limits import read_group
 from tare.machines.cgroup.readback import Inside
 from tare.machines.machine import Inner, Machine, put
-from tare.machines.network import netns
+from tare.machines.network import netns, rate
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
@@ -82,6 +82,12 @@ class Layer(layer.Layer):
         """See Layer.needs."""
         return (*self.packages, *(["iproute2"] if self.network == "sandbox" else []))
 
+    def no_link(self) -> str:
+        """See Layer.no_link."""
+        if self.network == "sandbox":
+            return ""
+        return f"its network is `{self.network}`; give it `network: sandbox`"
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         folder = tree.writable(outer, site)
@@ -100,7 +106,9 @@ class Layer(layer.Layer):
             raise LayerError(f"could not write a bundle on {outer.name}: {error}") from error
         made = Instance(site, InstanceProcess(outer, group, folder), self.runsc_argv(folder))
         made.network = self.network
-        made.own_address = network.address if network else None
+        if network:
+            made.own_address = network.address
+            made.rates = rate.LinkRates(outer, site, lambda: network.device)
         return made
 
     def runsc_argv(self, folder: str) -> list[str]:
@@ -119,6 +127,7 @@ class Instance(layer.Instance):
         # The Sentry has CPUs of its own, and numbers them.
         cpus = len(cgroup.cpus_of(site.cpuset))
         self.cpuset = f"0-{cpus - 1}" if cpus > 1 else "0"
+        self.files_at = site.folder
         self.own_address: str | None = None
 
     def start(self) -> None:

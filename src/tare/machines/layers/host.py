@@ -11,7 +11,7 @@ from tare.machines import layer
 from tare.machines.backends import tree
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, check
-from tare.machines.network import netns
+from tare.machines.network import netns, rate
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
@@ -49,6 +49,10 @@ class Layer(layer.Layer):
         """
         return ("chroot", "")
 
+    def no_link(self) -> str:
+        """See Layer.no_link."""
+        return "" if self.network == "cable" else f"{super().no_link()}; give it `network: cable`"
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         cable = netns.make(outer, site) if self.network == "cable" else None
@@ -73,8 +77,11 @@ class Instance(layer.Instance):
             lambda argv: self.group.enter_argv([*chroot, *argv]),
             ephemeral=outer.ephemeral,
         )
-        self.cpuset = site.cpuset
+        self.cpuset, self.files_at = site.cpuset, folder
         self.cable = cable
+        if cable is not None:
+            device = cable.device
+            self.rates = rate.LinkRates(outer, site, lambda: device)
 
     def start(self) -> None:
         """See Instance.start."""

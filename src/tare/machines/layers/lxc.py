@@ -119,7 +119,7 @@ class Instance(layer.Instance):
         environment = [f"--set-var={variable}" for variable in tree.ENVIRONMENT]
         self.enter = ["lxc-attach", *self.client, "--clear-env", *environment, "--"]
         self.machine = Inner(self.outer, "lxc", lambda argv: [*self.enter, *argv])
-        self.cpuset = site.cpuset
+        self.cpuset, self.files_at = site.cpuset, site.folder
 
     def start(self) -> None:
         """See Instance.start. LXC returns once the container's init runs."""

@@ -99,7 +99,7 @@ class Instance(layer.Instance):
         # The first process of the container is nspawn's only child once that is set up.
         first = [*process.lead_argv(READY), *call]
         self.first = Inner(process.machine, "nspawn", lambda argv: [*first, *argv])
-        self.cpuset = site.cpuset
+        self.cpuset, self.files_at = site.cpuset, site.folder
 
     def start(self) -> None:
         """See Instance.start."""

@@ -74,6 +74,10 @@ class Layer(layer.Layer):
         """See Layer.commits: files on a tmpfs stay."""
         return limits.memory_bytes if self.storage == "tmpfs" else None
 
+    def no_disk(self) -> str:
+        """See Layer.no_disk."""
+        return "its /data is a tmpfs" if self.storage == "tmpfs" else ""
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         refuse_uncounted_swap(outer, site.limits)
@@ -113,7 +117,7 @@ class Instance(layer.Instance):
         self.site, self.podman = site, podman
         enter = podman.argv("exec", "--interactive", site.name)
         self.machine = Inner(outer, "podman", lambda argv: [*enter, *argv])
-        self.cpuset = site.cpuset
+        self.cpuset, self.files_at = site.cpuset, site.folder
         self.is_paused = False
 
     def start(self) -> None:

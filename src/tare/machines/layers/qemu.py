@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model import DiskCache, Limits
+from tare.core.model.cell import NETWORK
 from tare.machines import layer
 from tare.machines.backends import guest_disk as disks
 from tare.machines.backends import qemu, tree
@@ -16,7 +17,7 @@ from tare.machines.cgroup import cgroup
 from tare.machines.layers._qemu_guest import Guest
 from tare.machines.layers._qemu_image import Own
 from tare.machines.machine import Machine, text
-from tare.machines.network import nat, tap
+from tare.machines.network import nat, rate, tap
 from tare.machines.ssh import Connection
 from tare.machines.userland import System, architecture, kvm
 
@@ -165,6 +166,13 @@ class Layer(layer.Layer, qemu.Hardware):
             facts["qemu.kernel"] = self.system.kernel_package
         return facts | {"qemu.accel": accel}
 
+    def no_link(self) -> str:
+        """See Layer.no_link: QEMU's own network is in its process, and has no end outside."""
+        # An image's system may do anything with a second network, and a microvm mix up the two.
+        if self.netdev == "user" or self.image or self.board == "microvm":
+            return "its one network is in QEMU; leave out netdev:, image: and machine: microvm"
+        return ""
+
     def create(self, outer: Machine, site: layer.Site) -> Guest:
         """See Layer.create."""
         accel = self.probe(outer, site.userland)["qemu.accel"]
@@ -182,9 +190,8 @@ class Layer(layer.Layer, qemu.Hardware):
         front = nat.make(outer, site) if site.reached and self.netdev == "user" else ""
         ports = nat.ports() if front else None
         published = self.published_argv(front, ports) if ports else []
-        # An image's system may do anything with a second network, and a microvm mix up the two.
-        alone = self.netdev == "user" or self.image or self.board == "microvm"
-        has_cable = site.reached and not alone
+        is_held = any(name in NETWORK for name, _ in site.limits.optional)
+        has_cable = (site.reached or is_held) and not self.no_link()
         cable = tap.make(outer, site) if has_cable else None
         if cable:
             boot = [*self.cable_argv(cable.device), *boot]
@@ -203,6 +210,8 @@ class Layer(layer.Layer, qemu.Hardware):
         # It has none of the devices that a PC is reset by; a new QEMU is one for certain.
         made.resets = self.board != "microvm"
         made.cable, made.front = cable, front
+        if cable:
+            made.rates = rate.LinkRates(outer, site, lambda: cable.device)
         made.ports = ports
         made.is_pinned = self.vcpus == "pinned"
         made.grows_to = self.disk_size_bytes

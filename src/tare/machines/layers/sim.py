@@ -30,6 +30,8 @@ class Layer(layer.Layer):
     ``instance_noise`` is the standard deviation of the log of an instance's own cost, which it
     keeps for as long as it lives.
 
+    ``interference`` is how many times as long work takes while stress-ng runs in another machine.
+
     ``trace`` is a file of ``tare record-noise`` that disturbs it too, by its wall time or by
     another ``variant``.
     """
@@ -38,6 +40,7 @@ class Layer(layer.Layer):
     noise: float = 0.01
     drift: float = 0.0
     instance_noise: float = 0.0
+    interference: float = 1.0
     seed: int = 1
     trace: str | None = None
     variant: Variant | None = None
@@ -53,6 +56,8 @@ class Layer(layer.Layer):
             raise ValueError(f"noise is {self.noise}; expected 0 or more")
         if self.instance_noise < 0:
             raise ValueError(f"instance_noise is {self.instance_noise}; expected 0 or more")
+        if self.interference <= 0:
+            raise ValueError(f"interference is {self.interference}; expected a number above 0")
         if self.trace is not None:
             read(Path(self.trace))
 
@@ -90,11 +95,14 @@ class Instance(layer.Instance):
         luck = random.gauss(0, of.instance_noise) if of.instance_noise else 0.0
         cost = of.cost * math.exp(luck)
         self.machine = SimulatedMachine(outer, world, random, cost, of.noise, of.drift)
+        self.machine.interference = of.interference
         if of.trace is not None:
             replay = Replay(Path(of.trace), of.variant or "wall", of.seed)
             self.machine.replay = replay
         self.site = site
         self.cpuset = site.cpuset
+        self.limits = site.limits
+        self.quota_cpus: float | None = site.limits.quota_cpus
 
     def start(self) -> None:
         """See Instance.start."""
@@ -110,12 +118,17 @@ class Instance(layer.Instance):
     def held(self, outer: Machine) -> GroupLimits:
         """See Instance.held."""
         del outer
-        limits = self.site.limits
-        return replace(GroupLimits(limits.quota_cpus), **dict(limits.optional))
+        return replace(GroupLimits(self.quota_cpus), **dict(self.limits.optional))
 
     def confine(self, outer: Machine, limits: Limits) -> None:
         """See Instance.confine: what is simulated takes nothing."""
-        del outer, limits
+        del outer
+        self.limits = limits
+
+    def ration(self, outer: Machine, cpus: float | None) -> None:
+        """See Instance.ration: what is simulated takes nothing."""
+        del outer
+        self.quota_cpus = cpus
 
 
 def _world(scope: Scope) -> World:

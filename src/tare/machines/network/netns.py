@@ -29,12 +29,16 @@ REMOVE = '[ ! -e "/run/netns/$0" ] || ip netns delete "$0"'
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """Its name for ``ip netns``, its path, its address, and the outer machine's on the link."""
+    """Its name for ``ip netns``, its path, its address, and the outer machine's on the link.
+
+    ``device`` is the outer machine's end of the link.
+    """
 
     name: str
     path: str
     address: str
     gateway: str
+    device: str
 
 
 def make(outer: Machine, site: Site) -> Namespace:
@@ -51,4 +55,5 @@ def make(outer: Machine, site: Site) -> Namespace:
         check(outer, ["sh", "-c", MAKE, *words])
     except CommandFailed as error:
         raise LayerError(f"could not make a network on {outer.name}: {error}") from error
-    return Namespace(site.name, f"/run/netns/{site.name}", made.address, made.gateway)
+    path, device = f"/run/netns/{site.name}", f"{made.bridge}v"
+    return Namespace(site.name, path, made.address, made.gateway, device)

@@ -22,10 +22,12 @@ KILLED = 137
 class World:
     """What all simulated machines of a session share: their time, in which drift happens.
 
-    ``places`` says which trial of a recorded workload is replayed next.
+    ``places`` says which trial of a recorded workload is replayed next. ``loaded`` are the machines
+    in which a program runs that disturbs others, by their ids.
     """
 
     now_s: float = 0.0
+    loaded: set[int] = field(default_factory=set)
     places: dict[tuple[Replay, str], int] = field(default_factory=dict)
 
 
@@ -65,13 +67,22 @@ def _recorded_as(argv: Sequence[str]) -> str:
     return "disk" if "fio" in argv and "--create_only=1" not in argv else ""
 
 
+def _begins_program(argv: Sequence[str]) -> bool | None:
+    """Whether a command starts a program in the background, or ends it; None: it does neither."""
+    script = argv[2] if len(argv) > 2 and argv[:2] == ["sh", "-c"] else ""
+    if "service.pid" not in script:
+        return None
+    return "setsid" in script
+
+
 @dataclass
 class SimulatedMachine:
     """A machine whose every command takes ``cost`` times as long as on a perfect one.
 
     ``noise`` is the standard deviation of the log of a command's speed; ``drift`` the change of
-    that log per simulated minute. Inside another simulated machine all three add up. A ``replay``
-    disturbs what is run right here.
+    that log per simulated minute. Inside another simulated machine all three add up. While
+    stress-ng runs in another machine of the world a command takes ``interference`` times as long,
+    once for each such machine. A ``replay`` disturbs what is run right here.
     """
 
     outer: Machine
@@ -81,6 +92,7 @@ class SimulatedMachine:
     noise: float
     drift: float
     replay: Replay | None = None
+    interference: float = 1.0
     name: str = field(init=False)
     ephemeral: bool = field(default=True, init=False)
 
@@ -100,12 +112,16 @@ class SimulatedMachine:
         """Draw how fast the next command is, 1 being perfect."""
         log_cost = math.log(self.cost) + self.random.gauss(0, self.noise)
         log_cost += self.drift * self.world.now_s / 60
+        log_cost += math.log(self.interference) * len(self.world.loaded - {id(self)})
         below = self.outer.speed() if isinstance(self.outer, SimulatedMachine) else 1.0
         return below * math.exp(-log_cost)
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0) -> Completed:
         """See Machine.run; no time passes, and the duration is the simulated one."""
         del stdin
+        if (begins := _begins_program(argv)) is not None:
+            self._run_in_background(argv, begins=begins)
+            return Completed(tuple(argv), 0, b"", b"", 0.0)
         disturbed = 0.0 if self.replay is None else self.replay.next(argv, self.world)
         found = answer(argv, self.speed() * math.exp(-disturbed))
         if found is None:
@@ -118,3 +134,10 @@ class SimulatedMachine:
         if late:
             return Completed(tuple(argv), KILLED, b"", b"", took_s, timed_out=True)
         return Completed(tuple(argv), 0, stdout, b"", took_s)
+
+    def _run_in_background(self, argv: Sequence[str], *, begins: bool) -> None:
+        """Note that a program begins to run, or that the one that did has ended."""
+        if not begins:
+            self.world.loaded.discard(id(self))
+        elif "stress-ng" in argv:
+            self.world.loaded.add(id(self))

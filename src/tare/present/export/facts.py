@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from tare.core.model import Cell, Status, Trial
+from tare.present.view import regained
 from tare.present.view.doses import dose_rows
 from tare.present.view.explanations import explanation_rows
 from tare.present.view.flags import flag_texts
@@ -65,6 +66,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
 def _of_neighbours(found: StudyView) -> dict[str, Any]:
     """Return what only a study of neighbours has."""
     return {
+        "reservations": _plain(regained.as_rows(found)),
         "dose_curves": _plain(dose_rows(found)),
         "isolation_compared": _plain(compared_rows(found)),
         "mechanisms": _plain(mechanism_rows(found)),

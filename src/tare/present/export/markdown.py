@@ -18,7 +18,7 @@ from tare.present.export.verdict_lines import (
     reading,
     table_lines,
 )
-from tare.present.view import ladders
+from tare.present.view import ladders, regained
 from tare.present.view.explanations import CAUTION, sentences
 from tare.present.view.isolation_tables import all_tables
 from tare.present.view.study import StudyView
@@ -48,6 +48,12 @@ def markdown(found: StudyView) -> str:
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
+    if held := regained.reservations(found):
+        rules = ["---:" if n in regained.NUMBERS else "---" for n in range(len(regained.COLUMNS))]
+        table = [regained.COLUMNS, rules, *regained.lines(found, held)]
+        body = [[in_markdown(text) for text in line] for line in table[2:]]
+        parts += [f"## {regained.TITLE}", in_markdown(regained.READING)]
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in (*table[:2], *body)))
     if texts := sentences(found):
         parts += ["## Counters that changed with the degradation", in_markdown(CAUTION)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in texts))

@@ -31,6 +31,7 @@ from tare.present.view.names import platform_text
 from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
+from tare.present.view.regained import part as regained_part
 from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.theme import dark_rules, page_colours, variables
@@ -138,6 +139,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         if is_isolation(found.headline)
         else None,
         starts=list(start_sentences(found)),
+        held=regained_part(found),
         ladder_columns=COLUMNS,
         ladder_reading=READING,
         why={

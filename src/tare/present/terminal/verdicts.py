@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tare.present.terminal.isolation import isolation
+from tare.present.terminal.regained import regained_lines
 from tare.present.terminal.tables import Field, laid_out
 from tare.present.view.explanations import brief_lines
 from tare.present.view.facts import selftest
@@ -60,6 +61,7 @@ class Shown:
         yield Text("")
         yield from laid_out(FIELDS, self._lines(), options.max_width)
         yield Text("")
+        yield from regained_lines(found, options.max_width)
         yield from isolation(found, options.max_width)
         for one in found.comparisons.ladders:
             yield Text(title(found, one), style="bold")

@@ -19,6 +19,7 @@ from tare.core.model import (
 )
 from tare.core.parameter import unit_of, word_of
 from tare.present.view.numbers import bytes_text, plain
+from tare.present.view.reservation_words import reservation_text
 
 
 def platform_text(cell: Cell) -> str:
@@ -32,8 +33,8 @@ def platform_text(cell: Cell) -> str:
     return f"{cell.platform} ({neighbour_text(neighbour)})" if neighbour else cell.platform
 
 
-def neighbour_text(neighbour: Neighbour) -> str:
-    """Name a neighbour: what it does, how much of it, and in how many instances."""
+def neighbour_text(neighbour: Neighbour, *, with_reservation: bool = True) -> str:
+    """Name a neighbour: what it does, how much of it, in how many instances, and how it is held."""
     text = f"{neighbour.stressor} neighbour"
     if neighbour.count > 1:
         text = f"{neighbour.count} {text}s"
@@ -41,7 +42,11 @@ def neighbour_text(neighbour: Neighbour) -> str:
         text += f" at {100 * neighbour.intensity:g} %"
     if neighbour.target is not None:
         text += f", together at {100 * neighbour.target:g} %"
-    return f"{text} on other CPUs" if neighbour.cpus is NeighbourCpus.APART else text
+    if neighbour.cpus is NeighbourCpus.APART:
+        text = f"{text} on other CPUs"
+    if neighbour.reservation is None or not with_reservation:
+        return text
+    return f"{text}, held to {reservation_text(neighbour.reservation)}"
 
 
 _NOUNS = {

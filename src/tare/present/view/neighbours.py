@@ -9,6 +9,7 @@ from tare.core.model import IDLE, ContrastKind, Neighbour, NeighbourCpus, neighb
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import MARKS, NOT_RUN, gap, is_flawed
 from tare.present.view.numbers import NONE, TIMES, percent_text, percents_text
+from tare.present.view.reservation_words import reservation_text
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
@@ -70,7 +71,10 @@ def short_text(neighbour: Neighbour, *, shows_amount: bool = True) -> str:
         text += f" at level {100 * float(neighbour.level):g} %"
     elif neighbour.stressor != IDLE and (shows_amount or neighbour.intensity != 1):
         text += f" {100 * neighbour.intensity:g} %"
-    return f"{text} on other CPUs" if neighbour.cpus is NeighbourCpus.APART else text
+    if neighbour.cpus is NeighbourCpus.APART:
+        text += " on other CPUs"
+    held = neighbour.reservation
+    return text if held is None else f"{text}, held to {reservation_text(held)}"
 
 
 def line_names(lines: Sequence[NeighbourLine]) -> list[str]:

@@ -77,14 +77,17 @@ def isolation_loss(
 def _losses(
     cell: Cell, groups: Sequence[Group], stressor: str | None, sources: Sequence[ResultSet]
 ) -> Iterator[_Loss]:
-    """Yield the loss of each row of the platform with a workload of the mix and a neighbour."""
+    """Yield the loss of each row of the platform with a workload of the mix and a neighbour.
+
+    Neighbours that are held by a reservation do not count: without one they would take more.
+    """
     for row in (row for side in sources for row in side.comparisons):
         neighbour = neighbour_of(row.cell.params)
         if not row.primary or row.kind is not ContrastKind.ISOLATION or neighbour is None:
             continue
         is_own = (row.cell.stack, row.cell.settings) == (cell.stack, cell.settings)
         is_asked = neighbour.stressor != IDLE and stressor in (None, neighbour.stressor)
-        if is_own and is_asked and group(row.cell) in groups:
+        if is_own and is_asked and neighbour.reservation is None and group(row.cell) in groups:
             yield from _loss(row, neighbour)
 
 

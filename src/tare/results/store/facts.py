@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 
 from tare.core.model import (
     ClockSkew,
@@ -24,9 +25,12 @@ from tare.core.model import (
     StoredMismatch,
     UserlandFacts,
 )
+from tare.core.model.reservation import DerivedLimit
 from tare.results.store.loosely import listed, mapping, number, scalars, text, texts
 
-_OWN_PLACE = ("platforms", "noise", "selftest")
+RESERVATIONS = "reservations"
+"""The part that has what was derived of reservations, by the id of the cell."""
+_OWN_PLACE = ("platforms", "noise", "selftest", RESERVATIONS)
 """Parts that are shown in a place of their own, and not in the list of all that was stored."""
 
 
@@ -54,11 +58,41 @@ def facts_of(stored: Mapping[str, object]) -> Facts:
         cpuset=text(mapping(stored.get("session")).get("cpuset")),
         noise=texts(stored.get("noise")),
         selftest=texts(mapping(stored.get("selftest")).get("said")),
+        reservations=stored_reservations(stored),
         sections=tuple(
             FactSection(name, tuple(_named_values(part)))
             for name, part in stored.items()
             if part and name not in _OWN_PLACE
         ),
+    )
+
+
+def stored_reservations(
+    stored: Mapping[str, object],
+) -> Mapping[str, tuple[DerivedLimit, ...]]:
+    """Return the limits that were derived of the reservation of each cell, by its id."""
+    return {
+        cell: tuple(filter(None, map(_derived, map(mapping, listed(limits)))))
+        for cell, limits in mapping(stored.get(RESERVATIONS)).items()
+    }
+
+
+def _derived(stored: Mapping[str, object]) -> DerivedLimit | None:
+    numbers = {
+        one.name: value
+        for one in fields(DerivedLimit)
+        if one.name != "resource" and (value := number(stored.get(one.name))) is not None
+    }
+    if len(numbers) + 1 < len(fields(DerivedLimit)):
+        return None
+    return DerivedLimit(
+        resource=text(stored.get("resource")),
+        used=numbers["used"],
+        readings=int(numbers["readings"]),
+        kept=numbers["kept"],
+        capacity=numbers["capacity"],
+        neighbours=int(numbers["neighbours"]),
+        each=numbers["each"],
     )
 
 

@@ -1,0 +1,136 @@
+"""The reservations of a session: what a workload takes alone, and what its neighbours are left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+
+from tare.core.model import Cell, Limits, Plan, Reservation, Source, Status, Trial, neighbour_of
+from tare.core.model.group import Group, group
+from tare.core.model.reservation import CPUS, DerivedLimit, given
+from tare.experiment.run.cell_run import CellRun
+from tare.experiment.run.derivation import derive, rates
+from tare.experiment.run.holding import holding
+from tare.experiment.run.instance_set import Member
+from tare.experiment.run.session import Session
+from tare.experiment.trial.measure import GOOD, SeriesOfParts
+from tare.results.store import Writer, read_facts
+from tare.results.store.facts import RESERVATIONS, stored_reservations
+
+ENOUGH_SECONDS = 5
+"""The fewest seconds of a workload alone that a reservation is derived from."""
+MOST_TRIALS = 5
+"""After this number of trials alone fewer seconds must do."""
+
+Workload = tuple[str, Group]
+"""A workload with its parameters, under limits, on a platform."""
+SecondsOfParts = dict[str, list[float]]
+"""How many CPUs each part of a trial took, in each of its seconds."""
+
+
+class Reservations:
+    """What neighbours are held to: the limits that a study names, or those derived in its session.
+
+    What an earlier session of the same results derived is used again, so that a cell is always one
+    thing.
+    """
+
+    def __init__(self, plan: Plan, session: Session, writer: Writer) -> None:
+        self._plan, self._session, self._writer = plan, session, writer
+        self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
+        self.derived = dict(stored_reservations(read_facts(writer.folder)))
+
+    def note(self, trial: Trial, series: SeriesOfParts) -> None:
+        """Note what a workload took of the host in each second of a trial alone."""
+        cell = self._plan.cells_by_id[trial.cell]
+        if trial.status not in GOOD or neighbour_of(cell.params) is not None:
+            return
+        parts = {part.instance: part.name for part in trial.parts} or {trial.instance: ""}
+        seconds: SecondsOfParts = {}
+        for (_, instance), read in series.items():
+            for one in read:
+                is_cpu_time = (one.source, one.name) == (Source.LAYER, "cpu_s")
+                if is_cpu_time and instance in parts and not one.reason:
+                    seconds[parts[instance]] = rates(one.times_s, one.values)
+        self._uses.setdefault(_workload(cell), []).append((trial.status, seconds))
+
+    def derive(
+        self, one: CellRun, parts: Sequence[str], measure_alone: Callable[[Cell], None]
+    ) -> None:
+        """Derive what the parts of a cell that are its neighbour's are left, if it is to be.
+
+        ``measure_alone`` runs a trial of the cell that has the workload alone. Raises Unavailable
+        where nothing can be derived, or another TareError where that trial cannot be run.
+        """
+        reservation = _reservation(one)
+        if reservation is None or reservation.derived is None or one.cell.id in self.derived:
+            return
+        which = _workload(one.cell)
+        alone = next(
+            cell
+            for cell in self._plan.cells
+            if neighbour_of(cell.params) is None and not cell.replica and _workload(cell) == which
+        )
+        for _ in range(MOST_TRIALS):
+            known = self._uses.get(which, ())
+            if sum(len(each) for _, trial in known for each in trial.values()) >= ENOUGH_SECONDS:
+                break
+            measure_alone(alone)
+        self.derived[one.cell.id] = self._limits(one, one.of(parts), reservation)
+        self._writer.facts({**read_facts(self._writer.folder), **self.facts})
+
+    def hold(self, one: CellRun, parts: Sequence[str]) -> None:
+        """Hold the parts of a cell that are its neighbour's, until the cell rests.
+
+        Raises Unavailable or LayerError where that cannot be.
+        """
+        reservation = _reservation(one)
+        if reservation is None:
+            return
+        if reservation.derived is not None:
+            limits = self.derived[one.cell.id]
+            reservation = given({limit.resource: limit.each for limit in limits})
+        layers = one.instances.platform.made
+        held = holding(one.of(parts), layers, one.cell.limits, reservation)
+        one.awake.enter_context(held)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What was derived, as it is stored with the results."""
+        found = {cell: [asdict(one) for one in limits] for cell, limits in self.derived.items()}
+        return {RESERVATIONS: found} if found else {}
+
+    def _limits(
+        self, one: CellRun, held: Sequence[Member], reservation: Reservation
+    ) -> tuple[DerivedLimit, ...]:
+        """Derive what each of a cell's neighbours is left of the CPUs that they have in common."""
+        limits = one.cell.limits
+        cpus = {member.index: self._cpus(limits, member) for member in one.members}
+        common = cpus[held[0].index]
+        sharing = [
+            placement.part
+            for placement, member in zip(one.placements, one.members, strict=True)
+            if member not in held and common & cpus[member.index]
+        ]
+        known = self._uses.get(_workload(one.cell), ())
+        # In a suspect trial others may have kept it from taking what it wanted.
+        trusted = [trial for status, trial in known if status is Status.OK and trial]
+        together = []
+        for trial in trusted or [trial for _, trial in known]:
+            # A workload that has but one part alone has it without a name.
+            seconds = [trial[part] for part in sharing if part in trial] or [*trial.values()]
+            together += [sum(each) for each in zip(*seconds, strict=False)]
+        found = derive(reservation, {CPUS: together}, {CPUS: float(len(common))}, len(held))
+        return tuple(replace(each, each=min(each.each, float(limits.cpus))) for each in found)
+
+    def _cpus(self, limits: Limits, member: Member) -> frozenset[int]:
+        return frozenset(self._session.cpus_under(limits, member.number))
+
+
+def _reservation(one: CellRun) -> Reservation | None:
+    neighbour = neighbour_of(one.cell.params)
+    return neighbour.reservation if neighbour else None
+
+
+def _workload(cell: Cell) -> Workload:
+    return cell.platform, group(cell)

@@ -1,0 +1,34 @@
+"""What reservations give back, as ``tare show`` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from tare.present.terminal.tables import Field, laid_out
+from tare.present.view import regained
+from tare.present.view.findings import Findings
+
+FIELDS = [
+    Field(name, place in regained.NUMBERS, whole=0 if place in regained.NUMBERS else 30)
+    for place, name in enumerate(regained.COLUMNS)
+]
+
+
+def regained_lines(found: Findings, width: int) -> Iterator[RenderableType]:
+    """Yield the table of a study's reservations and the commands for them; nothing without any."""
+    rows = regained.reservations(found)
+    if not rows:
+        return
+    yield Text(regained.TITLE, style="bold")
+    yield Text(regained.READING)
+    texts = [[Text(text) for text in line] for line in regained.lines(found, rows)]
+    yield from laid_out(FIELDS, texts, width)
+    yield Text("")
+    for line in regained.sentences(regained.reservation_commands(found, rows)):
+        depth = len(line) - len(line.lstrip())
+        yield Padding(Text(line.lstrip()), (0, 0, 0, depth), expand=False)
+    yield Text("")
