@@ -47,7 +47,7 @@ def holding(
 
 
 def _own(limits: Limits, before: GroupLimits) -> Limits:
-    """Return the limits of a study, with those that an engine gives its instances unasked."""
+    """Return the limits of a study, with those that an engine gives its instances by default."""
     usual = GroupLimits()
     found: dict[str, Any] = {
         name: value
