@@ -283,6 +283,7 @@ LINKED = {
     "kvm": {},
     "qemu": {},
     "qemu-tcg": {},
+    "sim": {},
     "uml": {},
 }
 
@@ -298,12 +299,42 @@ def test_the_network_is_held_where_there_is_a_link_of_its_own(name):
         assert f"nothing holds {name} to network_out_bytes_per_s: it" in usual.cannot_hold(limits)
 
 
-def test_a_tmpfs_is_on_no_disk():
-    made = layer.load("docker", storage="tmpfs")
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("docker", {}, ""),
+        ("docker", {"storage": "volume"}, ""),
+        ("docker", {"storage": "tmpfs"}, "its /data is a tmpfs"),
+        ("podman", {"storage": "tmpfs"}, "its /data is a tmpfs"),
+        ("docker", {"runtime": "runsc"}, "gVisor has files in the host's page cache"),
+        ("docker", {"runtime": "kata"}, "the runtime kata may have its files in another machine"),
+        ("gvisor", {}, "gVisor has files in the host's page cache"),
+        ("uml", {}, "another process than its kernel"),
+        ("libvirt", {}, "Tare does not hold the disks of libvirt's domains yet"),
+        ("qemu-tcg", {}, ""),
+    ],
+)
+def test_whose_disk_no_group_holds_is_said(name, settings, said):
+    made = layer.load(name, **settings)
+
+    why = made.cannot_hold(limited(disk_reads_per_s=10))
 
     assert made.cannot_hold(USUAL) == ""
-    why = made.cannot_hold(limited(disk_reads_per_s=10))
-    assert why == "nothing holds docker to disk_reads_per_s: its /data is a tmpfs"
+    assert why.startswith(f"nothing holds {name} to disk_reads_per_s: {said}" if said else "")
+    assert bool(why) == bool(said)
+
+
+def test_the_outermost_layer_is_asked_and_its_reason_stands(lab):
+    limits = {"cpus": 1, "memory": "1GiB", "network_in": "100Mbit/s"}
+    platforms = {"base": {}, "near": {"stack": "host/lxc"}}
+    results = lab.run(lab.text(platforms, limits=limits))
+
+    cells = results.plan.cells_by_id
+    reasons = {trial.reason for trial in results.trials if cells[trial.cell].platform == "near"}
+    assert reasons == {
+        "nothing holds lxc to network_in_bytes_per_s: it has the network of the machine around it, "
+        "which others use too; fix: change that limit below `limits:`, or leave it out"
+    }
 
 
 # --- a study
