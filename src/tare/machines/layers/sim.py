@@ -61,6 +61,10 @@ class Layer(layer.Layer):
         del outer, userland
         return {"sim.is": "simulated: no program is run and no time passes"}
 
+    def no_link(self) -> str:
+        """See Layer.no_link: what is simulated has all that is asked for."""
+        return ""
+
     def commits(self, limits: Limits) -> int:
         """See Layer.commits: no program is run."""
         del limits
