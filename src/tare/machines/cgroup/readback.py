@@ -119,7 +119,7 @@ def refusals(limits: Limits, inside: Inside, cpuset: str = "") -> list[str]:
         found.append(f"it has {quota}, {asked} was to be given")
     for name, number in limits.optional:
         held = None if inside.group is None else getattr(inside.group, name)
-        if not _is_held(name, held, number):
+        if not is_held(name, held, number):
             given = "no limit" if held is None else f"a limit of {held}"
             found.append(f"{name}: its group has {given}, {number} was to be given")
     if inside.disk_cache not in (None, limits.disk_cache):
@@ -145,7 +145,7 @@ def warnings(limits: Limits, inside: Inside) -> list[str]:
     return found
 
 
-def _is_held(name: str, held: int | None, number: int) -> bool:
+def is_held(name: str, held: int | None, number: int) -> bool:
     """Return whether a limit is the declared one; that of a link is read back rounded down."""
     if held is None or name not in NETWORK:
         return held == number
