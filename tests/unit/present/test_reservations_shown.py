@@ -226,5 +226,5 @@ def test_studies_without_reservations_show_nothing_of_them():
     trials = tuple(one for one in study.results.trials if one.cell in ids)
     plain = describe(replace(study.results, plan=plan, trials=trials))
 
-    assert as_json(plain)["reservations"] == []
+    assert "reservations" not in as_json(plain)
     assert "reservations" not in markdown(plain)

@@ -51,7 +51,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
             for one in found.comparisons.attributions
         ],
         "ladders": _plain(ladder_rows(found)),
-        "reservations": _plain(regained.as_rows(found)),
+        **({"reservations": _plain(held)} if (held := regained.as_rows(found)) else {}),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
