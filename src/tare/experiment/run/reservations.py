@@ -50,7 +50,8 @@ class Reservations:
     def __init__(self, plan: Plan, session: Session, writer: Writer) -> None:
         self._plan, self._session, self._writer = plan, session, writer
         self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
-        self.derived = dict(stored_reservations(read_facts(writer.folder)))
+        stored = stored_reservations(read_facts(writer.folder))
+        self.derived = {cell: limits for cell, limits in stored.items() if limits}
 
     def note(self, trial: Trial, series: SeriesOfParts) -> None:
         """Note what a workload took of the host in each second of a trial alone."""
