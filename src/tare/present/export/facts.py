@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -54,10 +54,12 @@ def as_json(found: StudyView) -> dict[str, Any]:
             for one in found.comparisons.attributions
         ],
         "ladders": _plain(ladder_rows(found)),
-        "reservations": _plain(regained.as_rows(found)),
-        "dose_curves": _plain(dose_rows(found)),
-        "isolation_compared": _plain(compared_rows(found)),
-        "mechanisms": _plain(mechanism_rows(found)),
+        **_where_any(
+            reservations=regained.as_rows(found),
+            dose_curves=dose_rows(found),
+            isolation_compared=compared_rows(found),
+            mechanisms=mechanism_rows(found),
+        ),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
@@ -202,3 +204,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a row holds
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return value
+
+
+def _where_any(**tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the tables that have rows: most studies have no neighbours."""
+    return {name: _plain(rows) for name, rows in tables.items() if rows}
