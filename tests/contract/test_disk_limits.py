@@ -35,7 +35,8 @@ LEAST = {"host/qemu-tcg": 0.5}
 FREE = {"host/qemu-tcg": 1.3}
 """How many times as fast it is without a limit, at least; an emulated guest is not much faster."""
 ALL_OF_IT = ["if=/dev/zero", "bs=1M", "count=32", "oflag=direct"]
-WINDOW_S = 8.0
+WINDOW_S, TRIES = 8.0, 3
+"""Who else keeps this host busy can make it slower than its limit, but never faster."""
 WORDS = {"write": ("Write", "wbytes", "wios"), "read": ("Read", "rbytes", "rios")}
 
 
@@ -87,13 +88,17 @@ def test_direct_io_does_not_exceed_a_limit_which_can_be_taken_away(opened, stack
     made.confine(limits)
     made.confine(limits)  # once more makes no difference
     inside = made.inside()
-    held = rate(made, way, operations, options, WINDOW_S)
+    least = LEAST.get(stack[0], 0.95) * number
+    held = [rate(made, way, operations, options, WINDOW_S)]
+    while held[-1] < least and len(held) < TRIES:
+        held.append(rate(made, way, operations, options, WINDOW_S))
     made.confine(USUAL)
     free = rate(made, way, operations, options, WINDOW_S / 4)
 
     assert readback.refusals(limits, inside, made.cpuset) == []
     assert getattr(inside.group, name) == number
-    assert LEAST.get(stack[0], 0.95) * number <= held <= 1.05 * number
+    assert max(held) <= 1.05 * number
+    assert held[-1] >= least
     assert free > FREE.get(stack[0], 2) * number
     assert getattr(made.inside().group, name) is None
 

@@ -324,6 +324,7 @@ def test_whose_disk_no_group_holds_is_said(name, settings, said):
     assert bool(why) == bool(said)
 
 
+@pytest.mark.slow  # where a layer is a real one the host has to be idle first
 def test_the_outermost_layer_is_asked_and_its_reason_stands(lab):
     limits = {"cpus": 1, "memory": "1GiB", "network_in": "100Mbit/s"}
     platforms = {"base": {}, "near": {"stack": "host/lxc"}}
