@@ -114,3 +114,33 @@ def test_a_group_is_held_to_other_cpus_later(guest, scope):
     group.hold("0")
 
     assert text(guest, ["cat", f"{ROOT}/tare/h/cpuset.cpus"]) == "0"
+
+
+def test_optional_limits_are_given_exchanged_and_taken_away(guest, scope):
+    group = cgroup.make(guest, "tare/o/y", scope, cpuset="0", limits=LIMITS)
+    some = {"processes": "20", "cpu_weight": "300", "disk_writes_per_s": "50"}
+    held.apply_limits(guest, group.path, {**some, "disk_read_bytes_per_s": "20000"}, "/var")
+    first = held.read_group(guest, group.path)
+    none = {"processes": "none", "cpu_weight": "none", "disk_read_bytes_per_s": "none"}
+
+    held.apply_limits(guest, group.path, {**none, "disk_writes_per_s": "60"}, "/var")
+    second = held.read_group(guest, group.path)
+    held.apply_limits(guest, group.path, {"disk_writes_per_s": "none"}, "/var")
+
+    assert (first.processes, first.cpu_weight) == (20, 300)
+    assert (first.disk_writes_per_s, first.disk_read_bytes_per_s) == (50, 20000)
+    assert second == GroupLimits(disk_writes_per_s=60)
+    assert held.read_group(guest, group.path) == GroupLimits()
+
+
+def test_direct_io_of_a_group_and_those_below_does_not_exceed_its_limit(guest, scope):
+    group = cgroup.make(guest, "tare/d", scope)
+    below = cgroup.make(guest, "tare/d/below", scope)
+    held.apply_limits(guest, group.path, {"disk_write_bytes_per_s": "1000000"}, "/var/tmp")  # noqa: S108
+    write = ["dd", "if=/dev/zero", "of=/var/tmp/exceed", "bs=64k", "count=64", "oflag=direct"]
+
+    took_s = check(guest, below.enter_argv(write)).duration_s
+
+    assert held.read_group(guest, below.path).disk_write_bytes_per_s == 1_000_000
+    # Somewhat less than 4.2 s, for a limit lets what has been saved in the last 0.1 s go at once.
+    assert took_s > 64 * 2**16 / 1_050_000

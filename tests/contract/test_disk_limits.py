@@ -17,9 +17,10 @@ pytestmark = pytest.mark.slow
 
 CPU = str(max(EVERY))
 USUAL = Limits(cpus=1, memory_bytes=2**29)
-# libvirt's domains are refused before they are made.
+# These are refused before they are made.
+WITHOUT = {"host-libvirt-lxc", "host-gvisor"}
 HELD = [
-    *(one for one in CONTAINERS if "libvirt" not in one.id),
+    *(one for one in CONTAINERS if one.id not in WITHOUT),
     _param("host/docker", storage="volume"),
     _param("host/qemu-tcg", SLOW),
 ]
@@ -29,7 +30,13 @@ CASES = {
     "writes": ({"disk_writes_per_s": 200}, ["--rw=randwrite", "--bs=4k"]),
     "reads": ({"disk_reads_per_s": 200}, ["--rw=randread", "--bs=4k"]),
 }
-SETTLE_S, WINDOW_S = 1.0, 4.0
+LEAST = {"host/qemu-tcg": 0.5}
+"""What share of a limit is reached, at least: an emulated guest may not get there."""
+FREE = {"host/qemu-tcg": 1.3}
+"""How many times as fast it is without a limit, at least; an emulated guest is not much faster."""
+ALL_OF_IT = ["if=/dev/zero", "bs=1M", "count=32", "oflag=direct"]
+WINDOW_S, TRIES = 8.0, 3
+"""Who else keeps this host busy can make it slower than its limit, but never faster."""
 WORDS = {"write": ("Write", "wbytes", "wios"), "read": ("Read", "rbytes", "rios")}
 
 
@@ -46,26 +53,24 @@ def moved(made, way, operations):
     return sum(int(line.split()[2]) for line in lines if line.split()[1] == v1)
 
 
-def fio(made, *options):
-    """Build the command that does direct I/O as fast as it can for a while."""
-    seconds = SETTLE_S + WINDOW_S + 1
-    return [
+def rate(made, way, operations, options, window_s):
+    """Measure from outside at what rate fio moves bytes, or does operations, as fast as it can.
+
+    From its first on: what waits for a busy host in one moment is made good in the next.
+    """
+    argv = [
         "fio", "--name=exceed", f"--filename={made.workdir}/exceed", "--size=32m", "--direct=1",
-        "--ioengine=psync", "--time_based", f"--runtime={seconds:g}", "--output-format=json",
+        "--ioengine=libaio", "--iodepth=16", "--time_based", f"--runtime={window_s + 1:g}",
         *options,
     ]  # fmt: skip
-
-
-def rate(made, way, operations, options):
-    """Measure from outside at what rate fio moves bytes, or does operations."""
+    idle = moved(made, way, operations)
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(check, made.machine, fio(made, *options), timeout_s=120)
-        time.sleep(SETTLE_S)
-        while moved(made, way, operations) == 0 and not running.done():
-            time.sleep(0.1)
-        before, begin = moved(made, way, operations), time.monotonic()
-        time.sleep(WINDOW_S)
-        found = (moved(made, way, operations) - before) / (time.monotonic() - begin)
+        running = threads.submit(check, made.machine, argv, timeout_s=120)
+        while moved(made, way, operations) == idle and not running.done():
+            time.sleep(0.02)
+        begin = time.monotonic()
+        time.sleep(window_s)
+        found = (moved(made, way, operations) - idle) / (time.monotonic() - begin)
         running.result()
     return found
 
@@ -78,20 +83,23 @@ def test_direct_io_does_not_exceed_a_limit_which_can_be_taken_away(opened, stack
     way, operations = case.removesuffix("s"), case.endswith("s")
     limits = replace(USUAL, **declared)
     made = opened(USUAL, *stack, cpuset=CPU)
-    # What is read has to be there, and a guest's disk has room for what was written once.
-    check(made.machine, fio(made, "--rw=write", "--bs=1m", "--runtime=1"), timeout_s=120)
+    check(made.machine, ["dd", f"of={made.workdir}/exceed", *ALL_OF_IT], timeout_s=120)
 
     made.confine(limits)
     made.confine(limits)  # once more makes no difference
     inside = made.inside()
-    held = rate(made, way, operations, options)
+    least = LEAST.get(stack[0], 0.95) * number
+    held = [rate(made, way, operations, options, WINDOW_S)]
+    while held[-1] < least and len(held) < TRIES:
+        held.append(rate(made, way, operations, options, WINDOW_S))
     made.confine(USUAL)
-    free = rate(made, way, operations, options)
+    free = rate(made, way, operations, options, WINDOW_S / 4)
 
     assert readback.refusals(limits, inside, made.cpuset) == []
     assert getattr(inside.group, name) == number
-    assert 0.95 * number <= held <= 1.05 * number
-    assert free > 2 * number
+    assert max(held) <= 1.05 * number
+    assert held[-1] >= least
+    assert free > FREE.get(stack[0], 2) * number
     assert getattr(made.inside().group, name) is None
 
 

@@ -34,6 +34,7 @@ HELD = [
 HOSTS_OWN = ["host", "host/docker", "host/lxc", "host/nspawn", "host/podman", "host/bubblewrap"]
 # An emulated guest has no more than some hundred Mbit/s to spare.
 FREE = {"host/qemu-tcg": 1.2, "host/uml": 1.5}
+LEAST = {"host/qemu-tcg": 0.7, "host/uml": 0.7}
 WAYS = {"out": ("network_out_bytes_per_s", "rx_bytes", ()),
         "in": ("network_in_bytes_per_s", "tx_bytes", ("--reverse",))}  # fmt: skip
 WINDOW_S = 4.0
@@ -79,8 +80,15 @@ def flow(made, server, counter, options):
 
 @pytest.mark.parametrize("stack", HELD)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_flow_does_not_exceed_a_rate_which_can_be_taken_away(opened, server, stack, way):
+def test_a_flow_does_not_exceed_a_rate_which_can_be_taken_away(
+    opened, place, layers_of, server, stack, way
+):
     name, counter, options = WAYS[way]
+    path, settings = stack
+    try:
+        layers_of(path, **settings)[0].probe(place.host, place.userland)
+    except Unavailable as refused:  # a runsc that cannot have a network of its own
+        pytest.skip(str(refused))
     limits = replace(USUAL, **{name: RATE})
     made = opened(limits, *stack, cpuset=CPU, reached=True)
 
@@ -92,7 +100,7 @@ def test_a_flow_does_not_exceed_a_rate_which_can_be_taken_away(opened, server, s
 
     assert readback.refusals(limits, inside, made.cpuset) == []
     assert held <= 1.05 * RATE
-    assert 0.9 * RATE <= received <= RATE
+    assert LEAST.get(stack[0], 0.9) * RATE <= received <= RATE
     assert free > FREE.get(stack[0], 3) * RATE
     assert made.inside().group.network_out_bytes_per_s is None
     assert made.inside().group.network_in_bytes_per_s is None

@@ -1,10 +1,14 @@
 """A real neighbour disturbs a real workload, in instances of their own."""
 
+from dataclasses import replace
+from statistics import median
+
 import pytest
 
 from real.small import run
 from tare.cli import main
-from tare.core.model import ContrastKind, Kind, Status, neighbour_of
+from tare.core.model import ContrastKind, Kind, Neighbour, Reservation, Status, Use, neighbour_of
+from tare.core.model.reservation import CPUS, LEAST_CPUS, given
 from tare.experiment.trial import guard
 from tare.present.view.names import platform_text
 from tare.results.store.calibrations import read_calibrations
@@ -102,3 +106,59 @@ def test_a_level_is_found_and_read_back(tmp_path):
     ]
     assert levels
     assert all(0 < level <= 1.1 for level in levels)
+
+
+PERIOD_S = 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.needs("docker")
+def test_a_neighbour_that_is_held_leaves_the_workload_more(tmp_path, capsys):
+    results = run(
+        tmp_path / "results",
+        ["host", "host/docker"],
+        [{"integer_loop": {"iterations": 700_000}}],
+        blocks=2,
+        scenario="isolation",
+        neighbours=[{"stressor": "cpu"}],
+        reservation=["none", {"cpus": 0.25}, "derived"],
+    )
+
+    free = Neighbour(stressor="cpu")
+    quarter = replace(free, reservation=given({CPUS: 0.25}))
+    derived = replace(free, reservation=Reservation(derived=Use.PEAK))
+    taken = {}
+    for one in results.trials:
+        cell = results.plan.cells_by_id[one.cell]
+        neighbour = neighbour_of(cell.params)
+        assert one.status in GOOD, f"{platform_text(cell)}: {one.reason}"
+        if neighbour is None:
+            continue
+        own, other = one.parts
+        shares = taken.setdefault((cell.platform, neighbour), [])
+        shares.append(other.host.cpu_s / own.host.cpu_s)
+        if neighbour == quarter:  # whatever else the host does, the quota holds
+            periods = one.duration_s / PERIOD_S + 2
+            assert other.host.cpu_s <= 1.1 * 0.25 * PERIOD_S * periods
+
+    # One CPU, equal weights: 1, 1/3, and next to nothing; more where others take the CPU as well.
+    for platform in ("host", "host/docker"):
+        shares = [median(taken[platform, one]) for one in (free, quarter, derived)]
+        assert shares[0] > 1.15 * shares[1], platform
+        assert shares[1] > shares[2], platform
+
+    limits = results.facts.reservations
+    assert len(limits) == 2
+    for (limit,) in limits.values():
+        assert limit.used > 0
+        assert limit.readings >= 1
+        assert limit.each >= LEAST_CPUS
+
+    folder = str(tmp_path / "results")
+    assert main(["show", folder]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "What reservations give back" in shown
+    assert "docker update --cpus 0.25 NEIGHBOUR" in shown
+    assert "Derived (integer_loop, host" in shown
+    assert main(["report", folder]) == 0
+    assert 'id="reservations"' in (tmp_path / "results/report.html").read_text()

@@ -327,6 +327,14 @@ def test_what_a_layer_cannot_hold_is_unavailable_with_the_reason():
     assert stack.held() == GroupLimits()
 
 
+def test_the_rate_of_a_link_is_read_back_rounded_down():
+    given_rate = {"network_out_bytes_per_s": 10_485_760}
+
+    assert differences(given_rate, GroupLimits(network_out_bytes_per_s=10_485_750)) == []
+    assert differences(given_rate, GroupLimits(network_out_bytes_per_s=9_000_000)) != []
+    assert differences(given_rate, GroupLimits()) != []
+
+
 def test_a_quota_is_read_back_in_whole_microseconds():
     assert differences({CPUS: 1 / 3}, GroupLimits(0.33333)) == []
     assert differences({CPUS: 1 / 3}, GroupLimits(0.3)) != []

@@ -183,11 +183,33 @@ def test_optional_limits_are_factors_and_absent_by_default():
 
 
 @pytest.mark.parametrize(
+    ("text", "bytes_per_s"),
+    [
+        ("10MB/s", 10_000_000),
+        ("10 MiB/s", 10 * 2**20),
+        ("100Mbit/s", 12_500_000),
+        ("80000bit/s", 10_000),
+        ("1 Gbit/s", 125_000_000),
+        ("65536", 65536),
+    ],
+)
+@pytest.mark.parametrize("key", ["network_out", "disk_write", "disk_write_bytes_per_s"])
+def test_rates_are_read_with_their_units(key, text, bytes_per_s):
+    (found,) = read(GOOD.replace("memory: 1GiB", f"memory: 1GiB, {key}: {text}")).limits
+
+    assert found.optional == ((f"{key.removesuffix('_bytes_per_s')}_bytes_per_s", bytes_per_s),)
+
+
+@pytest.mark.parametrize(
     ("limit", "said"),
     [
         ("processes: 8", "limits.processes: 8 was given; expected 16 or more"),
         ("cpu_weight: 0", "limits.cpu_weight: 0 was given; expected 1 to 10000"),
         ("cpu_weight: 10001", "limits.cpu_weight: 10001 was given; expected 1 to 10000"),
+        ("disk_read: 9kB/s", "limits.disk_read: 9000 was given; expected 10000 or more"),
+        ("disk_reads_per_s: 0", "limits.disk_reads_per_s: 0 was given; expected 1 or more"),
+        ("disk_write: 10MB", "'10MB' is a size; expected a rate: a number of bytes a second"),
+        ("network_in: 5MHz", "'MHz' is not one of the units B/s, KB/s"),
     ],
 )
 def test_optional_limits_that_cannot_be_are_refused(limit, said):

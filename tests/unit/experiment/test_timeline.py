@@ -196,6 +196,21 @@ def test_a_group_without_a_controller_lacks_what_that_tells_and_nothing_else(tre
     assert timeline.metrics["layer_cpu_s"] == 0.0
 
 
+def test_zeros_of_a_kernel_that_counts_no_disk_yet_are_not_taken_for_its_traffic(tree):
+    root = tree.groups / "blkio/blkio.throttle.io_service_bytes"
+    root.write_text("Total 0\n")
+    with tree.timeline() as timeline:
+        pass
+    root.write_text("254:0 Read 0\n254:0 Total 0\nTotal 0\n")
+    with tree.timeline() as counted:
+        pass
+
+    reason = found(timeline, "disk_reads", LAYER).reason
+    assert "counts the traffic of the disk 254:0 only once a group has had a limit" in reason
+    assert "layer_disk_reads" not in timeline.metrics
+    assert counted.metrics["layer_disk_reads"] == 0
+
+
 def zone(tree, name, label, energy_uj, most_uj=1000_000_000):
     folder = tree.sys / "class/powercap" / name
     folder.mkdir(parents=True)

@@ -11,7 +11,7 @@ from tare.core.errors import LayerError, Unavailable
 from tare.core.model import Limits
 from tare.core.model.cell import OPTIONAL
 from tare.machines import layer
-from tare.machines.cgroup import readback
+from tare.machines.cgroup import disk, readback
 from tare.machines.cgroup.group_limits import APPLY, READ, GroupLimits, apply_limits, read_group
 from tare.machines.cgroup.readback import Inside
 from tare.machines.layer import Threads
@@ -25,6 +25,7 @@ SETTINGS = {
     "vsphere": {"host": "vc", "user": "u", "password_file": "/p", "vm": "one"},
 }
 WITHOUT_GROUP = {"ssh", "vsphere", "xen"}
+WITHOUT_WRITES = ["", "", "", "none"]
 GUESTS = {"gvisor", "kvm", "libvirt", "qemu", "qemu-tcg", "uml"}
 
 
@@ -170,6 +171,171 @@ def test_a_stack_reports_what_its_group_holds_it_to():
     found = Stack(host, instances=[Opened(Threads(cgroup="tare/x"))]).inside()
 
     assert readback.refusals(limited(processes=64), found) == []
+
+
+# --- given up and exchanged
+
+
+def given(host):
+    """What each script was told, by the script."""
+    return {argv[2]: argv[3:] for argv in host.asked}
+
+
+def test_what_is_no_longer_declared_is_taken_away_and_the_rest_is_left_alone():
+    host = Fake(**{disk.FIND: (0, b"254:0\n")})
+    made = Opened(Threads(cgroup="tare/x"))
+    made.files_at = "/var/tare"
+    stack = Stack(host, instances=[made])
+
+    stack.confine(limited(processes=64, disk_read_bytes_per_s=10_000_000))
+    first = given(host)
+    host.asked.clear()
+    stack.confine(limited(disk_writes_per_s=100))
+    second = given(host)
+    host.asked.clear()
+    stack.confine(USUAL)
+    third = given(host)
+    host.asked.clear()
+    stack.confine(USUAL)
+
+    assert first[APPLY] == ["tare/x", "64", ""]
+    assert first[disk.FIND] == ["/var/tare"]
+    assert first[disk.APPLY] == ["tare/x", "254:0", "10000000", "", "", ""]
+    assert second[APPLY] == ["tare/x", "none", ""]
+    assert second[disk.APPLY] == ["tare/x", "254:0", "none", "", "", "100"]
+    assert third == {disk.FIND: ["/var/tare"], disk.APPLY: ["tare/x", "254:0", *WITHOUT_WRITES]}
+    assert host.asked == []
+
+
+def test_a_limit_that_was_refused_half_way_is_taken_away_as_well():
+    host = Fake(**{disk.FIND: (3, b"", b"/var/tare is on tmpfs, which is on no disk")})
+    made = Opened(Threads(cgroup="tare/x"))
+    made.files_at = "/var/tare"
+    with pytest.raises(Unavailable, match="no disk of host can be held: /var/tare is on tmpfs"):
+        made.confine(host, limited(processes=64, disk_read_bytes_per_s=10_000_000))
+    host.answers = {disk.FIND: (0, b"254:0\n")}
+    host.asked.clear()
+
+    made.confine(host, USUAL)
+
+    assert given(host)[APPLY] == ["tare/x", "none", ""]
+
+
+def test_files_whose_disk_is_not_known_are_not_held():
+    with pytest.raises(Unavailable, match="fix: leave disk_reads_per_s out of `limits:`"):
+        Opened(Threads(cgroup="tare/x")).confine(Fake(), limited(disk_reads_per_s=10))
+
+
+def test_the_smallest_limit_of_a_disk_around_a_group_holds_it():
+    said = (
+        b"disk_read_bytes_per_s 20000\ndisk_read_bytes_per_s 10000\ndisk_writes_per_s 7\nswap 0\n"
+    )
+
+    found = read_group(Fake(**{READ: (0, said)}), "tare/x")
+
+    assert (found.disk_read_bytes_per_s, found.disk_writes_per_s) == (10000, 7)
+    assert found.disk_write_bytes_per_s is None
+
+
+# --- a network
+
+
+class Known:
+    """Rates of a link that are only kept."""
+
+    def __init__(self):
+        self.asked, self.held = [], {}
+
+    def apply(self, values):
+        self.asked.append(dict(values))
+
+    def read(self):
+        return self.held
+
+
+def test_rates_are_the_links_and_no_groups():
+    host, made = Fake(**{READ: (0, b"swap 0\n")}), Opened(Threads(cgroup="tare/x"))
+    made.rates = Known()
+
+    made.confine(host, limited(network_in_bytes_per_s=12_500_000))
+    made.rates.held = {"network_in_bytes_per_s": 12_499_000}
+    held = made.held(host)
+    made.confine(host, USUAL)
+
+    assert [argv[2] for argv in host.asked] == [READ]
+    name = "network_in_bytes_per_s"
+    assert made.rates.asked == [{name: "12500000"}, {name: "none"}]
+    # tc writes no more than four digits.
+    inside = Inside(1, 2**30, group=held)
+    assert readback.refusals(limited(network_in_bytes_per_s=12_500_000), inside) == []
+    assert readback.refusals(limited(network_in_bytes_per_s=13_000_000), inside) != []
+
+
+def test_without_a_link_of_its_own_nothing_is_held():
+    with pytest.raises(Unavailable, match="leave network_in_bytes_per_s out of `limits:`"):
+        Opened(Threads(cgroup="tare/x")).confine(Fake(), limited(network_in_bytes_per_s=10**6))
+
+
+LINKED = {
+    "docker": {"network": "bridge"},
+    "gvisor": {"network": "sandbox"},
+    "host": {"network": "cable"},
+    "kvm": {},
+    "qemu": {},
+    "qemu-tcg": {},
+    "sim": {},
+    "uml": {},
+}
+
+
+@pytest.mark.parametrize("name", layer.names())
+def test_the_network_is_held_where_there_is_a_link_of_its_own(name):
+    limits = limited(network_out_bytes_per_s=10**6)
+    usual = layer.load(name, **SETTINGS.get(name, {}))
+    linked = layer.load(name, **SETTINGS.get(name, {}), **LINKED.get(name, {}))
+
+    assert (linked.cannot_hold(limits) == "") == (name in LINKED)
+    if usual.cannot_hold(limits):
+        assert f"nothing holds {name} to network_out_bytes_per_s: it" in usual.cannot_hold(limits)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("docker", {}, ""),
+        ("docker", {"storage": "volume"}, ""),
+        ("docker", {"storage": "tmpfs"}, "its /data is a tmpfs"),
+        ("podman", {"storage": "tmpfs"}, "its /data is a tmpfs"),
+        ("docker", {"runtime": "runsc"}, "gVisor has files in the host's page cache"),
+        ("docker", {"runtime": "kata"}, "the runtime kata may have its files in another machine"),
+        ("gvisor", {}, "gVisor has files in the host's page cache"),
+        ("uml", {}, "another process than its kernel"),
+        ("libvirt", {}, "Tare does not hold the disks of libvirt's domains yet"),
+        ("qemu-tcg", {}, ""),
+    ],
+)
+def test_whose_disk_no_group_holds_is_said(name, settings, said):
+    made = layer.load(name, **settings)
+
+    why = made.cannot_hold(limited(disk_reads_per_s=10))
+
+    assert made.cannot_hold(USUAL) == ""
+    assert why.startswith(f"nothing holds {name} to disk_reads_per_s: {said}" if said else "")
+    assert bool(why) == bool(said)
+
+
+@pytest.mark.slow  # where a layer is a real one the host has to be idle first
+def test_the_outermost_layer_is_asked_and_its_reason_stands(lab):
+    limits = {"cpus": 1, "memory": "1GiB", "network_in": "100Mbit/s"}
+    platforms = {"base": {}, "near": {"stack": "host/lxc"}}
+    results = lab.run(lab.text(platforms, limits=limits))
+
+    cells = results.plan.cells_by_id
+    reasons = {trial.reason for trial in results.trials if cells[trial.cell].platform == "near"}
+    assert reasons == {
+        "nothing holds lxc to network_in_bytes_per_s: it has the network of the machine around it, "
+        "which others use too; fix: change that limit below `limits:`, or leave it out"
+    }
 
 
 # --- a study

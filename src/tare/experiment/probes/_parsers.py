@@ -186,6 +186,17 @@ def group_disks_v1(
         yield name, "", moved
 
 
+def uncounted_disks(
+    content: bytes, names: Sequence[str], disks: Collection[bytes]
+) -> Iterator[Figure]:
+    """Raise ValueError: zeros stand in the file because nothing was counted."""
+    del content, names
+    listed = ", ".join(sorted(one.decode() for one in disks))
+    raise ValueError(
+        f"this kernel counts the traffic of the disk {listed} only once a group has had a limit"
+    )
+
+
 def pss_bytes(content: bytes) -> int:
     """Read smaps_rollup: memory of a process, with shared pages split among those that share."""
     return _KIB * _after(content, b"\nPss:")

@@ -100,12 +100,16 @@ def of_machine(
 def of_group(path: str, root: Path, sys: Path) -> Sequence[Source]:
     """List the sources of a layer's control group, v1 or v2, for all processes in it and below."""
     is_v2 = (root / "cgroup.controllers").exists()
-    return _of_group(path, root, _encoded(hardware_disks(sys).values()), is_v2)
+    numbers = _encoded(hardware_disks(sys).values())
+    return _of_group(path, root, numbers, is_v2, is_v2 or _counts_disks(root, numbers))
 
 
 @lru_cache(maxsize=256)
-def _of_group(path: str, root: Path, numbers: frozenset[bytes], is_v2: bool) -> Sequence[Source]:
+def _of_group(
+    path: str, root: Path, numbers: frozenset[bytes], is_v2: bool, counts_disks: bool
+) -> Sequence[Source]:
     """List them, as long as the same disks are there, by their numbers."""
+    of_disks = readings.group_disks_v1 if counts_disks else readings.uncounted_disks
     if is_v2:
         group = root / path
         return [
@@ -133,12 +137,24 @@ def _of_group(path: str, root: Path, numbers: frozenset[bytes], is_v2: bool) -> 
             Source(
                 blocks / f"blkio.throttle.{file}_recursive",
                 names,
-                partial(readings.group_disks_v1, names=names, disks=numbers),
+                partial(of_disks, names=names, disks=numbers),
             )
             for file, names in (("io_service_bytes", DISK[:2]), ("io_serviced", DISK[2:]))
         ),
         _level(root / "pids" / path / "pids.current", "pids"),
     ]
+
+
+def _counts_disks(root: Path, numbers: frozenset[bytes]) -> bool:
+    """Return whether v1 counts the traffic of some disk, which its root then lists.
+
+    Newer kernels (seen: 6.18) do so only once some group has been given a limit of it, be it none.
+    """
+    try:
+        lines = (root / "blkio/blkio.throttle.io_service_bytes").read_bytes().splitlines()
+    except OSError:  # what is missing is the group's file too, which says so
+        return True
+    return not numbers or any(line.split()[0] in numbers for line in lines if line)
 
 
 def hardware_disks(sys: Path) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from tare.core.model.reservation import CPUS
 from tare.experiment.run.instance_set import Member
 from tare.experiment.study.reservations import KEY
 from tare.machines.cgroup.group_limits import GroupLimits
+from tare.machines.cgroup.readback import is_held
 from tare.machines.layer import Layer
 from tare.machines.stack import Stack
 
@@ -97,11 +98,13 @@ def _release(member: Member, limits: Limits, reservation: Reservation, before: G
 def differences(given: Mapping[str, float], held: GroupLimits | None) -> list[str]:
     """Return which limits of some were not read back of a group as they were given."""
     found = []
-    for name in (CPUS, *OPTIONAL):
-        if name not in given:
-            continue
+    for name, value in given.items():
         read = getattr(held, "quota_cpus" if name == CPUS else name, None)
-        if read is None or abs(read - given[name]) > (ROUNDING_CPUS if name == CPUS else 0):
-            what = "no limit" if read is None else f"a limit of {read:g}"
-            found.append(f"{name}: its group has {what}, {given[name]:g} was to be given")
+        if name == CPUS:
+            is_right = read is not None and abs(read - value) <= ROUNDING_CPUS
+        else:
+            is_right = is_held(name, read, int(value))
+        if not is_right:
+            what = "no limit" if read is None else f"a limit of {read}"
+            found.append(f"{name}: its group has {what}, {value} was to be given")
     return found

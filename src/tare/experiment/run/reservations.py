@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
-from tare.core.model import Cell, Limits, Plan, Reservation, Source, Status, Trial, neighbour_of
+from tare.core.model import (
+    Cell,
+    Limits,
+    Plan,
+    Reservation,
+    Result,
+    Source,
+    Status,
+    Trial,
+    neighbour_of,
+)
 from tare.core.model.group import Group, group
 from tare.core.model.reservation import CPUS, DerivedLimit, given
 from tare.experiment.run.cell_run import CellRun
@@ -19,6 +29,8 @@ from tare.results.store.facts import RESERVATIONS, stored_reservations
 
 ENOUGH_SECONDS = 5
 """The fewest seconds of a workload alone that a reservation is derived from."""
+MOST_TIMES = 10.0
+"""The most by which the use is raised of a trial that other work disturbed."""
 MOST_TRIALS = 5
 """After this number of trials alone fewer seconds must do."""
 
@@ -38,20 +50,26 @@ class Reservations:
     def __init__(self, plan: Plan, session: Session, writer: Writer) -> None:
         self._plan, self._session, self._writer = plan, session, writer
         self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
-        self.derived = dict(stored_reservations(read_facts(writer.folder)))
+        stored = stored_reservations(read_facts(writer.folder))
+        self.derived = {cell: limits for cell, limits in stored.items() if limits}
 
     def note(self, trial: Trial, series: SeriesOfParts) -> None:
         """Note what a workload took of the host in each second of a trial alone."""
         cell = self._plan.cells_by_id[trial.cell]
         if trial.status not in GOOD or neighbour_of(cell.params) is not None:
             return
-        parts = {part.instance: part.name for part in trial.parts} or {trial.instance: ""}
+        parts: dict[str, tuple[str, Result]] = {
+            part.instance: (part.name, part) for part in trial.parts
+        }
+        parts = parts or {trial.instance: ("", trial)}
         seconds: SecondsOfParts = {}
         for (_, instance), read in series.items():
             for one in read:
                 is_cpu_time = (one.source, one.name) == (Source.LAYER, "cpu_s")
                 if is_cpu_time and instance in parts and not one.reason:
-                    seconds[parts[instance]] = rates(one.times_s, one.values)
+                    name, result = parts[instance]
+                    times = _undisturbed(result)
+                    seconds[name] = [times * rate for rate in rates(one.times_s, one.values)]
         self._uses.setdefault(_workload(cell), []).append((trial.status, seconds))
 
     def derive(
@@ -125,6 +143,13 @@ class Reservations:
 
     def _cpus(self, limits: Limits, member: Member) -> frozenset[int]:
         return frozenset(self._session.cpus_under(limits, member.number))
+
+
+def _undisturbed(result: Result) -> float:
+    """Return by how much more it would have taken without the time that other work took from it."""
+    delay_s = (result.host.foreign_delay_s if result.host else None) or 0.0
+    left_s = result.duration_s - delay_s
+    return min(MOST_TIMES, result.duration_s / left_s) if left_s > 0 else MOST_TIMES
 
 
 def _reservation(one: CellRun) -> Reservation | None:

@@ -8,6 +8,8 @@ from tare.machines.machine import Machine, check, put
 KNOWN = ("runc", "crun", "runsc")
 """Each is a program, and the Debian package that has it."""
 
+GVISOR_CACHES = "gVisor has files in the host's page cache, direct I/O as well"
+"""Why no limit of a disk holds a sandbox: what the kernel writes back is charged to no group."""
 GVISOR_NETWORK = {"host": "host", "bridge": "sandbox", "none": "none"}
 """Which network stack runsc is to use for a container's network; it cannot tell by itself."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tare.core.model import CpuLimit, DiskCache, Limits
+from tare.core.model.cell import NETWORK
 from tare.machines.cgroup.cgroup import cpus_of
 from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.machine import Machine, text
@@ -57,6 +58,8 @@ _CONFINEMENT = "in."
 
 MEMORY_SLACK = (0.85, 1.02)
 """A guest's kernel keeps some of its memory; what is beyond this is worth a warning."""
+ROUNDED = 0.001
+"""tc(8) writes at least four digits of a rate, and rounds it down."""
 SWAP_SLACK_BYTES = 2**16
 """The kernel counts both in pages, of up to this size."""
 
@@ -116,7 +119,7 @@ def refusals(limits: Limits, inside: Inside, cpuset: str = "") -> list[str]:
         found.append(f"it has {quota}, {asked} was to be given")
     for name, number in limits.optional:
         held = None if inside.group is None else getattr(inside.group, name)
-        if held != number:
+        if not is_held(name, held, number):
             given = "no limit" if held is None else f"a limit of {held}"
             found.append(f"{name}: its group has {given}, {number} was to be given")
     if inside.disk_cache not in (None, limits.disk_cache):
@@ -140,6 +143,13 @@ def warnings(limits: Limits, inside: Inside) -> list[str]:
             f"{limits.cpus}"
         )
     return found
+
+
+def is_held(name: str, held: int | None, number: int) -> bool:
+    """Return whether a limit is the declared one; that of a link is read back rounded down."""
+    if held is None or name not in NETWORK:
+        return held == number
+    return number * (1 - ROUNDED) <= held <= number
 
 
 def _has_its_quota(limits: Limits, inside: Inside) -> bool:

@@ -118,6 +118,10 @@ class Layer(layer.Layer):
 
     def no_disk(self) -> str:
         """See Layer.no_disk."""
+        if self.own_kernel:
+            return oci.GVISOR_CACHES
+        if self.runtime not in OCI:
+            return f"the runtime {self.runtime} may have its files in another machine"
         return "its /data is a tmpfs" if self.storage == "tmpfs" else ""
 
     def no_link(self) -> str:

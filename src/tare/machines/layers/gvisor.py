@@ -12,6 +12,7 @@ from tare.machines import layer
 from tare.machines.backends import bundle, oci, tree
 from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import INIT
+from tare.machines.backends.oci import GVISOR_CACHES
 from tare.machines.cgroup import cgroup
 from tare.machines.cgroup.group_limits import read_group
 from tare.machines.cgroup.readback import Inside
@@ -81,6 +82,10 @@ class Layer(layer.Layer):
     def needs(self) -> tuple[str, ...]:
         """See Layer.needs."""
         return (*self.packages, *(["iproute2"] if self.network == "sandbox" else []))
+
+    def no_disk(self) -> str:
+        """See Layer.no_disk."""
+        return GVISOR_CACHES
 
     def no_link(self) -> str:
         """See Layer.no_link."""

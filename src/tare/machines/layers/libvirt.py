@@ -113,6 +113,14 @@ class Layer(layer.Layer):
             return super().lacks(limits)
         return "Xen schedules its domains itself, and has no quota of CPU time as Linux has"
 
+    def no_disk(self) -> str:
+        """See Layer.no_disk."""
+        return "Tare does not hold the disks of libvirt's domains yet"
+
+    def no_link(self) -> str:
+        """See Layer.no_link."""
+        return "it is a domain of libvirt's, whose network Tare does not hold yet"
+
     def commits(self, limits: Limits) -> int | None:
         """See Layer.commits: Xen's memory is not this Linux's."""
         return 0 if self.driver == "xen" else super().commits(limits)

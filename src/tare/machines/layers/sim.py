@@ -40,7 +40,7 @@ class Layer(layer.Layer):
     noise: float = 0.01
     drift: float = 0.0
     instance_noise: float = 0.0
-    interference: float = 1.0
+    interference: float | None = None
     seed: int = 1
     trace: str | None = None
     variant: Variant | None = None
@@ -56,7 +56,7 @@ class Layer(layer.Layer):
             raise ValueError(f"noise is {self.noise}; expected 0 or more")
         if self.instance_noise < 0:
             raise ValueError(f"instance_noise is {self.instance_noise}; expected 0 or more")
-        if self.interference <= 0:
+        if self.interference is not None and self.interference <= 0:
             raise ValueError(f"interference is {self.interference}; expected a number above 0")
         if self.trace is not None:
             read(Path(self.trace))
@@ -65,6 +65,10 @@ class Layer(layer.Layer):
         """See Layer.probe."""
         del outer, userland
         return {"sim.is": "simulated: no program is run and no time passes"}
+
+    def no_link(self) -> str:
+        """See Layer.no_link: what is simulated has all that is asked for."""
+        return ""
 
     def commits(self, limits: Limits) -> int:
         """See Layer.commits: no program is run."""
@@ -95,7 +99,7 @@ class Instance(layer.Instance):
         luck = random.gauss(0, of.instance_noise) if of.instance_noise else 0.0
         cost = of.cost * math.exp(luck)
         self.machine = SimulatedMachine(outer, world, random, cost, of.noise, of.drift)
-        self.machine.interference = of.interference
+        self.machine.interference = of.interference or 1.0
         if of.trace is not None:
             replay = Replay(Path(of.trace), of.variant or "wall", of.seed)
             self.machine.replay = replay

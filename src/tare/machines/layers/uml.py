@@ -15,7 +15,7 @@ from tare.machines.backends import tree, uml
 from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.cgroup import cgroup
 from tare.machines.machine import Inner, Machine, await_true, check
-from tare.machines.network import tap
+from tare.machines.network import rate, tap
 from tare.machines.network.tap import Tap
 from tare.machines.ssh import Connection
 
@@ -46,6 +46,14 @@ class Layer(layer.Layer):
         del userland
         return {"uml.version": uml.usable(outer)}
 
+    def no_disk(self) -> str:
+        """See Layer.no_disk."""
+        return "another process than its kernel, in a group of its own, reads and writes its disk"
+
+    def no_link(self) -> str:
+        """See Layer.no_link."""
+        return ""
+
     def create(self, outer: Machine, site: layer.Site) -> Instance:
         """See Layer.create."""
         if site.limits.cpus > 1:
@@ -75,6 +83,7 @@ class Instance(layer.Instance):
         self, outer: Machine, site: layer.Site, folder: str, guest: Guest, cable: Tap
     ) -> None:
         self.outer, self.site, self.folder = outer, site, folder
+        self.rates = rate.LinkRates(outer, site, lambda: cable.device)
         self.argv = uml.start_argv(folder, guest, site.limits, cable)
         self.cable = cable
         # What waits for a file cannot be frozen before the file's server has answered.

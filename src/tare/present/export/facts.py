@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -14,7 +14,6 @@ from tare.present.view.explanations import explanation_rows
 from tare.present.view.flags import flag_texts
 from tare.present.view.ladders import ladder_rows
 from tare.present.view.mechanisms import mechanism_rows
-from tare.present.view.neighbours import is_isolation
 from tare.present.view.reasons import reason_text
 from tare.present.view.rivals import compared_rows
 from tare.present.view.starts import start_rows
@@ -55,21 +54,16 @@ def as_json(found: StudyView) -> dict[str, Any]:
             for one in found.comparisons.attributions
         ],
         "ladders": _plain(ladder_rows(found)),
+        **_where_any(
+            reservations=regained.as_rows(found),
+            dose_curves=dose_rows(found),
+            isolation_compared=compared_rows(found),
+            mechanisms=mechanism_rows(found),
+        ),
         "starts": start_rows(found),
         "explanations": [
             {name: _plain(value) for name, value in row.items()} for row in explanation_rows(found)
         ],
-        **(_of_neighbours(found) if is_isolation(found.headline) else {}),
-    }
-
-
-def _of_neighbours(found: StudyView) -> dict[str, Any]:
-    """Return what only a study of neighbours has."""
-    return {
-        "reservations": _plain(regained.as_rows(found)),
-        "dose_curves": _plain(dose_rows(found)),
-        "isolation_compared": _plain(compared_rows(found)),
-        "mechanisms": _plain(mechanism_rows(found)),
     }
 
 
@@ -210,3 +204,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a row holds
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return value
+
+
+def _where_any(**tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the tables that have rows: most studies have no neighbours."""
+    return {name: _plain(rows) for name, rows in tables.items() if rows}

@@ -54,6 +54,7 @@ def markdown(found: StudyView) -> str:
         body = [[in_markdown(text) for text in line] for line in table[2:]]
         parts += [f"## {regained.TITLE}", in_markdown(regained.READING)]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in (*table[:2], *body)))
+        parts += map(in_markdown, regained.notes(found, held))
     if texts := sentences(found):
         parts += ["## Counters that changed with the degradation", in_markdown(CAUTION)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in texts))

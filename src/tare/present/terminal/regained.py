@@ -12,9 +12,10 @@ from tare.present.terminal.tables import Field, laid_out
 from tare.present.view import regained
 from tare.present.view.findings import Findings
 
+WEIGHTS = (None, None, 3, 2, None, 4, 1)
 FIELDS = [
-    Field(name, place in regained.NUMBERS, whole=0 if place in regained.NUMBERS else 30)
-    for place, name in enumerate(regained.COLUMNS)
+    Field(name, place in regained.NUMBERS, weight, whole=30)
+    for place, (name, weight) in enumerate(zip(regained.COLUMNS, WEIGHTS, strict=True))
 ]
 
 
@@ -27,6 +28,7 @@ def regained_lines(found: Findings, width: int) -> Iterator[RenderableType]:
     yield Text(regained.READING)
     texts = [[Text(text) for text in line] for line in regained.lines(found, rows)]
     yield from laid_out(FIELDS, texts, width)
+    yield from map(Text, regained.notes(found, rows))
     yield Text("")
     for line in regained.sentences(regained.reservation_commands(found, rows)):
         depth = len(line) - len(line.lstrip())

@@ -51,6 +51,15 @@ def lines(found: Findings, rows: Sequence[Regained]) -> list[tuple[str, ...]]:
     return [_line(found, row, many=many) for row in rows]
 
 
+def notes(found: Findings, rows: Sequence[Regained]) -> list[str]:
+    """Return why reservations have no points, each reason once with where it holds."""
+    places: dict[str, list[str]] = {}
+    for row, line in zip(rows, lines(found, rows), strict=True):
+        if row.reason is not None:
+            places.setdefault(reason_text(row.reason), []).append(f"{line[0]}, {line[1]}")
+    return [f"No points of {'; '.join(at)}: {why}." for why, at in places.items()]
+
+
 def _line(found: Findings, row: Regained, *, many: bool) -> tuple[str, ...]:
     neighbour, reservation = _held(row)
     cell = row.cell
@@ -60,7 +69,7 @@ def _line(found: Findings, row: Regained, *, many: bool) -> tuple[str, ...]:
     degradations = [_degradation(row.without), _degradation(row.held)]
     held = reservation_text(reservation)
     if row.points is None:
-        return name, held, *degradations, NONE, reason_text(row.reason), str(row.blocks)
+        return name, held, *degradations, NONE, NONE, str(row.blocks)
     has_ends = row.low is not None and row.high is not None
     ends = f"[{_points(row.low)}, {_points(row.high)}]" if has_ends else NONE
     return name, held, *degradations, _points(row.points), ends, str(row.blocks)
@@ -87,6 +96,7 @@ def part(found: Findings) -> dict[str, Any] | None:
         "reading": READING,
         "columns": [(name, place in NUMBERS) for place, name in enumerate(COLUMNS)],
         "lines": lines(found, rows),
+        "notes": notes(found, rows),
         "commands": reservation_commands(found, rows),
     }
 

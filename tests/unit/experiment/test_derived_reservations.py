@@ -1,0 +1,184 @@
+"""What a session measures of a workload alone becomes what its neighbours are left."""
+
+from dataclasses import replace
+
+import pytest
+
+from tare.core.errors import Unavailable
+from tare.core.model import (
+    HostCost,
+    Kind,
+    Limits,
+    Neighbour,
+    Part,
+    Placement,
+    Reservation,
+    Source,
+    Status,
+    Use,
+)
+from tare.experiment.probes.series import Series
+from tare.experiment.run.cell_run import CellRun
+from tare.experiment.run.instance_set import InstanceSet, Member
+from tare.experiment.run.reservations import ENOUGH_SECONDS, MOST_TRIALS, Reservations
+from tare.experiment.study import Platform
+from tare.results.store import Writer, read_facts
+from tare.results.store.facts import facts_of
+from unit.makers import make_cell, make_plan, make_trial
+
+LIMITS = Limits(cpus=1, memory_bytes=2**30)
+NEIGHBOUR = Neighbour(
+    stressor="cpu", count=2, reservation=Reservation(derived=Use.MEAN, headroom=0.0)
+)
+ALONE = make_cell("host")
+HELD = make_cell("host", params=NEIGHBOUR.params)
+PLAN = make_plan(ALONE, HELD)
+PARTS = ("neighbour1", "neighbour2")
+
+
+class OneCpu:
+    """A session whose instances are on the CPU of their number."""
+
+    def cpus_under(self, limits, number):
+        return [number]
+
+
+@pytest.fixture
+def made(tmp_path):
+    writer = Writer(tmp_path)
+    writer.facts({"host": {"cpus": 2}})
+    yield Reservations(PLAN, OneCpu(), writer)
+    writer.close()
+
+
+def cell_run(parts=("command", *PARTS), numbers=(0, 0, 0)):
+    members = [Member(index=n, stack=None, number=of) for n, of in enumerate(numbers)]
+    platform = Platform(name="host", stack="host", layers=(("host", ()),))
+    return CellRun(
+        HELD,
+        0,
+        tuple(Placement(part=part, instance=n) for n, part in enumerate(parts)),
+        InstanceSet(platform, LIMITS, "host", members),
+        members,
+    )
+
+
+def cpu_time(share, seconds):
+    times_s = [float(second) for second in range(seconds + 1)]
+    return Series(Source.LAYER.value, "cpu_s", times_s, [share * one for one in times_s])
+
+
+def trial(share, *, seconds=5, status=Status.OK, delay_s=None, cell=ALONE):
+    """A warm-up and what was read of it."""
+    host = HostCost(
+        cpu_s=1, run_delay_s=0, all_cpu_s=1, coverage=1, threads=1, foreign_delay_s=delay_s
+    )
+    one = make_trial(
+        cell,
+        0,
+        kind=Kind.WARMUP,
+        status=status,
+        host=host,
+        duration_s=float(seconds),
+        instance="s-0",
+    )
+    return one, {("", "s-0"): [cpu_time(share, seconds)]}
+
+
+def never(cell):
+    raise AssertionError(f"{cell} was measured although enough was known")
+
+
+def test_the_rest_of_the_cpus_in_common_is_shared(made):
+    made.note(*trial(0.5))
+    made.derive(cell_run(), PARTS, never)
+
+    (limit,) = made.derived[HELD.id]
+    assert (limit.used, limit.kept, limit.each) == pytest.approx((0.5, 0.5, 0.25))
+    assert limit.neighbours == 2
+
+
+def test_what_was_derived_is_stored_at_once_and_used_again(made, tmp_path):
+    made.note(*trial(0.5))
+    made.derive(cell_run(), PARTS, never)
+
+    stored = read_facts(tmp_path)
+    assert stored["host"] == {"cpus": 2}
+    assert facts_of(stored).reservations == made.derived
+    writer = Writer(tmp_path)
+    again = Reservations(PLAN, OneCpu(), writer)
+    writer.close()
+    again.derive(cell_run(), PARTS, never)
+    assert again.derived == made.derived
+
+
+def test_what_was_stored_otherwise_is_derived_anew(made, tmp_path):
+    writer = Writer(tmp_path)
+    writer.facts({"reservations": {HELD.id: [{"resource": "cpus", "used": "much"}], "x": 3}})
+    again = Reservations(PLAN, OneCpu(), writer)
+    writer.close()
+
+    assert again.derived == {}
+
+
+def test_the_workload_is_measured_alone_until_enough_is_known(made):
+    measured = []
+
+    def measure(cell):
+        measured.append(cell)
+        made.note(*trial(0.4, seconds=2))
+
+    made.derive(cell_run(), PARTS, measure)
+
+    assert measured == [ALONE] * 3
+    assert made.derived[HELD.id][0].readings == 6 >= ENOUGH_SECONDS
+
+
+def test_a_workload_that_fails_alone_has_no_reservation(made):
+    measured = []
+
+    def measure(cell):
+        measured.append(cell)
+        made.note(*trial(0.4, status=Status.FAILED))
+
+    with pytest.raises(Unavailable, match="the workload takes alone is not known"):
+        made.derive(cell_run(), PARTS, measure)
+    assert len(measured) == MOST_TRIALS
+    assert made.derived == {}
+
+
+def test_trials_next_to_a_neighbour_do_not_count(made):
+    made.note(*trial(0.9, cell=HELD))
+    with pytest.raises(Unavailable):
+        made.derive(cell_run(), PARTS, lambda cell: None)
+
+
+def test_what_other_work_took_is_the_workloads(made):
+    made.note(*trial(0.25, status=Status.SUSPECT, delay_s=2.5))
+    made.derive(cell_run(), PARTS, never)
+
+    assert made.derived[HELD.id][0].used == pytest.approx(0.5)
+
+
+def test_undisturbed_trials_count_before_suspect_ones(made):
+    made.note(*trial(0.1, status=Status.SUSPECT))
+    made.note(*trial(0.6))
+    made.derive(cell_run(), PARTS, never)
+
+    assert made.derived[HELD.id][0].used == pytest.approx(0.6)
+
+
+def test_only_the_parts_on_the_neighbours_cpus_keep_anything_of_them(made):
+    whole, _ = trial(0.0)
+    parts = [
+        replace(part, instance=f"s-{n}", name=name)
+        for n, name in enumerate(("server", "command"))
+        for part in [Part(name="", instance="", status=Status.OK, duration_s=5.0, host=whole.host)]
+    ]
+    series = {("", "s-0"): [cpu_time(0.3, 5)], ("", "s-1"): [cpu_time(0.8, 5)]}
+    made.note(replace(whole, parts=tuple(parts)), series)
+
+    run = cell_run(("server", "command", *PARTS), numbers=(0, 1, 0, 0))
+    made.derive(run, PARTS, never)
+
+    assert made.derived[HELD.id][0].used == pytest.approx(0.3)
