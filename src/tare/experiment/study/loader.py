@@ -101,7 +101,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     entries = root.entries()
     single = {key: entry for key, entry in entries.items() if key in _HEAD}
     heads = variants(_Head, root, single, factors=False, check=_check_head)
-    chosen_scenario = scenarios.load(heads[0].made.scenario if heads else "solo")
+    chosen_scenario = scenarios.load(heads[0].made.scenario if heads else _named(entries))
     sections = [*_SECTIONS, chosen_scenario.section]
     if chosen_scenario.factor is not None:
         sections.append(chosen_scenario.factor[0])
@@ -240,6 +240,13 @@ def _limits(item: Item, *, is_duet: bool) -> list[Limits]:
             part.wrong("the same limits stand above; expected each once; remove one")
         found += made
     return found
+
+
+def _named(entries: Mapping[str, Item]) -> str:
+    """Return the scenario of a study whose head has a problem: its keys are known all the same."""
+    item = entries.get("scenario")
+    text = None if item is None or item.is_list or item.is_mapping else item.text()
+    return text if text in scenarios.names() else "solo"
 
 
 def _reservations(
