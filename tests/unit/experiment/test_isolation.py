@@ -173,3 +173,13 @@ def test_neighbours_are_needed():
 def test_a_duet_cannot_have_neighbours():
     with pytest.raises(ConfigError, match="a neighbour would disturb both halves of a duet"):
         read("[{stressor: cpu}]", repetition=", design: duet")
+
+
+def test_a_wrong_name_does_not_make_the_keys_of_the_scenario_unknown():
+    text = TEXT.format(neighbours="[{stressor: cpu}]", workload="integer_loop", repetition="")
+    wrong = text.replace("name: ", "name: all ", 1)
+
+    with pytest.raises(ConfigError, match="name: 'all ") as raised:
+        read_study(wrong, "study.yaml")
+
+    assert "unknown key" not in str(raised.value)
