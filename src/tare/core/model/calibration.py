@@ -15,7 +15,8 @@ class Calibration:
     other uses of them are shares of their time, or bytes per second. ``alone`` is what the workload
     takes of it by itself, ``neighbours`` what all its neighbours take by themselves at full.
     ``intensity`` is the share of their full at which the level ``reached`` was read back, a share
-    of the maximum; ``tries`` are all that were tried, in their order.
+    of the maximum; ``tries`` are all that were tried, in their order. ``took_s`` is how long all of
+    it took.
     """
 
     resource: str
@@ -26,6 +27,7 @@ class Calibration:
     intensity: float
     reached: float
     tries: tuple[tuple[float, float], ...] = ()
+    took_s: float = 0.0
     is_known: bool = False
     """Whether it was found by an earlier session on this host, and checked by this one."""
 

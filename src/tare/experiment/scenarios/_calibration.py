@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ def bring_to_level(
             raise LayerError(f"level: a run of the calibration failed: {outcome.reason}")
         return used(outcome, made.resource)
 
+    begin_s = time.monotonic()
     known = context.calibrations.of(context.cell)
     if known is not None:
         reached = reads(dialled(made, known)) / known.maximum
@@ -62,7 +64,8 @@ def bring_to_level(
         return reads(made.dialled(intensity, _full(made, neighbours))) / maximum
 
     start = Start(maximum=maximum, alone=alone, neighbours=neighbours)
-    context.calibrations.keep(context.cell, calibrate(made.resource, target, start, reach))
+    found = calibrate(made.resource, target, start, reach)
+    context.calibrations.keep(context.cell, replace(found, took_s=time.monotonic() - begin_s))
 
 
 def dialled(made: Disturbed, found: Calibration) -> Disturbed:
