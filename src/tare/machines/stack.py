@@ -122,6 +122,17 @@ class Stack:
         instance, outer = self._outermost()
         return instance.held(outer)
 
+    def own_group(self) -> str | None:
+        """Return the control group of this host that holds this stack and nothing else.
+
+        None where none does: what is opened on another computer, or by its hypervisor.
+        """
+        if not self.instances:
+            return None
+        instance, outer = self._outermost()
+        group = instance.holding_group(outer)
+        return group.path if group is not None and outer is self.host else None
+
     def _outermost(self) -> tuple[Instance, Machine]:
         """Return the outermost instance that is this stack's alone, and the machine around it."""
         around = self._holding()

@@ -1,12 +1,11 @@
 """The guard that ends neighbours where the host itself comes into danger."""
 
+import errno
+
 import pytest
 
-from tare.core.errors import LayerError
 from tare.experiment.probes.scheduler import Scheduler
 from tare.experiment.trial.guard import Guard, Limits
-
-MIB = 2**20
 
 
 @pytest.fixture
@@ -20,11 +19,27 @@ def proc(tmp_path):
     return tmp_path
 
 
-def test_nothing_is_ended_on_a_host_at_ease(proc):
-    killed = []
-    guard = Guard(["a"], proc=proc, scheduler=Scheduler(), kill=killed.append)
+@pytest.fixture
+def killed():
+    return []
 
-    with guard:
+
+@pytest.fixture
+def guarding(proc, killed):
+    """Makes a guard of two groups that notes what it kills."""
+
+    def kill(groups):
+        killed.extend(groups)
+        return ["cgroup b: there are still processes in it after a kill"]
+
+    def make(**limits):
+        return Guard(["a", "b"], Limits(**limits), proc, Scheduler(), kill)
+
+    return make
+
+
+def test_nothing_is_ended_on_a_host_at_ease(guarding, killed):
+    with guarding() as guard:
         assert not guard.ended.wait(0.5)
 
     assert (guard.danger, killed) == ("", [])
@@ -45,40 +60,34 @@ def test_nothing_is_ended_on_a_host_at_ease(proc):
         ),
     ],
 )
-def test_all_groups_are_ended_once_the_host_is_in_danger(proc, file, content, says):
-    killed = []
-    guard = Guard(["a", "b"], proc=proc, scheduler=Scheduler(), kill=killed.append)
-
-    with guard:
+def test_all_groups_are_ended_once_the_host_is_in_danger(
+    proc, guarding, killed, file, content, says
+):
+    with guarding() as guard:
         (proc / file).write_text(content)
         assert guard.ended.wait(10)
 
-    assert (guard.danger, killed) == (says, ["a", "b"])
+    assert killed == ["a", "b"]
+    assert guard.danger == f"{says}; cgroup b: there are still processes in it after a kill"
 
 
-def test_a_controller_that_comes_late_is_a_danger(proc):
-    killed = []
-    limits = Limits(late_s=-1.0)  # whatever its wait was, it was longer
+def test_one_late_look_is_a_pause_of_the_host_and_two_in_a_row_are_a_danger(guarding, killed):
+    with guarding(late_s=100.0) as guard:
+        seen = [guard._seen(late_s) for late_s in (200.0, 0.0, 200.0, 200.0)]
 
-    with Guard(["a"], limits, proc, Scheduler(), killed.append) as guard:
+    assert seen == ["", "", "", "Tare itself had to wait 200.0 s for a CPU"]
+    assert killed == []
+
+
+def test_a_host_that_cannot_be_looked_at_is_in_danger(guarding, killed, monkeypatch):
+    guard = guarding()
+    with guard:
+        monkeypatch.setattr(guard, "_available_bytes", _too_many_files)
         assert guard.ended.wait(10)
 
-    assert guard.danger.startswith("Tare itself had to wait")
-    assert killed == ["a"]
+    assert guard.danger.startswith("Tare could not look at the host any more (Too many open files)")
+    assert killed == ["a", "b"]
 
 
-def test_a_group_that_stays_leaves_the_others_their_end(proc):
-    killed = []
-
-    def kill(group):
-        if group == "a":
-            raise LayerError("cgroup a: 1 processes are still there after a kill")
-        killed.append(group)
-
-    (proc / "meminfo").write_text("MemAvailable: 0 kB\n")
-    with Guard(["a", "b"], proc=proc, scheduler=Scheduler(), kill=kill) as guard:
-        assert guard.ended.wait(10)
-
-    assert killed == ["b"]
-    assert "0 MiB of the host's memory were left" in guard.danger
-    assert guard.danger.endswith("still there after a kill")
+def _too_many_files():
+    raise OSError(errno.EMFILE, "Too many open files")

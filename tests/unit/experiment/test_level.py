@@ -1,5 +1,7 @@
 """The search for the intensity at which neighbours bring a resource to a level."""
 
+from dataclasses import replace
+
 import pytest
 
 from tare.core.errors import LayerError, Unavailable
@@ -136,3 +138,40 @@ def test_a_calibration_outlasts_its_session_and_is_checked_in_another_study(tmp_
     assert other is not None
     assert other.is_known
     assert other.intensity == FOUND.intensity
+
+
+def test_cells_that_differ_in_their_reservation_share_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path))
+    held = replace(CELL, id="def", params=(*CELL.params, ("neighbour_reservation", "given")))
+    calibrations = Calibrations(tmp_path)
+
+    assert calibrations.of(held) is None
+    calibrations.keep(CELL, FOUND)
+    assert calibrations.of(held) == FOUND
+    assert not calibrations.of(held).is_known
+    calibrations.keep(held, replace(FOUND, intensity=0.5))
+
+    assert calibrations.of(CELL).intensity == 0.5
+    assert Calibrations(tmp_path).of(CELL).intensity == 0.5
+
+
+def test_a_shared_file_that_is_not_understood_is_left_alone(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    shared = tmp_path / "home/calibrations.json"
+    newer = '{"format": 99, "found": {}}'
+    shared.write_text(newer)
+
+    calibrations = Calibrations(tmp_path)
+    calibrations.keep(CELL, FOUND)
+
+    assert "it is left alone and not used" in caplog.text
+    assert shared.read_text() == newer
+    assert calibrations.of(CELL) == FOUND
+
+
+def test_a_level_that_is_never_near_is_an_error():
+    start = Start(maximum=1.0, alone=0.91, neighbours=0.5)
+
+    with pytest.raises(LayerError, match=r"90 % of the CPUs' time was not reached .* best 96 %"):
+        calibrate(CPU, 0.9, start, lambda intensity: 0.96 + 0.04 * intensity)

@@ -111,9 +111,12 @@ def test_the_counters_of_the_neighbour_are_not_those_of_the_workload():
 
 
 def test_waiting_leaves_out_a_quota_and_is_not_known_of_threads_that_ended_unseen():
-    assert waited_s(replace(HOST, run_delay_s=0.6, throttled_s=0.2)) == pytest.approx(0.4)
-    assert waited_s(replace(HOST, run_delay_s=0.6, throttled_s=0.2, workers=4)) == 0.0
-    assert waited_s(replace(HOST, run_delay_s=0.4, coverage=0.8)) == pytest.approx(0.5)
+    assert waited_s(replace(HOST, run_delay_s=0.6, throttled_s=0.2), 1) == pytest.approx(0.4)
+    # Four threads on one CPU are each held for as long as it is, on four CPUs each by its own.
+    held = replace(HOST, run_delay_s=20.0, throttled_s=3.0, workers=4)
+    assert waited_s(held, 1) == pytest.approx(8.0)
+    assert waited_s(replace(held, throttled_s=12.0), 4) == pytest.approx(8.0)
+    assert waited_s(replace(HOST, run_delay_s=0.4, coverage=0.8), 1) == pytest.approx(0.5)
     cell = make_cell("host")
     (unseen,) = own_trials([make_trial(cell, host=replace(HOST, coverage=0.3))], cell)
     assert unseen.resources == {"layer_throttled_s": 0.0}

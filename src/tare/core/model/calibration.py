@@ -15,8 +15,9 @@ class Calibration:
     other uses of them are shares of their time, or bytes per second. ``alone`` is what the workload
     takes of it by itself, ``neighbours`` what all its neighbours take by themselves at full.
     ``intensity`` is the share of their full at which the level ``reached`` was read back, a share
-    of the maximum; ``tries`` are all that were tried, in their order. ``took_s`` is how long all of
-    it took.
+    of the maximum; None where it was corrected after a trial, and not yet read back. ``tries`` are
+    all intensities that were tried, each with its level, in their order. ``took_s`` is how long the
+    calibration took.
     """
 
     resource: str
@@ -25,7 +26,7 @@ class Calibration:
     alone: float
     neighbours: float
     intensity: float
-    reached: float
+    reached: float | None
     tries: tuple[tuple[float, float], ...] = ()
     took_s: float = 0.0
     is_known: bool = False

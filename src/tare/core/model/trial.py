@@ -132,6 +132,12 @@ class Result:
     resources: Mapping[str, float] = field(default_factory=dict)
     cpuset: str = ""
 
+    @property
+    def cpu_count(self) -> int:
+        """How many CPUs of the host it was held to; 0 where that is not known."""
+        ends = (part.split("-") for part in self.cpuset.split(",") if part)
+        return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part(Result):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tare.core.errors import LayerError
+from tare.core.errors import LayerError, LayerTimedOut, Unavailable
 from tare.core.model import Calibration, Complaint, ComplaintKind, Status, neighbour_of
 from tare.experiment.scenario import Scenario, TrialContext
 from tare.experiment.scenarios._disturbed import Disturbed
@@ -45,6 +45,8 @@ def bring_to_level(
         if outcome.status is Status.SUSPECT:  # the host was disturbed: once more
             scenario.before(there)
             outcome = measure(there)
+        if outcome.status is Status.DNR:
+            raise LayerTimedOut(f"level: a run of the calibration did not end: {outcome.reason}")
         if outcome.status not in GOOD:
             raise LayerError(f"level: a run of the calibration failed: {outcome.reason}")
         return used(outcome, made.resource)
@@ -59,6 +61,12 @@ def bring_to_level(
     alone, neighbours = reads(made.idle()), reads(made.unloaded())
     # Uses of CPUs are shares of their time already.
     maximum = max(alone, neighbours) if _is_moved(made) else 1.0
+    if not maximum or not neighbours:
+        raise Unavailable(
+            f"level: the neighbours at full moved nothing that this host counts of its "
+            f"{made.resource.value}",
+            "leave `level` out",
+        )
 
     def reach(intensity: float) -> float:
         return reads(made.dialled(intensity, _full(made, neighbours))) / maximum
@@ -84,15 +92,19 @@ def judged(context: TrialContext[Workload], outcome: Outcome, found: Calibration
     if outcome.status not in GOOD:
         return outcome
     reached = used(outcome, StressedResource(found.resource)) / found.maximum
-    outcome = replace(outcome, noise={**outcome.noise, "level": reached})
+    seen = {"level": reached, "intensity": found.intensity}
+    outcome = replace(outcome, noise={**outcome.noise, **seen})
     neighbour = neighbour_of(context.cell.params)
     is_held = neighbour is not None and neighbour.reservation is not None
     if is_held or abs(reached - found.level) <= TOLERANCE:
         return outcome
     if outcome.status is Status.OK:
         slope = found.neighbours / found.maximum
-        better = following([(found.intensity, reached)], found.level, slope)
-        context.calibrations.keep(context.cell, replace(found, intensity=better, reached=reached))
+        tries = (*found.tries, (found.intensity, reached))
+        better = following(tries[-1:], found.level, slope)
+        context.calibrations.keep(
+            context.cell, replace(found, intensity=better, reached=None, tries=tries)
+        )
     values = {"share": reached, "target": found.level}
     complaint = Complaint(ComplaintKind.OFF_LEVEL, values)
     return suspected(replace(outcome, warnings=(*outcome.warnings, complaint)))

@@ -44,12 +44,11 @@ def used(outcome: Outcome, resource: StressedResource) -> float:
     the host does not count it.
     """
     if resource is StressedResource.CPU:
-        found = {part.cpuset: part.noise.get("busy") for part in outcome.parts}
-        shares = [share for share in found.values() if share is not None]
-        if not shares or len(shares) < len(found):
+        sets = {part.cpuset: part for part in outcome.parts}.values()
+        busy = [(part.cpu_count, part.noise["busy"]) for part in sets if "busy" in part.noise]
+        if not busy or len(busy) < len(sets):
             raise LayerError("nothing on this host counts the CPU time of all parts of the trial")
-        weights = [_count(cpuset) for cpuset in found]
-        return sum(n * share for n, share in zip(weights, shares, strict=True)) / sum(weights)
+        return sum(n * share for n, share in busy) / sum(n for n, _ in busy)
     timeline = outcome.parts[0].timeline
     metrics = timeline.metrics if timeline is not None else {}
     moved = [metrics.get(name) for name in _MOVED[resource is StressedResource.DISK]]
@@ -73,12 +72,11 @@ def calibrate(
     level: float,
     start: Start,
     reach: Callable[[float], float],
-    first: float | None = None,
 ) -> Calibration:
     """Find the intensity at which ``reach`` returns the level; both are shares of the maximum.
 
-    ``first`` is tried first, if it is known. Returns the nearest of all tries. Raises Unavailable
-    where the workload alone is above the level, or all of its neighbours at full are below.
+    Returns the nearest of all tries. Raises Unavailable where the workload alone is above the
+    level or all of its neighbours at full are below, LayerError where no try comes near it.
     """
     alone = start.alone / start.maximum
     if alone > level + TOLERANCE:
@@ -89,7 +87,7 @@ def calibrate(
         )
     slope = max(start.neighbours / start.maximum, 1e-6)
     tries: list[tuple[float, float]] = []
-    intensity = _within((level - alone) / slope if first is None else first)
+    intensity = _within((level - alone) / slope)
     while True:
         tries.append((intensity, reach(intensity)))
         nearest = min(tries, key=lambda one: abs(one[1] - level))
@@ -103,6 +101,12 @@ def calibrate(
             f"level: the workload and its neighbours at full take {100 * nearest[1]:.0f} % of the "
             f"{_text(resource)}, less than {100 * level:g} %",
             "give the neighbours a higher `count`, or `cpus: apart` where they lack CPU time",
+        )
+    if abs(nearest[1] - level) > TOLERANCE:
+        raise LayerError(
+            f"level: {100 * level:g} % of the {_text(resource)} was not reached in {len(tries)} "
+            f"tries, at best {100 * nearest[1]:.0f} %: its use varies too much; give another "
+            "level, or run nothing else on the host"
         )
     return Calibration(
         resource=resource.value,
@@ -148,9 +152,3 @@ def _text(resource: StressedResource) -> str:
         StressedResource.CPU: "CPUs' time",
         StressedResource.DISK: "disk's maximum",
     }.get(resource, "network's maximum")
-
-
-def _count(cpuset: str) -> int:
-    """Count the CPUs of a list as the kernel writes it."""
-    ends = (part.split("-") for part in cpuset.split(",") if part)
-    return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)

@@ -99,6 +99,14 @@ class Scenario(solo.Scenario):
                 f"memory: {limits.memory_bytes // mib} MiB were given; expected at least "
                 f"{math.ceil(bounds.memory_bytes / mib)} MiB, which the neighbour {name} takes"
             )
+        reserved = made.neighbour.reservation
+        given = dict(reserved.limits).get("processes") if reserved else None
+        most = [float(one) for one in (limits.processes, given) if one is not None]
+        if most and min(most) < bounds.process_limit:
+            yield (
+                f"processes: {min(most):g} were given; expected at least {bounds.process_limit}, "
+                f"with which the neighbour {made.neighbour.stressor} can be started and ended"
+            )
 
     def cpu_sets(self, made: Workload) -> Sequence[int]:
         """See Scenario.cpu_sets: a neighbour has those of the workload, or others."""
@@ -133,14 +141,18 @@ class Scenario(solo.Scenario):
         return _own_cost(judged(context, outcome, found), made)
 
     def _guarded(self, context: TrialContext[Workload]) -> Outcome:
-        """Run the command once; neighbours that bring the host into danger are ended."""
+        """Run the command once; neighbours that bring this host into danger are ended.
+
+        Those of another computer can neither be seen from here to be a danger, nor be ended.
+        """
         from tare.experiment.trial.guard import Guard
 
-        made, groups = context.made, []
-        if isinstance(made, Disturbed):
-            disturbing = [one for one in context.placed_parts if one.part in made.instances]
-            threads = [one.stack.threads() for one in disturbing]
-            groups = [one.cgroup for one in threads if one is not None]
+        made = context.made
+        assert isinstance(made, Disturbed)  # noqa: S101 - others have no neighbours
+        disturbing = [one.stack for one in context.placed_parts if one.part in made.instances]
+        groups = [group for stack in disturbing if (group := stack.own_group())]
+        if not groups:
+            return super().measure(context)
         with Guard(groups) as guard:
             try:
                 outcome = super().measure(context)
@@ -157,9 +169,11 @@ ENDED = "the neighbours were ended, for the host was in danger"
 
 
 def _own_cost(outcome: Outcome, made: Disturbed) -> Outcome:
-    """Return an outcome with what the instances of the workload cost, if they are one."""
+    """Return an outcome with what the workload's own instances cost."""
+    from tare.experiment.trial.distributed import sum_of
+
     own = [part.host for part in outcome.parts if part.name not in made.instances]
-    return outcome if len(own) != 1 else replace(outcome, host=own[0])
+    return replace(outcome, host=sum_of(own)) if own else outcome
 
 
 def _is_alone(cell: Cell) -> bool:

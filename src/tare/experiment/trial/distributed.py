@@ -69,7 +69,7 @@ def measure_distributed(
         name="",
         status=status,
         reason=reason,
-        host=_sum([part.host for part in parts]),
+        host=sum_of([part.host for part in parts]),
         warnings=each_once([one for part in parts for one in part.warnings]),
         timeline=None,
         courses=(),
@@ -77,7 +77,7 @@ def measure_distributed(
     )
 
 
-def _sum(costs: Sequence[HostCost | None]) -> HostCost | None:
+def sum_of(costs: Sequence[HostCost | None]) -> HostCost | None:
     """Add up what all parts cost; None where it is not known of one.
 
     The wall time attributable to other work is that of the part where it is largest.

@@ -56,7 +56,8 @@ none)
     led && exit 0
     tc qdisc add dev "$device" handle ffff: ingress || exit {_NOT_OFFERED}
     tc filter add dev "$device" parent ffff: protocol all u32 match u32 0 0 \
-        action mirred egress redirect dev "$ifb" || exit {_NOT_OFFERED} ;;
+        action mirred egress redirect dev "$ifb" ||
+        {{ tc qdisc del dev "$device" ingress; exit {_NOT_OFFERED}; }} ;;
 esac
 """
 # A device that is gone took its queues with it.

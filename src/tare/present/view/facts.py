@@ -66,8 +66,8 @@ def facts(found: Findings) -> list[Fact]:
 def _levels(found: Findings) -> Iterator[tuple[str, str]]:
     """Return how each cell whose neighbours have a level to reach was calibrated."""
 
-    def percent(share: float) -> str:
-        return f"{100 * share:.1f} %"
+    def percent(share: float | None) -> str:
+        return "an unknown part" if share is None else f"{100 * share:.1f} %"
 
     for cell in found.plan.cells:
         one = found.results.calibrations.get(cell.id)

@@ -18,7 +18,7 @@ other counters of time are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tare.core.model import (
@@ -26,6 +26,7 @@ from tare.core.model import (
     HostCost,
     Neighbour,
     Resource,
+    Result,
     Source,
     Trial,
     neighbour_of,
@@ -63,7 +64,7 @@ def _counters(trial: Trial, others: frozenset[str]) -> Iterator[tuple[str, float
     if trial.host is not None:
         yield THROTTLED.name, trial.host.throttled_s
         if trial.host.coverage >= LEAST_SEEN:
-            yield RUN_DELAY.name, waited_s(trial.host)
+            yield RUN_DELAY.name, waited_s(trial.host, _cpus(trial, others))
     for share, resource in SHARES.items():
         if share in trial.noise:
             yield resource.name, trial.noise[share] * trial.duration_s
@@ -71,10 +72,22 @@ def _counters(trial: Trial, others: frozenset[str]) -> Iterator[tuple[str, float
         yield SWAPPED.name, trial.noise["swapped_pages"]
 
 
-def waited_s(host: HostCost) -> float:
-    """Return for how long threads wanted a CPU, without the time for which a quota held them."""
-    throttled_s = host.throttled_s * max(1, host.workers)
+def waited_s(host: HostCost, cpus: int) -> float:
+    """Return for how long threads wanted a CPU, without the time for which a quota held them.
+
+    The kernel adds up the throttled time of each CPU that they run on, and counts it as the delay
+    of each thread there: with one thread a CPU it is all of it, with several on one CPU once each.
+    """
+    workers = max(1, host.workers)
+    throttled_s = host.throttled_s * workers / min(workers, cpus)
     return max(0.0, host.run_delay_s / host.coverage - throttled_s)
+
+
+def _cpus(trial: Trial, others: frozenset[str]) -> int:
+    """Count the host's CPUs of the workload's own parts; 1 where they are not known."""
+    parts = [part for part in trial.parts if part.name not in others]
+    own: Sequence[Result] = parts or [trial]
+    return max(1, sum({part.cpuset: part.cpu_count for part in own}.values()))
 
 
 def _resources(trial: Trial, others: frozenset[str]) -> Mapping[str, float]:

@@ -28,7 +28,7 @@ from tare.core.model.group import Group, group
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.estimate import Estimate
 from tare.results.compare.estimates import Estimates
-from tare.results.compare.instances import instance_pairs
+from tare.results.compare.instances import instance_pairs, linked
 from tare.results.compare.pairing import aligned
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.stats.hierarchy import (
@@ -131,12 +131,12 @@ def _centre(
 ) -> tuple[float, Interval | None]:
     """Return the estimate and the interval, by instances where these differ."""
     if held.own.replicates is Replicates.INSTANCES:
-        both = zip(
-            instance_pairs(held.own, held.base, blocks),
-            instance_pairs(without.own, without.base, blocks),
-            strict=True,
-        )
-        groups = numbered(list(both))
+        sides = [
+            tuple(map(str, found))
+            for one in (held, without)
+            if (found := instance_pairs(one.own, one.base, blocks))
+        ]
+        groups = numbered(linked(*sides) if len(sides) == 2 else next(iter(sides), ()))
         parts = components(tamed(points), groups)
         if parts is not None and are_replicates(parts):
             return estimate(means(points, groups)), nested_interval(points, groups, LEVEL)

@@ -6,9 +6,10 @@ responses are made monotone by pooling neighbours that are not in order (isotoni
 et al. 1972), and the dose is read where the straight lines between them cross the share. IC5 is
 where 95 % are left. Nothing is extrapolated: beyond the measured doses the answer is a bound.
 
-The interval is every dose at which the share can be, if responses do not rise: what is left at a
-dose is at least the lower end of each larger dose, and at most the upper end of each smaller one.
-It holds as surely as the intervals that it is made of hold together.
+The interval is read in the same way from the ends of the responses' intervals, made monotone: what
+is left at a dose is at least the lower end of each larger dose, and at most the upper end of each
+smaller one. Like the estimate it assumes straight lines between the doses: a response that falls in
+a step between two of them may cross the share anywhere between, which more doses show.
 """
 
 from __future__ import annotations
