@@ -41,7 +41,7 @@ name: known-levels
 scenario: isolation
 platforms: [host, host/docker]
 limits: {cpus: 1, memory: 256MiB}
-workloads: [{integer_loop: {iterations: 300000}}]
+workloads: [{sysbench_cpu: {threads: 1, time: 3 s}}]
 neighbours: [{stressor: [cpu, disk, net_send, net_receive], level: 90%, cpus: apart}]
 repetition: {min_blocks: 5, max_blocks: 5, instances: 1}
 """
@@ -85,11 +85,10 @@ def main(budget_s: int) -> int:
 
 
 def measured(folder: str, study: str) -> Results:
-    """Run a study as a user would, and read its results; ends the program where it fails."""
+    """Run a study as a user would, and read its results, those of cells that failed too."""
     path, into = Path(folder, "study.yaml"), Path(folder, "results")
     path.write_text(study)
-    if status := tare(["run", str(path), "--into", str(into)]):
-        sys.exit(status)
+    tare(["run", str(path), "--into", str(into)])
     return load(into)
 
 
