@@ -31,6 +31,6 @@ def word_of(name: str) -> str:
 def key_of(name: str) -> str:
     """Return the key of a study file: without the unit, which its values have.
 
-    ``word_of`` keeps that of a rate, whose values people read without one.
+    ``word_of`` keeps that of a rate of bytes.
     """
     return word_of(name).removesuffix(_BYTE_RATE)

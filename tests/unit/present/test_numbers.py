@@ -4,8 +4,10 @@ import math
 
 import pytest
 
+from tare.core.model import Limits
 from tare.present.charts.lifecycle import gantt
 from tare.present.page.render import WIDE
+from tare.present.view.names import limits_text
 from tare.present.view.numbers import (
     MINUS,
     NONE,
@@ -17,10 +19,12 @@ from tare.present.view.numbers import (
     percents_text,
     plain,
     plains,
+    rate_text,
     share_text,
     share_texts,
     size_text,
 )
+from tare.present.view.values import whole_limits
 from unit.drawing import words
 from unit.invented import LIFE, Study
 
@@ -147,3 +151,24 @@ def test_many_numbers_are_written_as_each_is(digits):
     values = [*sizes, *(-one for one in sizes), 0.0, 999.0, 999.9996, math.inf, -math.inf]
     assert plains(values, digits) == [plain(one, digits) for one in values]
     assert share_texts(values) == [share_text(one) for one in values]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (10_000_000, "10 MB/s"),
+        (12_500_000, "12,500 kB/s"),
+        (2_000_000_000, "2 GB/s"),
+        (10_485_761, "10,485,761 B/s"),
+        (0, "0 B/s"),
+    ],
+)
+def test_a_rate_that_is_a_limit_is_written_exactly(value, text):
+    assert rate_text(value) == text
+
+
+def test_limits_of_rates_are_written_with_their_unit():
+    limits = Limits(cpus=1, memory_bytes=2**30, disk_write_bytes_per_s=10_000_000)
+
+    assert limits_text(limits) == "1 CPU, 1 GiB, disk cache none, disk_write 10 MB/s"
+    assert whole_limits(limits) == "1 CPU, 1 GiB, disk cache none, disk_write 10 MB/s"

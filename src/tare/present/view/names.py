@@ -17,8 +17,8 @@ from tare.core.model import (
     Unit,
     neighbour_of,
 )
-from tare.core.parameter import unit_of, word_of
-from tare.present.view.numbers import bytes_text, plain
+from tare.core.parameter import key_of, unit_of
+from tare.present.view.numbers import bytes_text, plain, rate_text
 from tare.present.view.reservation_words import reservation_text
 
 
@@ -88,7 +88,7 @@ def _noun(path: Sequence[str]) -> str | None:
 
 def params_text(params: Params) -> str:
     """Write parameters as people read them."""
-    return ", ".join(f"{word_of(name)} {_value(name, value)}" for name, value in params)
+    return ", ".join(f"{key_of(name)} {_value(name, value)}" for name, value in params)
 
 
 def limits_text(limits: Limits) -> str:
@@ -103,6 +103,8 @@ def _value(name: str, value: object) -> str:
         return "yes" if value else "no"
     if unit_of(name) is Unit.BYTE and isinstance(value, int):
         return bytes_text(value)
+    if unit_of(name) is Unit.BYTE_PER_SECOND and isinstance(value, int):
+        return rate_text(value)
     if isinstance(value, int | float):
         written = plain(value) if isinstance(value, int) else f"{value:g}"
         return written + (" s" if unit_of(name) is Unit.SECOND else "")

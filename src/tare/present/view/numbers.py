@@ -116,6 +116,13 @@ def bytes_text(value: int) -> str:
     return f"{value // int(factor):,} {name}"
 
 
+def rate_text(value: int) -> str:
+    """Write bytes per second exactly, in the largest decimal unit that allows it."""
+    units = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"))
+    factor, name = next((one for one in units if value and value % one[0] == 0), (1, "B/s"))
+    return f"{value // factor:,} {name}"
+
+
 def cost_text(cost: float | None, low: float | None = None, high: float | None = None) -> str:
     """Write a cost, with a multiplication sign behind it.
 

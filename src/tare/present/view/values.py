@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tare.core.model import Limits, Unit
-from tare.core.parameter import unit_of, word_of
+from tare.core.parameter import key_of, unit_of
+from tare.present.view.numbers import rate_text
 
 MOST = 4
 """The most names, or reasons, that are written; others are counted."""
@@ -30,6 +31,8 @@ def as_read(name: str, value: object) -> str:
         fits = ((size, unit) for size, unit in units if value and value % size == 0)
         size, unit = next(fits, (1, "B"))
         return f"{value // size:,} {unit}"
+    if isinstance(value, int) and unit_of(name) is Unit.BYTE_PER_SECOND:
+        return rate_text(value)
     is_time = isinstance(value, int | float) and unit_of(name) is Unit.SECOND
     return f"{value:g} s" if is_time else value_text(value)
 
@@ -38,7 +41,7 @@ def whole_limits(limits: Limits) -> str:
     """Write limits, the memory in the largest unit that keeps it whole."""
     cpus = f"{limits.cpus} CPU{'s' if limits.cpus > 1 else ''}"
     memory = as_read("memory_bytes", limits.memory_bytes)
-    more = "".join(f", {word_of(name)} {as_read(name, it)}" for name, it in limits.unusual)
+    more = "".join(f", {key_of(name)} {as_read(name, it)}" for name, it in limits.unusual)
     return f"{cpus}, {memory}, disk cache {limits.disk_cache.value}{more}"
 
 
