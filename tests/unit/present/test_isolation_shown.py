@@ -119,7 +119,7 @@ def test_dose_curves_have_a_line_a_platform_and_what_has_no_number_says_so():
     for width in (940, 350):
         canvas = one.draw(width)
         assert_texts_apart(canvas)
-        assert {"host", "host/docker", "cpu neighbour", "alone", "dnr"} <= set(words(canvas))
+        assert {"host", "host/docker", "neighbour: cpu", "alone", "dnr"} <= set(words(canvas))
     lines = marks(one.draw(940), Polyline, width=2, fill="none")
     assert len([line for line in lines if len(line.places) > 2]) == 2
     assert "dnr" in one.caption

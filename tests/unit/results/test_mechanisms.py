@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from tare.core.model import HostCost, Neighbour, Part, Status
-from tare.experiment.scenarios._disturbed import Disturbed
 from tare.present.report import describe
 from tare.present.view.mechanisms import mechanism_lines, mechanism_rows
 from tare.results.questions.explanation import explanations
 from tare.results.questions.mechanism import Mechanism, suffered
-from tare.results.questions.own_part import own_trials, part_names, waited_s
+from tare.results.questions.own_part import own_trials, waited_s
 from tare.results.study import compare
-from tare.work import workload
 from unit.disturbed import disturbed
 from unit.makers import make_cell, make_trial
 
@@ -120,12 +118,6 @@ def test_waiting_leaves_out_a_quota_and_is_not_known_of_threads_that_ended_unsee
     cell = make_cell("host")
     (unseen,) = own_trials([make_trial(cell, host=replace(HOST, coverage=0.3))], cell)
     assert unseen.resources == {"layer_throttled_s": 0.0}
-
-
-def test_the_parts_of_a_neighbour_are_called_as_the_scenario_calls_them():
-    three = Neighbour(stressor="cpu", count=3)
-    made = workload.load("sysbench_cpu")
-    assert Disturbed(victim=made, neighbour=three).instances == part_names(three)
 
 
 def test_it_is_said_in_plain_words_with_both_medians():

@@ -77,6 +77,11 @@ class Neighbour:
         return (*own, *level, *held)
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of its instances among the parts of a trial."""
+        return tuple(f"neighbour{number}" for number in range(1, self.count + 1))
+
+    @property
     def target(self) -> float | None:
         """The level that the resource is brought to by calibration; None: the stressor runs as it
         is dialled, at full where nothing else is said.

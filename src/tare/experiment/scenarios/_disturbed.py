@@ -84,7 +84,7 @@ class Disturbed(Workload):
     @property
     def instances(self) -> tuple[str, ...]:
         """The names of the neighbour's instances among the parts of a trial."""
-        return tuple(f"neighbour{number}" for number in range(1, self.neighbour.count + 1))
+        return self.neighbour.parts
 
     def cpu_sets(self, parts: Sequence[str]) -> list[int]:
         """Return which set of CPUs each part of a trial has."""

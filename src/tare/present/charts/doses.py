@@ -138,7 +138,7 @@ class _Plot:
     def draw(self, title: str, curves: Sequence[DoseCurve], colours: dict[str, str]) -> float:
         """Draw the curves of one neighbour; return the height of the foot."""
         canvas, foot = self._canvas, self._y(0)
-        canvas.add(Text((4, self._top + 18), f"{title} neighbour", bold=True))
+        canvas.add(Text((4, self._top + 18), f"neighbour: {title}", bold=True))
         self._across.grid(canvas, self._ends, (self._y(1), foot))
         for tick, label in zip(self._axis.ticks, self._labels, strict=True):
             y = self._height(tick)

@@ -24,7 +24,6 @@ from dataclasses import replace
 from tare.core.model import (
     Cell,
     HostCost,
-    Neighbour,
     Resource,
     Result,
     Source,
@@ -47,15 +46,10 @@ LEAST_SEEN = 0.5
 """The share of the CPU time that must have been seen thread by thread."""
 
 
-def part_names(neighbour: Neighbour) -> tuple[str, ...]:
-    """Return the names of a neighbour's instances among the parts of a trial."""
-    return tuple(f"neighbour{number}" for number in range(1, neighbour.count + 1))
-
-
 def own_trials(trials: Iterable[Trial], cell: Cell) -> list[Trial]:
     """Return trials of a cell with the counters of its workload alone, and what that waited for."""
     neighbour = neighbour_of(cell.params)
-    others = frozenset(part_names(neighbour) if neighbour else ())
+    others = frozenset(neighbour.parts if neighbour else ())
     return [replace(one, resources=dict(_counters(one, others))) for one in trials]
 
 
