@@ -17,6 +17,9 @@ from tare.machines.layer import Instance, Layer, Site, Threads
 from tare.machines.ledger import Scope
 from tare.machines.machine import Machine
 
+SITE = "tare-"
+"""What the names of all instances begin with."""
+
 
 @dataclass
 class Stack:
@@ -125,13 +128,16 @@ class Stack:
     def own_group(self) -> str | None:
         """Return the control group of this host that holds this stack and nothing else.
 
-        None where none does: what is opened on another computer, or by its hypervisor.
+        None where none does: what is opened on another computer, or by its hypervisor. None too
+        where the group does not bear the name of an instance: of a container engine that serves
+        from another namespace of processes, the number that it gives is a stranger's here.
         """
         if not self.instances:
             return None
         instance, outer = self._outermost()
         group = instance.holding_group(outer)
-        return group.path if group is not None and outer is self.host else None
+        is_own = group is not None and outer is self.host and SITE in group.path
+        return group.path if group is not None and is_own else None
 
     def _outermost(self) -> tuple[Instance, Machine]:
         """Return the outermost instance that is this stack's alone, and the machine around it."""

@@ -241,3 +241,33 @@ def test_a_layer_that_is_not_there_or_set_wrongly_is_refused():
         layer.load("docker", colour="red")
     with pytest.raises(ConfigError, match="layer ssh: address is missing"):
         layer.load("ssh")
+
+
+@pytest.mark.parametrize(
+    ("group", "found"),
+    [
+        ("tare/tare-x-0-0/run", "tare/tare-x-0-0/run"),
+        ("machine/qemu-1-tare-x-0-0.libvirt-qemu", "machine/qemu-1-tare-x-0-0.libvirt-qemu"),
+        ("user.slice/user-0.slice", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_only_a_group_that_bears_the_name_of_an_instance_is_a_stacks_own(site, group, found):
+    host = Fake()
+    stack = open_stack(host, [Layer("a", [])], site)
+    (instance,) = stack.instances
+    instance.threads = lambda: None if group is None else Threads(cgroup=group)
+
+    assert stack.own_group() == found
+
+
+def test_what_is_opened_on_another_machine_has_no_group_of_this_host(site):
+    shared = Layer("lab", [])
+    stack = open_stack(Fake(), [shared, Layer("a", [])], site)
+    lab, instance = stack.instances
+    lab.shared = True
+    for one in (lab, instance):
+        one.threads = lambda: Threads(cgroup="tare/tare-x-lab")
+
+    assert stack.own_group() is None
