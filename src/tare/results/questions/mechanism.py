@@ -94,7 +94,9 @@ def _growth_s(move: Movement) -> float:
 
 
 def _is_trifle(move: Movement, one: Explanation) -> bool:
-    """Whether a counter of time grew by next to nothing of the time that was lost."""
+    """Whether a counter grew by next to nothing of the time that was lost, or none was lost."""
+    if one.row.cost is not None and one.row.cost <= 1:
+        return True
     if move.resource not in IN_SECONDS or not one.wall_s or one.row.cost is None:
         return False
     return _growth_s(move) < LEAST_PART * one.wall_s * (one.row.cost - 1)
