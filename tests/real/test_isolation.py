@@ -95,17 +95,21 @@ def test_a_level_is_found_and_read_back(tmp_path):
         neighbours=[{"stressor": "cpu", "level": "75%", "cpus": "apart"}],
     )
 
-    (found,) = read_calibrations(tmp_path / "results/calibrations.json").values()
-    assert (found.resource, found.level, found.maximum) == ("cpu", 0.75, 1.0)
-    assert 0 < found.intensity <= 1
-    assert found.reached == pytest.approx(found.tries[-1][1]) or len(found.tries) > 1
-    levels = [
-        one.noise["level"]
-        for one in results.trials
-        if neighbour_of(results.plan.cells_by_id[one.cell].params) and one.status in GOOD
+    trials = [
+        one for one in results.trials if neighbour_of(results.plan.cells_by_id[one.cell].params)
     ]
-    assert levels
-    assert all(0 < level <= 1.1 for level in levels)
+    assert trials
+    for one in trials:
+        if one.status in GOOD:
+            assert 0 < one.noise["level"] <= 1.1
+            assert 0 < one.noise["intensity"] <= 1
+        else:  # on a busy host it may be out of reach, which is to be said
+            assert one.reason.startswith("level: "), one.reason
+    for found in read_calibrations(tmp_path / "results/calibrations.json").values():
+        assert (found.resource, found.level, found.maximum) == ("cpu", 0.75, 1.0)
+        assert 0 < found.alone <= 1.1
+        assert 0 < found.neighbours <= 1.1
+        assert found.tries
 
 
 PERIOD_S = 0.1
