@@ -17,7 +17,7 @@ from tare.machines.layer import Instance, Layer, Site, Threads
 from tare.machines.ledger import Scope
 from tare.machines.machine import Machine
 
-SITE = "tare-"
+NAMED = "tare-"
 """What the names of all instances begin with."""
 
 
@@ -136,7 +136,7 @@ class Stack:
             return None
         instance, outer = self._outermost()
         group = instance.holding_group(outer)
-        is_own = group is not None and outer is self.host and SITE in group.path
+        is_own = group is not None and outer is self.host and NAMED in group.path
         return group.path if group is not None and is_own else None
 
     def _outermost(self) -> tuple[Instance, Machine]:

@@ -1,6 +1,7 @@
 """Reservations: what a study says of them, what is derived, and how instances are held to them."""
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,18 +11,22 @@ from tare.core.model import (
     Limits,
     Neighbour,
     Reservation,
+    Source,
     Use,
     neighbour_of,
 )
 from tare.core.model.reservation import CPUS, given
 from tare.experiment.design import make_plan
+from tare.experiment.probes.series import Series
 from tare.experiment.run.derivation import derive, rates, used
 from tare.experiment.run.holding import differences, holding
 from tare.experiment.run.instance_set import Member
+from tare.experiment.run.reservations import Reservations
 from tare.experiment.study import read_study
 from tare.machines import layer
 from tare.machines.cgroup.group_limits import GroupLimits
 from unit.fakes import Fake
+from unit.makers import make_trial
 
 TEXT = """\
 name: neighbours
@@ -341,3 +346,22 @@ def test_a_quota_is_read_back_in_whole_microseconds():
     assert differences({"processes": 64}, None) == [
         "processes: its group has no limit, 64 was to be given"
     ]
+
+
+@pytest.mark.parametrize(
+    ("reservation", "kept"), [("none", 0), ("[none, {cpus: 0.25}]", 0), ("[derived]", 2)]
+)
+def test_what_a_workload_takes_is_kept_only_where_a_reservation_is_derived_of_it(
+    tmp_path, reservation, kept
+):
+    plan = planned(reservation)
+    reservations = Reservations(plan, None, SimpleNamespace(folder=tmp_path))
+    read = Series(source=Source.LAYER, name="cpu_s", times_s=(0.0, 1.0, 2.0), values=(0, 1, 2))
+
+    for cell in plan.cells:
+        if cell.platform == "host" and not cell.replica:
+            for block in range(2):
+                trial = make_trial(cell, block)
+                reservations.note(trial, {("", trial.instance): (read,)})
+
+    assert sum(len(trials) for trials in reservations._uses.values()) == kept

@@ -50,13 +50,18 @@ class Reservations:
     def __init__(self, plan: Plan, session: Session, writer: Writer) -> None:
         self._plan, self._session, self._writer = plan, session, writer
         self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
+        # Of others nothing is derived, and a long study would keep the seconds of all its trials.
+        self._wanted = {_workload(cell) for cell in plan.cells if _derives(cell)}
         stored = stored_reservations(read_facts(writer.folder))
         self.derived = {cell: limits for cell, limits in stored.items() if limits}
 
     def note(self, trial: Trial, series: SeriesOfParts) -> None:
         """Note what a workload took of the host in each second of a trial alone."""
+        if not self._wanted:
+            return
         cell = self._plan.cells_by_id[trial.cell]
-        if trial.status not in GOOD or neighbour_of(cell.params) is not None:
+        is_alone = neighbour_of(cell.params) is None
+        if trial.status not in GOOD or not is_alone or _workload(cell) not in self._wanted:
             return
         parts: dict[str, tuple[str, Result]] = {
             part.instance: (part.name, part) for part in trial.parts
@@ -80,7 +85,7 @@ class Reservations:
         ``measure_alone`` runs a trial of the cell that has the workload alone. Raises Unavailable
         where nothing can be derived, or another TareError where that trial cannot be run.
         """
-        reservation = _reservation(one)
+        reservation = _reservation(one.cell)
         if reservation is None or reservation.derived is None or one.cell.id in self.derived:
             return
         which = _workload(one.cell)
@@ -104,7 +109,7 @@ class Reservations:
 
         Raises Unavailable or LayerError where that cannot be.
         """
-        reservation = _reservation(one)
+        reservation = _reservation(one.cell)
         if reservation is None:
             return
         if reservation.derived is not None:
@@ -154,9 +159,14 @@ def _undisturbed(result: Result) -> float:
     return min(MOST_TIMES, result.duration_s / left_s) if left_s > 0 else MOST_TIMES
 
 
-def _reservation(one: CellRun) -> Reservation | None:
-    neighbour = neighbour_of(one.cell.params)
+def _reservation(cell: Cell) -> Reservation | None:
+    neighbour = neighbour_of(cell.params)
     return neighbour.reservation if neighbour else None
+
+
+def _derives(cell: Cell) -> bool:
+    reservation = _reservation(cell)
+    return reservation is not None and reservation.derived is not None
 
 
 def _workload(cell: Cell) -> Workload:

@@ -21,6 +21,7 @@ from tare.machines.agent import Agents
 from tare.machines.layer import Site
 from tare.machines.ledger import Ledger, Leftover, Scope, Services, clean, is_live, leftovers
 from tare.machines.machine import Host
+from tare.machines.stack import NAMED
 from tare.machines.userland import REMOVE_FOLDER, Userland, architecture
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class Session:
     def site(self, name: str, limits: Limits, deadline_s: float, number: int = 0) -> Site:
         """Return what a layer needs in addition to its outer machine; see cpus for ``number``."""
         return Site(
-            name=f"tare-{self.id}-{name}",
+            name=f"{NAMED}{self.id}-{name}",
             session=self.id,
             folder=str(self.folder),
             limits=limits,
