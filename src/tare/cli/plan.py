@@ -25,6 +25,8 @@ from tare.experiment.study.declaration import CABLE
 from tare.experiment.study.scale import SCALES
 
 BY_BLOCKS = "by blocks"
+FEW = 4
+"""The most parts of a trial that are named one by one."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +144,8 @@ def _parts(study: Study) -> Iterator[str]:
     for one in study.workloads:
         parts = chosen.parts(one.made)
         if len(parts) > 1:
-            yield f"{', '.join(parts)} of {_label(one.name, dict(one.params))}"
+            listed = ", ".join(parts) if len(parts) <= FEW else f"{parts[0]} to {parts[-1]}"
+            yield f"{listed} of {_label(one.name, dict(one.params))}"
 
 
 def _limits(limits: Limits) -> str:

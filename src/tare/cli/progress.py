@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tare.core.model import Cell, ContrastKind, Kind, Plan, Status, Trial
 from tare.core.model.group import group
-from tare.present.view.names import named_apart
+from tare.present.view.names import named_apart, platform_text
 from tare.present.view.speed import standing_text
 from tare.results.questions.allocation import Standing
 
@@ -88,12 +88,13 @@ class Tally:
         """See Progress.known."""
         if self.decides and standing.half_width is not None:
             standing_words = standing_text(standing, self.margin)
-            self.lines[cell.id] = f"{cell.platform}  {self.names[cell.id]}  {standing_words}"
+            name = platform_text(cell)
+            self.lines[cell.id] = f"{name}  {self.names[cell.id]}  {standing_words}"
 
     def trial(self, cells: Sequence[Cell], following: Sequence[Cell]) -> None:
         """See Progress.trial."""
         del following
-        names = [f"{cell.platform}{' (A/A)' if cell.replica else ''}" for cell in cells]
+        names = [platform_text(cell) for cell in cells]
         self.phase = f"{' and '.join(names)}: {cells[0].workload}"
 
     def ended(self, cell: Cell, trial: Trial) -> None:
@@ -101,7 +102,8 @@ class Tally:
         self.trials += 1
         self.measured += trial.kind is Kind.MEASURED
         if trial.status not in (Status.OK, Status.SUSPECT):
-            self.bad.append(f"{trial.status}: {cell.platform}, {cell.workload}: {trial.reason}")
+            what = f"{platform_text(cell)}, {cell.workload}"
+            self.bad.append(f"{trial.status}: {what}: {trial.reason}")
 
     def left(self) -> str:
         """Return how long it can still take at the most, as far as that is known."""

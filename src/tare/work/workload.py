@@ -84,6 +84,10 @@ class Measured(ABC):
         """Return how many instances of a stack's innermost layer a trial makes itself: none."""
         return 0
 
+    def overcommits(self) -> bool:
+        """Return whether its instances may have more memory together than the host has: no."""
+        return False
+
     def uses_peer(self) -> bool:
         """Return whether anything of it runs at the peer: nothing, by default."""
         return False

@@ -182,7 +182,7 @@ def test_each_part_of_a_trial_has_instances_that_are_started():
     plan = make_plan(small, seed=1)
     alone = estimate(plan, small)
     two = (Placement(instance=0, part="a"), Placement(instance=1, part="b"))
-    parts = replace(plan, slots=(replace(plan.slots[0], placements=two), *plan.slots[1:]))
+    parts = replace(plan, slots=tuple(replace(one, placements=two) for one in plan.slots))
     for by_blocks, base in ((False, alone), (True, estimate(plan, small, by_blocks=True))):
         found = estimate(parts, small, by_blocks=by_blocks)
         assert found.starts == {name: 2 * count for name, count in base.starts.items()}

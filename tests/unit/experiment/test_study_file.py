@@ -364,8 +364,8 @@ MISTAKES = {
     ),
     "bad scenario": (
         "name: small",
-        "name: small\nscenario: scale",
-        "small.yaml:2:1: scenario: found 'scale'; expected one of isolation, lifecycle, solo",
+        "name: small\nscenario: tiers",
+        "small.yaml:2:1: scenario: found 'tiers'; expected one of isolation, lifecycle, scale, solo",
     ),
     "empty factor": (
         "threads: 2",

@@ -30,6 +30,12 @@ from tare.core.model.facts import (
     StoredMismatch,
     UserlandFacts,
 )
+from tare.core.model.instances import (
+    InstanceCpus,
+    Instances,
+    instances_of,
+    without_instances,
+)
 from tare.core.model.metric import (
     UNITS_OF_ROLES,
     Better,
@@ -104,6 +110,8 @@ __all__ = [
     "Facts",
     "FileAccess",
     "HostCost",
+    "InstanceCpus",
+    "Instances",
     "Kind",
     "Ladder",
     "LadderSwitch",
@@ -141,6 +149,7 @@ __all__ = [
     "Use",
     "UserlandFacts",
     "Variant",
+    "instances_of",
     "metric_of",
     "neighbour_of",
     "partner_of",
@@ -149,5 +158,6 @@ __all__ = [
     "reservation_of",
     "resource_of",
     "tool_duration_s",
+    "without_instances",
     "without_neighbour",
 ]

@@ -171,6 +171,8 @@ class ContrastKind(StrEnum):
     """Is work that was added on purpose found again?"""
     ISOLATION = "isolation"
     """How much worse is the same workload on the same platform with a neighbour?"""
+    SCALING = "scaling"
+    """How much worse is the same work in each of several instances at once than in one?"""
     ATTRIBUTION = "attribution"
     """What does one switch or layer cost, between two platforms that differ in it?"""
 

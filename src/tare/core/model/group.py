@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tare.core.model.cell import INJECTED, Cell, Limits, Params
+from tare.core.model.instances import without_instances
 from tare.core.model.neighbour import without_neighbour
 
 Group = tuple[str, Params, Limits]
@@ -12,7 +13,8 @@ Group = tuple[str, Params, Limits]
 def group(cell: Cell) -> Group:
     """Return what two cells must share to be compared.
 
-    Injected work and a neighbour are the differences sought.
+    Injected work, a neighbour and the number of instances are the differences sought.
     """
-    params = tuple(one for one in without_neighbour(cell.params) if one[0] != INJECTED)
+    own = without_instances(without_neighbour(cell.params))
+    params = tuple(one for one in own if one[0] != INJECTED)
     return cell.workload, params, cell.limits

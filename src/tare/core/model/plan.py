@@ -8,8 +8,23 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal
 
-from tare.core.model.cell import NO_KEY, Cell, Contrast, ContrastKind, Replicates
+from tare.core.model.cell import (
+    NO_KEY,
+    Cell,
+    Contrast,
+    ContrastKind,
+    Limits,
+    Replicates,
+)
 from tare.core.model.metric import Metric
+
+ADDED = (
+    ContrastKind.CONTROL,
+    ContrastKind.INJECTED,
+    ContrastKind.ISOLATION,
+    ContrastKind.SCALING,
+)
+"""What contrasts ask of cells that are another one repeated, or with something added."""
 
 
 class Evidence(StrEnum):
@@ -196,8 +211,30 @@ class Plan:
 
     @property
     def sets_of_parts(self) -> tuple[int, ...]:
-        """Which set of CPUs each instance of a set of instances has."""
+        """Which set of CPUs each instance of a set of instances has, of the largest set."""
         return self.cpu_sets or tuple(range(self.most_parts))
+
+    def cpu_sets_of(self, cell: Cell) -> tuple[int, ...]:
+        """Return which set of CPUs each instance has of those that a cell's trials run on.
+
+        Cells of one platform share them, a repeated one has its own: as many as any of them uses.
+        """
+        return self.sets_of_parts[: self._used[cell.platform, cell.replica, cell.limits]]
+
+    @cached_property
+    def _used(self) -> Mapping[tuple[str, int, Limits], int]:
+        """How many instances of a set the cells use that share it."""
+        used = {(one.platform, one.replica, one.limits): 1 for one in self.cells}
+        if self.most_parts == 1:
+            return used
+        for slot in self.slots:
+            if slot.block != self.slots[0].block:  # each block has the same cells
+                break
+            for cell in (self.cells_by_id[one] for one in slot.cells):
+                which = cell.platform, cell.replica, cell.limits
+                last = max(one.instance % self.most_parts for one in slot.of(cell.id))
+                used[which] = max(used[which], last + 1)
+        return used
 
     @cached_property
     def decided_by(self) -> Mapping[str, Contrast]:
@@ -233,6 +270,5 @@ class Plan:
     @cached_property
     def platform_cells(self) -> tuple[Cell, ...]:
         """The cells that stand for a platform as declared: not repeated, nothing added to them."""
-        others = (ContrastKind.CONTROL, ContrastKind.INJECTED, ContrastKind.ISOLATION)
-        added = {one.cell for one in self.contrasts if one.kind in others}
+        added = {one.cell for one in self.contrasts if one.kind in ADDED}
         return tuple(cell for cell in self.cells if cell.id not in added)

@@ -135,12 +135,15 @@ def needs(study: Study, plan: Plan) -> list[Need]:
     made = {(one.name, one.params): one.made for one in study.workloads}
     platforms = {platform.name: platform for platform in study.platforms}
     work: dict[tuple[str, int, Limits], list[Measured]] = {}
+    parts: dict[tuple[str, int, Limits], int] = {}
     for cell in plan.cells:
         which = cell.platform, cell.replica, cell.limits
         work.setdefault(which, []).append(made[cell.workload, cell.params])
+        parts[which] = len(plan.cpu_sets_of(cell))
     whole = scenario.load(study.scenario).opens_whole
     found = []
-    for (name, _, limits), run in work.items():
+    for which, run in work.items():
+        name, _, limits = which
         layers = platforms[name].made
         opened = layers if whole else layers[:-1]  # else a trial makes the rest itself
         held, shared = _held(opened, limits)
@@ -150,13 +153,16 @@ def needs(study: Study, plan: Plan) -> list[Need]:
         own = layers[-1].commits(limits)
         made_bytes = IDLE_BYTES if own is None else own
         at_peer = 0 if _held(study.peer.made, limits)[0] is not None else limits.memory_bytes
-        of_parts = 0 if held is not None or makes else plan.most_parts * limits.memory_bytes
+        if all(one.overcommits() for one in run):
+            held = None if held is None else min(held, IDLE_BYTES)
+        is_passing = held is None and not makes and not all(one.overcommits() for one in run)
+        of_parts = parts[which] * limits.memory_bytes if is_passing else 0
         found.append(
             Need(
                 platform=name,
                 limits=limits,
-                instances=plan.repetition.instances_of(name) * plan.most_parts,
-                parts=plan.most_parts,
+                instances=plan.repetition.instances_of(name) * parts[which],
+                parts=parts[which],
                 kept_bytes=held if held is not None else IDLE_BYTES * bool(opened),
                 passing_bytes=makes * made_bytes
                 + of_parts

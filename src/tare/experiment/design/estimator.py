@@ -53,7 +53,10 @@ class _Instances:
     def __init__(self, plan: Plan, *, by_blocks: bool) -> None:
         self._plan, self._rule, self._by_blocks = plan, plan.repetition, by_blocks
         self._sides = 2 if plan.repetition.design is Design.DUET else 1
-        self._sets = {(cell.platform, cell.replica, cell.limits) for cell in plan.cells}
+        self._sets = {
+            (cell.platform, cell.replica, cell.limits): len(plan.cpu_sets_of(cell))
+            for cell in plan.cells
+        }
         # What was opened last for its facts serves the first block, unless other limits come first.
         self._again = len({limits for _, _, limits in self._sets}) > 1
 
@@ -75,12 +78,12 @@ class _Instances:
     def started(self, blocks: int) -> Counter[str]:
         """Return how many instances of each platform are started for a number of blocks."""
         starts: Counter[str] = Counter()
-        for platform, _, _ in self._sets:
+        for (platform, _, _), parts in self._sets.items():
             count = (blocks + self._again) * self._sides
             if not self._by_blocks:
                 most = self._rule.max_blocks
                 count = max(self.at_once(platform), self.served(platform, most))
-            starts[platform] += count * self._plan.most_parts
+            starts[platform] += count * parts
         return starts
 
     def started_first(self, blocks: int) -> Counter[str]:

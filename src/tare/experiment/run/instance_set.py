@@ -122,6 +122,15 @@ class InstanceSet:
                 return
         self.remove(member)
 
+    def at(self, instance: int, most_parts: int) -> Member | None:
+        """Return the member that a placement names; places are counted on over the last set.
+
+        Placements count the instances of a place as the largest set has them. None: none is open.
+        """
+        place, part = divmod(instance, most_parts)
+        count = len(self.members) // self.parts
+        return self.members[place % count * self.parts + part] if count else None
+
     def sets(self, places: Iterable[int]) -> list[Member]:
         """List the instances of some sets, each once; places are counted on over the last set."""
         count = len(self.members) // self.parts

@@ -97,18 +97,18 @@ class Pool:
         self,
         wanted: Mapping[Key, Platform],
         repetition: Repetition,
-        cpu_sets: Sequence[int] = (0,),
+        cpu_sets: Mapping[Key, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         """Open every instance of every platform, some at a time; a failure closes its instance set.
 
-        A trial has at most as many instances at once as there are ``cpu_sets``, which says which
-        set of CPUs each has.
+        A trial has at most as many instances of a set at once as its ``cpu_sets`` are, which say
+        which set of CPUs each has; where none are given, one.
         """
         for number, (which, platform) in enumerate(wanted.items()):
             self.instance_sets[which] = InstanceSet(
                 platform, which[2], f"p{number}", cores=which[3]
             )
-            self.instance_sets[which].cpu_sets = tuple(cpu_sets)
+            self.instance_sets[which].cpu_sets = tuple(cpu_sets.get(which, (0,)))
             self.instance_sets[which].places = repetition.instances_of(platform.name)
             self._probe(self.instance_sets[which])
         self._build()

@@ -136,7 +136,12 @@ class _Runner:
             self.session.agents = None
         limits = self.study.limits
         self.session.step_aside(cores.kept_free(self.session, self.plan, limits))
-        self.pool.open_all(wanted, self.plan.repetition, self.plan.sets_of_parts)
+        cpu_sets = {
+            key(cell, side): self.plan.cpu_sets_of(cell)
+            for side in ((0, 1) if is_duet else (None,))
+            for cell in self.plan.cells
+        }
+        self.pool.open_all(wanted, self.plan.repetition, cpu_sets)
         opened = self._platform_facts()
         if goes_on:
             record.refuse_other_userland(self.folder, known.get("userland"), opened["userland"])

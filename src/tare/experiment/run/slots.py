@@ -147,9 +147,8 @@ class Slots:
         placements = slot.of(cell.id)
         cores = placements[0].cores if len(slot.cells) > 1 else None
         instances = self.pool.instance_sets[key(cell, cores)]
-        count = len(instances.members)
-        members = [instances.members[one.instance % count] for one in placements] if count else []
-        return CellRun(cell, slot.slot + number, placements, instances, members)
+        members = [instances.at(one.instance, self.plan.most_parts) for one in placements]
+        return CellRun(cell, slot.slot + number, placements, instances, [*filter(None, members)])
 
     def _measured(
         self, slot: Slot, runs: Sequence[CellRun], contexts: Sequence[TrialContext[Measured]]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from tare.core.model import Params, Reservation
 from tare.experiment.scenario import Scenario
-from tare.experiment.study.combinations import params_of, variants
+from tare.experiment.study.combinations import key_of, params_of, variants
 from tare.experiment.study.declaration import FixedWorkload
 from tare.experiment.study.item import Item, one_of
 from tare.experiment.study.platforms import Catalogue
@@ -52,11 +52,16 @@ def _crossed(
     item: Item,
     reservations: Sequence[Reservation | None],
 ) -> list[FixedWorkload]:
-    """Cross what is measured with the levels of a scenario's factor."""
+    """Cross what is measured with the levels of a scenario's factor.
+
+    They stand in a list, or in one mapping; an element that is a single value is its first field.
+    """
     _, kind = scenario.factor or ("", object)
     levels: list[object] = []
-    for element in item.elements():
-        made = [one.made for one in variants(kind, element, check=scenario.check_factor)]
+    for element in [item] if item.is_mapping else item.elements():
+        is_short = not (element.is_mapping or element.is_list or element.is_empty)
+        entries = {key_of(fields(kind)[0].name): element} if is_short else None
+        made = [one.made for one in variants(kind, element, entries, check=scenario.check_factor)]
         if any(one in levels for one in made):
             element.wrong("the same stands above; expected each once; remove one")
         levels += made
@@ -64,11 +69,16 @@ def _crossed(
         levels = list(scenario.reserved(levels, reservations))
     except ValueError as error:
         item.wrong(str(error))
-    return [
-        replace(one, params=(*one.params, *params), made=made)
-        for one in chosen
-        for params, made in scenario.crossed(one.made, levels)
-    ]
+    found: list[FixedWorkload] = []
+    for one in chosen:
+        try:
+            found += [
+                replace(one, params=(*one.params, *params), made=made)
+                for params, made in scenario.crossed(one.made, levels)
+            ]
+        except ValueError as error:
+            item.wrong(f"{one.name}: {error}")
+    return found
 
 
 def _fixed(name: str, kind: type[Measured], item: Item) -> list[FixedWorkload]:

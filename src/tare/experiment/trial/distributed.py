@@ -98,3 +98,25 @@ def sum_of(costs: Sequence[HostCost | None]) -> HostCost | None:
         foreign_cpu_s=sum(one.foreign_cpu_s for one in known),
         foreign_delay_s=None if None in delays else max(one for one in delays if one is not None),
     )
+
+
+def mean_of(costs: Sequence[HostCost | None]) -> HostCost | None:
+    """Return what each of several parts that do the same cost on average; None if one is unknown.
+
+    The wall time attributable to other work is that of the part where it is largest, as is the
+    number of threads.
+    """
+    known = [one for one in costs if one is not None]
+    total = sum_of(costs) if known else None
+    if total is None:
+        return None
+    return replace(
+        total,
+        cpu_s=total.cpu_s / len(known),
+        run_delay_s=total.run_delay_s / len(known),
+        all_cpu_s=total.all_cpu_s / len(known),
+        threads=max(one.threads for one in known),
+        workers=max(one.workers for one in known),
+        throttled_s=total.throttled_s / len(known),
+        foreign_cpu_s=total.foreign_cpu_s / len(known),
+    )

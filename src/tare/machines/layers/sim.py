@@ -32,6 +32,10 @@ class Layer(layer.Layer):
 
     ``interference`` is how many times as long work takes while stress-ng runs in another machine.
 
+    ``contention`` and ``coherency`` are those of the Universal Scalability Law (Gunther 1993):
+    where n instances are at work at once, that takes 1 + contention (n - 1) + coherency n (n - 1)
+    times as long.
+
     ``trace`` is a file of ``tare record-noise`` that disturbs it too, by its wall time or by
     another ``variant``.
     """
@@ -41,6 +45,8 @@ class Layer(layer.Layer):
     drift: float = 0.0
     instance_noise: float = 0.0
     interference: float | None = None
+    contention: float | None = None
+    coherency: float | None = None
     seed: int = 1
     trace: str | None = None
     variant: Variant | None = None
@@ -58,6 +64,9 @@ class Layer(layer.Layer):
             raise ValueError(f"instance_noise is {self.instance_noise}; expected 0 or more")
         if self.interference is not None and self.interference <= 0:
             raise ValueError(f"interference is {self.interference}; expected a number above 0")
+        for name in ("contention", "coherency"):
+            if (getattr(self, name) or 0.0) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 or more")
         if self.trace is not None:
             read(Path(self.trace))
 
@@ -88,6 +97,7 @@ class Instance(layer.Instance):
     """A simulated machine; there is nothing to start and nothing to remove."""
 
     takes_agent = False
+    machine: SimulatedMachine
 
     def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:
         root = outer
@@ -100,6 +110,8 @@ class Instance(layer.Instance):
         cost = of.cost * math.exp(luck)
         self.machine = SimulatedMachine(outer, world, random, cost, of.noise, of.drift)
         self.machine.interference = of.interference or 1.0
+        self.machine.contention = of.contention or 0.0
+        self.machine.coherency = of.coherency or 0.0
         if of.trace is not None:
             replay = Replay(Path(of.trace), of.variant or "wall", of.seed)
             self.machine.replay = replay
@@ -113,6 +125,14 @@ class Instance(layer.Instance):
 
     def ready(self) -> None:
         """See Instance.ready."""
+
+    def pause(self) -> None:
+        """See Instance.pause."""
+        self.machine.world.awake.discard(id(self.machine))
+
+    def resume(self) -> None:
+        """See Instance.resume: what is awake shares what there is with all others that are."""
+        self.machine.world.awake.add(id(self.machine))
 
     def inside(self) -> Inside:
         """See Instance.inside."""

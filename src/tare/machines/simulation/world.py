@@ -23,11 +23,12 @@ class World:
     """What all simulated machines of a session share: their time, in which drift happens.
 
     ``places`` says which trial of a recorded workload is replayed next. ``loaded`` are the machines
-    in which a program runs that disturbs others, by their ids.
+    in which a program runs that disturbs others, ``awake`` those that are not paused, by their ids.
     """
 
     now_s: float = 0.0
     loaded: set[int] = field(default_factory=set)
+    awake: set[int] = field(default_factory=set)
     places: dict[tuple[Replay, str], int] = field(default_factory=dict)
 
 
@@ -82,7 +83,8 @@ class SimulatedMachine:
     ``noise`` is the standard deviation of the log of a command's speed; ``drift`` the change of
     that log per simulated minute. Inside another simulated machine all three add up. While
     stress-ng runs in another machine of the world a command takes ``interference`` times as long,
-    once for each such machine. A ``replay`` disturbs what is run right here.
+    once for each such machine. ``contention`` and ``coherency`` say how much longer it takes where
+    several machines are awake. A ``replay`` disturbs what is run right here.
     """
 
     outer: Machine
@@ -93,6 +95,8 @@ class SimulatedMachine:
     drift: float
     replay: Replay | None = None
     interference: float = 1.0
+    contention: float = 0.0
+    coherency: float = 0.0
     name: str = field(init=False)
     ephemeral: bool = field(default=True, init=False)
 
@@ -113,6 +117,9 @@ class SimulatedMachine:
         log_cost = math.log(self.cost) + self.random.gauss(0, self.noise)
         log_cost += self.drift * self.world.now_s / 60
         log_cost += math.log(self.interference) * len(self.world.loaded - {id(self)})
+        others = max(0, len(self.world.awake) - 1)
+        stretch = 1 + others * (self.contention + self.coherency * (others + 1))
+        log_cost += math.log(stretch)
         below = self.outer.speed() if isinstance(self.outer, SimulatedMachine) else 1.0
         return below * math.exp(-log_cost)
 

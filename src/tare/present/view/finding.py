@@ -12,6 +12,7 @@ from tare.present.view.isolation import isolation_finding
 from tare.present.view.names import plain_names
 from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import share_text
+from tare.present.view.scaling_finding import is_scaling, scaling_finding
 from tare.present.view.speed import TIMES_FROM, size_range, speed_text
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
@@ -49,6 +50,8 @@ def finding(found: Findings) -> str:
         return "This is a self-test: work was added on purpose, and what was found of it follows."
     if is_isolation(rows):
         return isolation_finding(found, rows)
+    if is_scaling(rows):
+        return scaling_finding(found, rows)
     names = plain_names(found.plan)
     by_platform: dict[str, list[Comparison]] = {}
     for row in rows:

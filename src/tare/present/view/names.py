@@ -9,12 +9,15 @@ from tare.core.model import (
     IDLE,
     INJECTED,
     Cell,
+    InstanceCpus,
+    Instances,
     Limits,
     Neighbour,
     NeighbourCpus,
     Params,
     Plan,
     Unit,
+    instances_of,
     neighbour_of,
 )
 from tare.core.parameter import key_of, unit_of
@@ -29,8 +32,18 @@ def platform_text(cell: Cell) -> str:
         return f"{cell.platform} ({100 * added:+g} % work)"
     if cell.replica:
         return f"{cell.platform} (A/A control)"
-    neighbour = neighbour_of(cell.params)
-    return f"{cell.platform} ({neighbour_text(neighbour)})" if neighbour else cell.platform
+    if (neighbour := neighbour_of(cell.params)) is not None:
+        return f"{cell.platform} ({neighbour_text(neighbour)})"
+    if (instances := instances_of(cell.params)) is not None and instances.count > 1:
+        return f"{cell.platform} ({instances_text(instances)})"
+    return cell.platform
+
+
+def instances_text(instances: Instances) -> str:
+    """Name instances that work at once: how many, and on which CPUs."""
+    text = "1 instance" if instances.count == 1 else f"{instances.count} instances"
+    is_own = instances.cpus is InstanceCpus.OWN and instances.count > 1
+    return f"{text}, each on its own CPUs" if is_own else text
 
 
 def neighbour_text(neighbour: Neighbour, *, with_reservation: bool = True) -> str:
