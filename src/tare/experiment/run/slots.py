@@ -24,11 +24,11 @@ from tare.core.model import (
     Slot,
     Status,
     Trial,
-    Variant,
     recorded,
 )
 from tare.experiment import scenario
 from tare.experiment.run.cell_run import CellRun, answers
+from tare.experiment.run.contexts import Contexts
 from tare.experiment.run.guest_overhead import measure_guest_overhead
 from tare.experiment.run.idle_gate import IdleGate, jitter_s
 from tare.experiment.run.instance_set import InstanceSet, Member, key
@@ -42,10 +42,7 @@ from tare.experiment.run.stored_trials import StoredTrials
 from tare.experiment.scenario import TrialContext
 from tare.experiment.trial.calibrations import Calibrations
 from tare.experiment.trial.measure import GOOD, Outcome, status_of
-from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.rendezvous import combined
-from tare.experiment.trial.watch import WatchSettings
-from tare.machines.layer import Layer, Site
 from tare.results.store import Writer
 from tare.work.workload import Measured
 
@@ -67,7 +64,6 @@ class Slots:
         study = resolved.study
         self.study, self.plan, self.pool = study, plan, pool
         self.session, self.progress = pool.session, pool.progress
-        self.measured = resolved.measured
         self.scenario = scenario.load(study.scenario)
         self.stored = StoredTrials(plan, writer, pool.progress)
         self.failures: Counter[str] = Counter()
@@ -75,9 +71,8 @@ class Slots:
         self.peers = Peers(study, pool.session)
         self.gate = IdleGate()
         self.recycling = Recycling(plan, pool)
-        self.calibrations = Calibrations(writer.folder)
+        self.contexts = Contexts(resolved, plan, pool, self.peers, Calibrations(writer.folder))
         self.reservations = Reservations(plan, pool.session, writer)
-        self.lives = 0
 
     def close(self) -> None:
         """End what lasted for the session and write the last samples, or raise ResultsError."""
@@ -132,7 +127,7 @@ class Slots:
 
     def _wake(self, slot: Slot, one: CellRun) -> None:
         """Wake the instances of a cell, prepared, held to its reservation and warm."""
-        held = self.scenario.held_parts(self._made(one.cell))
+        held = self.scenario.held_parts(self.contexts.made(one.cell))
         self.reservations.derive(one, held, partial(self._measure_alone, slot))
         one.wake()
         if one.is_new:
@@ -193,9 +188,9 @@ class Slots:
 
     def _prepare(self, one: CellRun) -> None:
         """Prepare a cell in instances that it has not been run in."""
-        fresh = partial(self._fresh, one.cell, one.members[0])
+        fresh = partial(self.contexts.fresh, one.cell, one.members[0])
         measure_guest_overhead(self.pool.headroom, one.cell, one.members[0].stack, fresh)
-        self.scenario.prepare(self._context(one, Kind.WARMUP))
+        self.scenario.prepare(self.contexts.of(one, Kind.WARMUP))
 
     def _warm(self, slot: Slot, one: CellRun) -> None:
         """Run the warm-ups of a cell in instances that it has not been run in."""
@@ -220,7 +215,7 @@ class Slots:
                 self._warm(own, run)
                 return
             context = self._before(run, Kind.WARMUP)
-            instance = self._instance(run.members[0])
+            instance = self.contexts.instance(run.members[0])
             before = sum(
                 (one.cell, one.instance, one.kind) == (cell.id, instance, Kind.WARMUP)
                 for one in self.trials
@@ -229,55 +224,12 @@ class Slots:
         finally:
             run.rest()
 
-    def _made(self, cell: Cell) -> Measured:
-        return self.measured[cell.workload, cell.params]
-
     def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Prepare each trial of a cell."""
-        context = self._context(one, kind)
+        context = self.contexts.of(one, kind)
         self.stored.settle()
         self.scenario.before(context)
         return context
-
-    def _context(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
-        """Return the context in which a scenario runs a cell."""
-        cell = one.cell
-        made = self._made(cell)
-        placed_parts = [
-            self._placed(cell, placement.part, member, kind)
-            for placement, member in zip(one.placements, one.members, strict=True)
-        ]
-        return TrialContext(
-            cell=cell,
-            made=made,
-            kind=kind,
-            host=self.session.host,
-            placed_parts=placed_parts,
-            peer=self.peers.of(cell.limits, made, one.cpu_sets, self.pool.headroom),
-            kept=self.peers.kept,
-            ledger=self.session.ledger,
-            deadline_s=self.study.deadlines.for_trial(made.expected_s()),
-            fresh=partial(self._fresh, cell, one.members[0]),
-            calibrations=self.calibrations,
-        )
-
-    def _placed(self, cell: Cell, part: str, member: Member, kind: Kind) -> PlacedPart:
-        is_new = not member.warmed
-        return PlacedPart(
-            part=part,
-            instance=self._instance(member),
-            stack=member.stack,
-            how=WatchSettings(
-                cpus=self.session.cpus_under(cell.limits, member.number),
-                hertz=self.study.readings_per_s,
-                closely=kind is Kind.WARMUP,
-                foreign_counts=self.plan.repetition.variant is Variant.WALL,
-                reader=member.reader,
-            ),
-            first=[one.id for one in self.plan.cells if is_new and key(one) == key(cell)],
-            is_cold=cell.id not in member.warmed,
-            kept=member.kept,
-        )
 
     def _settle(
         self, slot: Slot, members: Sequence[Member]
@@ -359,25 +311,10 @@ class Slots:
             return self.scenario.measure_together(contexts, GAP_S)
         return [self.scenario.measure(context) for context in contexts]
 
-    def _fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
-        """Return the innermost layer and a site for each of some made that a trial makes."""
-        if self.pool.headroom is not None:
-            self.pool.headroom.before_trial(cell.platform, cell.limits, count)
-        instances = self.pool.instance_sets[key(cell)]
-        self.lives += 1
-        made = []
-        for number in range(count):
-            name = f"{instances.name}-{member.label}-{self.lives}-{number}"
-            site = self.session.site(name, cell.limits, self.study.deadlines.start_s, number)
-            cpuset = member.stack.cpuset or site.cpuset
-            site = replace(site, cpuset=cpuset, agents=None)
-            made.append((instances.platform.made[-1], site))
-        return made
-
     def _missed(self, one: CellRun, error: TareError) -> Outcome:
         """Return what becomes of a cell that could not be measured."""
         return Outcome(
-            instance=self._instance(one.members[0]) if one.members else "",
+            instance=self.contexts.instance(one.members[0]) if one.members else "",
             status=status_of(error),
             reason=str(error),
             started_at=_now(),
@@ -427,9 +364,6 @@ class Slots:
         if lost:
             self.progress.says(f"the peer {self.study.peer.name} no longer answers")
         return lost
-
-    def _instance(self, member: Member) -> str:
-        return f"{self.session.id}-{member.label}"
 
 
 def _now() -> str:
