@@ -29,7 +29,7 @@ from tare.core.model import Kind, Status, Trial
 from tare.experiment.probes.perf import Counters
 from tare.experiment.probes.timeline import Timeline
 from tare.machines.cgroup import cgroup
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.machines.ledger import Ledger, Scope
 from tare.machines.machine import Host
 from tare.results.store.samples import Samples

@@ -26,9 +26,11 @@ from tare.machines.backends import tree
 from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import INIT, enter_argv
 from tare.machines.cgroup import cgroup
-from tare.machines.layer import Instance, Layer, Site, Switch, Threads
+from tare.machines.instance import Instance, Threads
+from tare.machines.layer import Layer, Site
 from tare.machines.machine import Inner, Machine, check, get, put, text
 from tare.machines.network import link, netns
+from tare.machines.switch import Switch
 from tare.machines.userland import Userland
 from tare.work.parsing import agree, count, document, number, numeral
 from tare.work.roles import (

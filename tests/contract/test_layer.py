@@ -23,11 +23,11 @@ from tare.experiment.trial.measure import measure
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.role_placement import PlacedCommand, in_directory
 from tare.experiment.trial.watch import WatchSettings
-from tare.machines import detection, layer
+from tare.machines import detection, instance, layer
 from tare.machines.agent.client import GONE
 from tare.machines.cgroup import readback
 from tare.machines.cgroup.readback import Inside
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.machines.machine import Host, Inner, await_true, check, get, put, text
 from tare.machines.stack import Stack
 from tare.work.workload import load as load_workload
@@ -268,7 +268,7 @@ def test_pause_takes_the_cpu_time_away(stack):
     threads = stack.threads()
     if threads is None:
         pytest.skip("it has no threads on this host")
-    if type(stack.instances[0]).pause is layer.Instance.pause:
+    if type(stack.instances[0]).pause is instance.Instance.pause:
         pytest.skip("it has no processes of its own to pause")
 
     stands_still_when_paused(stack, threads)
@@ -482,7 +482,7 @@ def test_a_process_that_is_left_is_found():
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """Says what it is told to say."""
 
     cpuset = "0"

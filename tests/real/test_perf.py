@@ -47,7 +47,7 @@ sys.stdin.readline()
 COUNT = """
 import json, subprocess, sys
 from pathlib import Path
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.experiment.probes.perf import Counters
 from tare.experiment.probes.threads import Sampler
 from tare.experiment.probes.timeline import Timeline

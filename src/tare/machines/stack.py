@@ -13,7 +13,8 @@ from tare.machines.agent import AgentMachine, NoAgent
 from tare.machines.agent.placement import FOLDERS
 from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.cgroup.readback import Inside
-from tare.machines.layer import Instance, Layer, Site, Threads
+from tare.machines.instance import Instance, Threads
+from tare.machines.layer import Layer, Site
 from tare.machines.ledger import Scope
 from tare.machines.machine import Machine
 

@@ -25,7 +25,7 @@ from tare.experiment.design.admission import (
 from tare.experiment.host.facts import available_bytes
 from tare.experiment.run.headroom import Headroom, overhead_bytes
 from tare.experiment.study import load_study, read_study
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.results.store import load
 from tare.work import workload
 from tare.work.roles import PEER, Lifetime, Role

@@ -19,7 +19,7 @@ from tare.experiment.probes.reader import Answer, Reader
 from tare.experiment.probes.series import MACHINE, PER_WORK, summary
 from tare.experiment.probes.timeline import Places, Timeline
 from tare.experiment.run.instance_set import InstanceSet, Member
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.machines.layers import docker, gvisor, lxc, qemu_tcg
 from tare.machines.machine import Host, Inner, await_true
 from tare.machines.stack import Stack

@@ -19,7 +19,7 @@ from tare.experiment.probes.series import HOST, LAYER, PER_WORK, TOTALS, Series,
 from tare.experiment.probes.threads import Sampler
 from tare.experiment.probes.timeline import Places, Timeline
 from tare.experiment.trial.watch import add_counts
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 
 RECORDED = Path(__file__).parent / "recorded_timeline"
 GROUP = "tare/x"

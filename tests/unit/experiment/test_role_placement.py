@@ -14,7 +14,7 @@ from tare.experiment.trial.peer import Peer
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.role_placement import RolePlacement, end_kept
 from tare.experiment.trial.service import ProgramEnd
-from tare.machines.layer import Instance
+from tare.machines.instance import Instance
 from tare.machines.stack import Stack
 from tare.work.roles import OWN, PEER, Lifetime, Listens, Main, Prints, Role, Roles, Succeeds
 

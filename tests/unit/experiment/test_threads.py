@@ -14,7 +14,7 @@ from tare.experiment.probes.threads import (
     Sampler,
     period_s,
 )
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 
 WORK_S = 0.1
 PATIENCE_S = 60.0

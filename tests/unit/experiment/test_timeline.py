@@ -14,7 +14,7 @@ from tare.experiment.probes.instruments import Instruments
 from tare.experiment.probes.series import HOST, LAYER, Series, per_work, spans, summary
 from tare.experiment.probes.timeline import FASTEST_HZ, SLOWEST_HZ, Places, Timeline, next_tick
 from tare.experiment.study import loader
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 
 RECORDED = Path(__file__).parent / "recorded_timeline"
 PATIENCE_S = 60.0

@@ -18,6 +18,7 @@ from tare.machines.backends import lab as engine
 from tare.machines.backends.lab_boot import start_argv
 from tare.machines.backends.lab_machine import HYPERVISORS, LIVES, UNDO, Lab
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Instance
 from tare.machines.layers import lab as lab_layer
 from tare.machines.ledger import Ledger, Scope, leftovers
 from tare.machines.machine import Host
@@ -235,7 +236,7 @@ def test_what_is_held_keeps_its_name_and_its_machine():
     assert "tare/y" in held.undo_argv(["true"])[-1]
 
 
-class Told(layer.Instance):
+class Told(Instance):
     def __init__(self, name, shared, log):
         self.called, self.shared, self.log = name, shared, log
 

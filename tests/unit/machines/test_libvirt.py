@@ -12,6 +12,7 @@ from tare.core.model import DiskCache, Limits
 from tare.machines import layer
 from tare.machines.backends import domain, libvirt
 from tare.machines.backends.libvirt import Daemon
+from tare.machines.instance import Threads
 from tare.machines.layers import _libvirt_domain as domains
 from tare.machines.userland import Guest
 
@@ -276,4 +277,4 @@ def test_the_bill_is_the_whole_domains(found, whole):
         "cat": (0, b"42\n", b""),
     }
 
-    assert made.threads() == layer.Threads(cgroup=whole, comm="CPU ")
+    assert made.threads() == Threads(cgroup=whole, comm="CPU ")

@@ -14,7 +14,7 @@ from tare.machines.backends.switches import limit_argv
 from tare.machines.cgroup.cgroup import Group
 from tare.machines.cgroup.group_limits import READ
 from tare.machines.cgroup.readback import Inside
-from tare.machines.layer import Threads
+from tare.machines.instance import Instance, Threads
 from tare.machines.layers import xen
 from tare.machines.layers._libvirt_domain import Guest
 from tare.machines.layers._qemu_guest import Guest as QemuGuest
@@ -167,7 +167,7 @@ def test_virtual_cpus_are_pinned_only_to_cpus_of_their_own():
 # --- what is read back
 
 
-class Opened(layer.Instance):
+class Opened(Instance):
     def __init__(self, threads, swap_bytes=0):
         self._threads, self.swap_bytes = threads, swap_bytes
         self.machine = Fake()

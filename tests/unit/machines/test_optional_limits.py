@@ -14,7 +14,7 @@ from tare.machines import layer
 from tare.machines.cgroup import disk, readback
 from tare.machines.cgroup.group_limits import APPLY, READ, GroupLimits, apply_limits, read_group
 from tare.machines.cgroup.readback import Inside
-from tare.machines.layer import Threads
+from tare.machines.instance import Instance, Threads
 from tare.machines.stack import Stack
 from tare.present.view.names import limits_text
 from unit.fakes import Fake
@@ -33,7 +33,7 @@ def limited(**values):
     return replace(USUAL, **values)
 
 
-class Opened(layer.Instance):
+class Opened(Instance):
     def __init__(self, threads):
         self._threads, self.machine = threads, Fake()
 

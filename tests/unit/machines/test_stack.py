@@ -6,9 +6,9 @@ import pytest
 
 from tare.core.errors import ConfigError, LayerError, Unavailable
 from tare.core.model import DiskCache
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.cgroup.readback import Inside
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.machines.ledger import leftovers
 from tare.machines.machine import Inner
 from tare.machines.stack import Stack, open_stack
@@ -39,7 +39,7 @@ class Layer(layer.Layer):
         return Instance(self, outer, site)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     def __init__(self, of, outer, site):
         self.of, self.site = of, site
         self.machine = Inner(outer, of.called, lambda argv: argv, ephemeral=of.ephemeral)
@@ -210,12 +210,12 @@ def test_what_leads_nowhere_takes_along_what_is_inside(site, addresses):
 
 
 def test_an_instance_that_says_nothing_of_its_network_has_its_outer_machines(site):
-    instance = open_stack(Fake(), [Layer("a", [])], site).instances[0]
+    made = open_stack(Fake(), [Layer("a", [])], site).instances[0]
 
-    assert layer.Instance.address(instance) is None
-    instance.network = "none"
+    assert instance.Instance.address(made) is None
+    made.network = "none"
     with pytest.raises(Unavailable, match="network of host/a is `none`, which leads nowhere"):
-        layer.Instance.address(instance)
+        instance.Instance.address(made)
 
 
 def test_a_stack_of_no_layers_can_be_left():

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tare.machines import layer
 from tare.machines.cgroup.readback import Inside
 from tare.machines.layers import sim
+from tare.machines.switch import Switch
 
 COSTS = {"filter": 1.2, "net": 1.1, "disk": 1.05}
 TOGETHER = 1.08
 """How much more ``filter`` and ``net`` cost together than one after the other."""
 
 
-def switch(name: str) -> layer.Switch:
-    return layer.Switch(
+def switch(name: str) -> Switch:
+    return Switch(
         name=name, setting=name, on=None, off="off", about=f"what {name} does", shows=(name,)
     )
 

@@ -17,7 +17,8 @@ from tare.experiment.probes.agent_reader import AgentReader
 from tare.experiment.probes.reader import Answer, Reader
 from tare.experiment.probes.series import MACHINE, Series
 from tare.machines.agent import AgentMachine
-from tare.machines.layer import Instance, Layer
+from tare.machines.instance import Instance
+from tare.machines.layer import Layer
 from tare.machines.machine import Machine
 
 ROOT = Path("/")

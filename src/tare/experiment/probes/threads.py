@@ -20,7 +20,7 @@ from tare.experiment.probes.delay import Track, closed_delay_s, foreign_delay_s,
 from tare.experiment.probes.files import content, subtree
 from tare.experiment.probes.instruments import Instruments, shared
 from tare.experiment.probes.series import LAYER, Series
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 
 ROOT = Path("/sys/fs/cgroup")
 LEAST_S, MOST_S = 0.005, 0.05

@@ -25,7 +25,7 @@ from tare.experiment.probes.instruments import Instruments, shared
 from tare.experiment.probes.kvm_exits import of_guests
 from tare.experiment.probes.series import HOST, LAYER, Series, summary
 from tare.experiment.probes.threads import ROOT
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 
 SLOWEST_HZ, FASTEST_HZ = 1.0, 10.0
 

@@ -18,7 +18,7 @@ from tare.experiment.design.admission import (
     text,
 )
 from tare.experiment.host.facts import available_bytes
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 
 GROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")

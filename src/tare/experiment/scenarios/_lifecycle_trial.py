@@ -26,7 +26,8 @@ from tare.experiment.scenarios._lifecycle_declaration import (
 from tare.experiment.trial.measure import Outcome, status_of, suspected
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.machines.cgroup import readback
-from tare.machines.layer import Instance, Layer, Site
+from tare.machines.instance import Instance
+from tare.machines.layer import Layer, Site
 from tare.machines.machine import Host, Machine, check
 
 DROP_CACHES = ["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"]

@@ -11,7 +11,7 @@ from tare.experiment.study.combinations import key_of, params_of, variants
 from tare.experiment.study.declaration import Platform
 from tare.experiment.study.item import Item, one_of, refuse_unknown
 from tare.experiment.study.platforms import NAME, Catalogue, expected_name, layer_names, name_of
-from tare.machines.layer import Switch
+from tare.machines.switch import Switch
 
 KEY = "ladder"
 Positions = Mapping[str, Scalar | None]

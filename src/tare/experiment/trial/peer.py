@@ -10,7 +10,7 @@ from tare.core.completed import Completed
 from tare.core.errors import TareError
 from tare.core.model import Complaint, ComplaintKind, HostCost
 from tare.machines.agent import AgentMachine
-from tare.machines.layer import Threads
+from tare.machines.instance import Threads
 from tare.machines.machine import Machine
 from tare.machines.stack import Stack
 

@@ -11,8 +11,8 @@ from tare.core.completed import tail_of
 from tare.core.errors import LayerError, Unavailable
 from tare.core.model import Limits
 from tare.machines.backends import qmp
-from tare.machines.layer import Switch
 from tare.machines.machine import Host, Machine, text
+from tare.machines.switch import Switch
 from tare.machines.userland.architecture import CONSOLES, HERE, NAMES, Arch
 
 PACKAGES = {"amd64": "qemu-system-x86", "arm64": "qemu-system-arm"}

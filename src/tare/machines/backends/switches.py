@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 from tare.core.errors import CommandFailed, LayerError
 from tare.core.model import Limits
-from tare.machines.layer import OFF, Switch
 from tare.machines.machine import Machine, text
+from tare.machines.switch import OFF, Switch
 
 CONFINEMENT = (
     Switch(

@@ -13,6 +13,7 @@ from tare.machines.backends import guest_disk as disk
 from tare.machines.backends.domain import PERIOD_US
 from tare.machines.backends.libvirt import Daemon
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Instance, Threads
 from tare.machines.machine import Inner, Machine, await_true, check, put, text
 from tare.machines.network import link, tap
 from tare.machines.network.addresses import CABLE_BITS, LINK_BITS
@@ -56,7 +57,7 @@ exit 125
 """
 
 
-class Domain(layer.Instance):
+class Domain(Instance):
     """One domain of the site's name."""
 
     def __init__(self, outer: Machine, site: layer.Site, daemon: Daemon, folder: str) -> None:
@@ -193,12 +194,12 @@ class Guest(Domain):
         """See Instance.address."""
         return self.connection.address
 
-    def threads(self) -> layer.Threads | None:
+    def threads(self) -> Threads | None:
         """See Instance.threads: the virtual CPUs are the critical path; Xen's are not Linux's."""
         if not self.console:
             return None
         pid = text(self.outer, ["cat", self.daemon.pid_file(self.site.name)])
-        return layer.Threads(cgroup=_whole(cgroup.of_process(self.outer, pid)), comm="CPU ")
+        return Threads(cgroup=_whole(cgroup.of_process(self.outer, pid)), comm="CPU ")
 
     def _tell_to_end(self) -> None:
         if not self._runs():
@@ -261,10 +262,10 @@ class Container(Domain):
             words = f"the container {self.site.name} does not answer, libvirt says {state}"
             raise LayerTimedOut(words) if state.startswith("running") else LayerError(words)
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads."""
         pid = text(self.outer, ["cat", f"{self.folder}/leader"])
-        return layer.Threads(cgroup=cgroup.of_process(self.outer, pid))
+        return Threads(cgroup=cgroup.of_process(self.outer, pid))
 
     def _tell_to_end(self) -> None:
         self._do("shutdown", "--mode", "signal")

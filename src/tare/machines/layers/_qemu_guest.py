@@ -15,6 +15,7 @@ from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.qemu import Command, tell
 from tare.machines.cgroup import cgroup
 from tare.machines.cgroup.readback import Inside
+from tare.machines.instance import Instance, Threads
 from tare.machines.machine import Inner, Machine, await_true, check, text
 from tare.machines.network.addresses import CABLE_BITS
 from tare.machines.network.tap import PLUG, Tap
@@ -68,7 +69,7 @@ SIGNAL = 'echo "$1" && exec kill -"$0" 1'
 ON_RESET = {"ends": "shutdown", "reboots": "reset"}
 
 
-class Guest(layer.Instance):
+class Guest(Instance):
     """A guest with the userland on its disk, which says on its console when it is ready.
 
     ``start_argv`` gives the command that starts QEMU for a port of the outer machine's loopback.
@@ -212,9 +213,9 @@ class Guest(layer.Instance):
             raise LayerError(f"{self.site.name} has no network of its own: {error}") from error
         return self.cable.address
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads: the virtual CPUs are the critical path, the group is the bill."""
-        return layer.Threads(cgroup=self.group.path, comm="CPU ")
+        return Threads(cgroup=self.group.path, comm="CPU ")
 
     def _await_boot(self) -> None:
         said = ["grep", "-q", "tare: ready", f"{self.folder}/console"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import CommandFailed, LayerError
 from tare.core.model import Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.agent import AgentMachine, NoAgent
 from tare.machines.agent.placement import MOUNTED_AT, can_connect
 from tare.machines.backends import oci
@@ -23,8 +23,10 @@ from tare.machines.backends.switches import (
     switch_argv,
 )
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Threads
 from tare.machines.machine import Inner, Machine, check
 from tare.machines.network import nat, rate
+from tare.machines.switch import Switch
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
@@ -64,11 +66,11 @@ class Layer(layer.Layer):
 
     switches = (
         *CONFINEMENT,
-        layer.Switch(
+        Switch(
             name="storage", setting="storage", on="overlay", off="volume", shows=("data",),
             about="where /data is: in the container's own layer, or on a volume",
         ),
-        layer.Switch(
+        Switch(
             name="network", setting="network", on="bridge", off="host",
             shows=("network_namespace",),
             about="a network namespace of its own on Docker's bridge, or the host's network",
@@ -195,7 +197,7 @@ class Layer(layer.Layer):
         ]  # fmt: skip
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One container; ``front`` is the address that is translated to its own, if any.
 
     ``agent`` is the folder of the agent that is its main program; empty where that is a sleep.
@@ -280,9 +282,9 @@ class Instance(layer.Instance):
             self.files_at = self.daemon.folder()
         super().confine(outer, limits)
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self._group)
+        return Threads(cgroup=self._group)
 
     @cached_property
     def _group(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import bundle, oci, tree
 from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import INIT
@@ -16,8 +16,10 @@ from tare.machines.backends.oci import GVISOR_CACHES
 from tare.machines.cgroup import cgroup
 from tare.machines.cgroup.group_limits import read_group
 from tare.machines.cgroup.readback import Inside
+from tare.machines.instance import Threads
 from tare.machines.machine import Inner, Machine, put
 from tare.machines.network import netns, rate
+from tare.machines.switch import Switch
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
@@ -45,11 +47,11 @@ class Layer(layer.Layer):
     network: Literal["host", "sandbox", "none"] = "host"
 
     switches = (
-        layer.Switch(
+        Switch(
             name="platform", setting="platform", on="ptrace", off="systrap",
             about="how system calls are caught: by ptrace, or by seccomp's traps",
         ),
-        layer.Switch(
+        Switch(
             name="network", setting="network", on="sandbox", off="host",
             about="gVisor's own TCP stack, or the host's",
         ),
@@ -122,7 +124,7 @@ class Layer(layer.Layer):
         return ["runsc", at, f"--platform={self.platform}", f"--network={self.network}"]
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One sandbox; ``runsc run`` keeps it up, the Sentry, its gofer and its stubs in one group."""
 
     def __init__(self, site: layer.Site, process: InstanceProcess, runsc: list[str]) -> None:
@@ -167,6 +169,6 @@ class Instance(layer.Instance):
         """See Instance.address."""
         return self.own_address or super().address()
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self.process.group.path)
+        return Threads(cgroup=self.process.group.path)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import Unavailable
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import tree
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Threads
 from tare.machines.machine import Inner, Machine, check
 from tare.machines.network import netns, rate
 
@@ -59,7 +60,7 @@ class Layer(layer.Layer):
         return Instance(outer, site, cable)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """A mounted tree and a cgroup; there is nothing to start."""
 
     def __init__(
@@ -102,6 +103,6 @@ class Instance(layer.Instance):
         """See Instance.address."""
         return self.cable.address if self.cable else None
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self.group.path)
+        return Threads(cgroup=self.group.path)

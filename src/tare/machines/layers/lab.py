@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model import DiskCache, Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends.lab import find, serving
 from tare.machines.backends.lab_boot import BINARY, LINUX_CPUS, NEEDS_MIB
 from tare.machines.backends.lab_machine import Hypervisor, Lab
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Threads
 from tare.machines.machine import Host, Machine, check
 from tare.machines.network.addresses import CABLE_BITS
 from tare.machines.network.route import Routes
@@ -99,7 +100,7 @@ class Layer(layer.Layer):
         return Instance(serving(outer, site, self.hypervisor), site)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """The use that one stack makes of the lab."""
 
     shared = True
@@ -182,9 +183,9 @@ class Instance(layer.Instance):
         del outer
         return cgroup.Group(self.lab.machine, f"tare/{self.site.name}")
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads.
 
         The CPU time is that of the whole lab, where all others are paused.
         """
-        return layer.Threads(cgroup=self.lab.group, comm="CPU ")
+        return Threads(cgroup=self.lab.group, comm="CPU ")

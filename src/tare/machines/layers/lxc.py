@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import tree
 from tare.machines.backends.namespaces import INIT
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Threads
 from tare.machines.ledger import Scope
 from tare.machines.machine import Inner, Machine, check
 
@@ -108,7 +109,7 @@ def _record_locks(outer: Machine, site: layer.Site) -> None:
     site.services.once("lxc locks", outer, make, lambda _: True)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One container; LXC looks for its configuration in the folder of its name."""
 
     def __init__(self, site: layer.Site, group: cgroup.Group, config: str) -> None:
@@ -151,9 +152,9 @@ class Instance(layer.Instance):
         """See Instance.resume."""
         self.group.thaw()
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads: the container and LXC's monitor, which sleeps."""
-        return layer.Threads(cgroup=self.group.path)
+        return Threads(cgroup=self.group.path)
 
     def holding_group(self, outer: Machine) -> cgroup.Group:
         """See Instance.holding_group."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import tree
 from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.backends.namespaces import SERVE, call_argv
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Threads
 from tare.machines.machine import Inner, Machine, check
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Layer(layer.Layer):
         ]  # fmt: skip
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One nspawn, and what serves in its container."""
 
     def __init__(self, site: layer.Site, process: InstanceProcess, start: Sequence[str]) -> None:
@@ -128,9 +129,9 @@ class Instance(layer.Instance):
         """See Instance.resume."""
         self.process.group.thaw()
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads: the container and nspawn, which sleeps."""
-        return layer.Threads(cgroup=self.process.group.path)
+        return Threads(cgroup=self.process.group.path)
 
     def _do(self, argv: Sequence[str]) -> None:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tare.core.errors import CommandFailed, LayerError
 from tare.core.model import Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import oci, tree
 from tare.machines.backends.podman import Podman, own, ulimits, usable
 from tare.machines.backends.switches import (
@@ -20,7 +20,9 @@ from tare.machines.backends.switches import (
     switch_argv,
 )
 from tare.machines.cgroup.cgroup import Group, refuse_uncounted_swap
+from tare.machines.instance import Threads
 from tare.machines.machine import Inner, Machine, check
+from tare.machines.switch import Switch
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
@@ -51,7 +53,7 @@ class Layer(layer.Layer):
 
     switches = (
         *CONFINEMENT,
-        layer.Switch(
+        Switch(
             name="storage", setting="storage", on="overlay", off="volume", shows=("data",),
             about="where /data is: in the container's own layer, or on a volume",
         ),
@@ -110,7 +112,7 @@ class Layer(layer.Layer):
         ]  # fmt: skip
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One container, kept by the conmon that Podman leaves behind."""
 
     def __init__(self, outer: Machine, site: layer.Site, podman: Podman) -> None:
@@ -159,9 +161,9 @@ class Instance(layer.Instance):
             self._freezer.thaw()
         self.is_paused = False
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads."""
-        return layer.Threads(cgroup=self._group)
+        return Threads(cgroup=self._group)
 
     @cached_property
     def _group(self) -> str:

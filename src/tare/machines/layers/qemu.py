@@ -19,17 +19,18 @@ from tare.machines.layers._qemu_image import Own
 from tare.machines.machine import Machine, text
 from tare.machines.network import nat, rate, tap
 from tare.machines.ssh import Connection
+from tare.machines.switch import Switch
 from tare.machines.userland import System, architecture, kvm
 
 if TYPE_CHECKING:
     from tare.machines.userland import Userland
 
 HELD = (
-    layer.Switch(
+    Switch(
         name="cache", setting="cache", on="writeback", off="none", shows=("disk_cache",),
         about="the host's memory as a second cache of the disk, QEMU's default, or O_DIRECT",
     ),
-    layer.Switch(
+    Switch(
         name="vcpus", setting="vcpus", on=None, off="pinned", shows=("vcpus",),
         about="virtual CPUs that the host moves among the guest's CPUs, or each on one of its own",
     ),

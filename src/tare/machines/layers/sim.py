@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tare.core.model import Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.cgroup.cgroup import cpus_of
 from tare.machines.cgroup.group_limits import GroupLimits
 from tare.machines.cgroup.readback import Inside
@@ -93,7 +93,7 @@ class Layer(layer.Layer):
         return Instance(outer, site, self)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """A simulated machine; there is nothing to start and nothing to remove."""
 
     takes_agent = False

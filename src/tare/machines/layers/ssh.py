@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model import Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.machine import Inner, Machine, check, text
 from tare.machines.network.route import Routes
 from tare.machines.ssh import Connection
@@ -72,7 +72,7 @@ class Layer(layer.Layer):
         return Instance(outer, site, self)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One connection, and a directory over there."""
 
     passes_on = True

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import fuse_disk as direct
 from tare.machines.backends import guest_disk as disk
 from tare.machines.backends import tree, uml
 from tare.machines.backends.instance_process import InstanceProcess
 from tare.machines.cgroup import cgroup
+from tare.machines.instance import Threads
 from tare.machines.machine import Inner, Machine, await_true, check
 from tare.machines.network import rate, tap
 from tare.machines.network.tap import Tap
@@ -74,7 +75,7 @@ class Layer(layer.Layer):
         return Instance(outer, site, folder, guest, cable)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One kernel and what serves its disk, each in a group of its own."""
 
     cpuset = "0"
@@ -150,9 +151,9 @@ class Instance(layer.Instance):
         """See Instance.address."""
         return self.cable.address
 
-    def threads(self) -> layer.Threads:
+    def threads(self) -> Threads:
         """See Instance.threads: every process inside is one outside too, under the same name."""
-        return layer.Threads(cgroup=self.path, comm=uml.BINARY)
+        return Threads(cgroup=self.path, comm=uml.BINARY)
 
     def _connects(self) -> bool:
         try:

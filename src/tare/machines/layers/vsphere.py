@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends.vsphere import ASK_S, Server, client_version, usable
 from tare.machines.backends.vsphere_api import OFF
 from tare.machines.layers.ssh import chosen_cpus
@@ -85,10 +85,10 @@ class Layer(Server, layer.Layer):
         elif state == OFF:  # what was on stays on
             undo = self.argv("release", self.vm)
             site.scope.about_to_make("power", self.vm, outer, undo)
-        instance = Instance(outer, site, self)
-        hang_up = instance.connection.hang_up_argv()
+        made = Instance(outer, site, self)
+        hang_up = made.connection.hang_up_argv()
         site.scope.about_to_make("connection", site.name, outer, hang_up)
-        return instance
+        return made
 
     def clone_flags(self, site: layer.Site) -> list[str]:
         """Return what a clone is to be."""
@@ -97,7 +97,7 @@ class Layer(Server, layer.Layer):
                 f"--datastore={self.datastore}", f"--extra={self.extra_config}"]  # fmt: skip
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One virtual machine, and a connection to the sshd inside."""
 
     def __init__(self, outer: Machine, site: layer.Site, of: Layer) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, LayerTimedOut, Unavailable
 from tare.core.model import DiskCache, Limits
-from tare.machines import layer
+from tare.machines import instance, layer
 from tare.machines.backends import guest_disk as disk
 from tare.machines.backends import nbd
 from tare.machines.backends.tree import own_folder
@@ -82,7 +82,7 @@ class Layer(layer.Layer):
         return Instance(outer, site, self.type, self.disk_size_bytes)
 
 
-class Instance(layer.Instance):
+class Instance(instance.Instance):
     """One domain of the site's name, with a bridge, a disk and a configuration of its own."""
 
     def __init__(

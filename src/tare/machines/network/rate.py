@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tare.core.completed import tail_of
 from tare.core.errors import CommandFailed, LayerError, Unavailable
 from tare.core.model.cell import NETWORK
-from tare.machines.layer import NO_LIMIT
+from tare.machines.instance import NO_LIMIT
 from tare.machines.machine import NOT_FOUND, Machine, text
 from tare.machines.network import link
 
