@@ -365,7 +365,8 @@ MISTAKES = {
     "bad scenario": (
         "name: small",
         "name: small\nscenario: tiers",
-        "small.yaml:2:1: scenario: found 'tiers'; expected one of isolation, lifecycle, scale, solo",
+        "small.yaml:2:1: scenario: found 'tiers'; "
+        "expected one of isolation, lifecycle, scale, solo",
     ),
     "empty factor": (
         "threads: 2",

@@ -1,4 +1,4 @@
-"""The finding of a study of scale in one sentence: what many instances at once cost each platform."""
+"""The finding of a study of scale in one sentence: what several at once cost each platform."""
 
 from __future__ import annotations
 
