@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from tare.core.model import Cell, Kind, Plan, Variant
+from tare.experiment import scenario
 from tare.experiment.run.cell_run import CellRun
 from tare.experiment.run.instance_set import Member, key
 from tare.experiment.run.peers import Peers
@@ -33,6 +34,7 @@ class Contexts:
         self._study, self._measured = resolved.study, resolved.measured
         self._plan, self._pool, self._session = plan, pool, pool.session
         self._peers, self._calibrations = peers, calibrations
+        self._by_agent = scenario.load(self._study.scenario).by_agent
         self._lives = 0
 
     def made(self, cell: Cell) -> Measured:
@@ -74,7 +76,8 @@ class Contexts:
             site = self._session.site(name, cell.limits, deadline_s, number)
             # It has the CPUs of what it is made in.
             layer, cpuset = instances.platform.made[-1], member.stack.cpuset or site.cpuset
-            made.append((layer, replace(site, cpuset=cpuset, agents=None)))
+            agents = site.agents if self._by_agent else None
+            made.append((layer, replace(site, cpuset=cpuset, agents=agents)))
         return made
 
     def instance(self, member: Member) -> str:
