@@ -147,13 +147,23 @@ def efficiency(
 ) -> Estimated | None:
     """Return how much of its throughput each instance keeps: X(n) / n over that of the base.
 
-    ``own`` and ``base`` are throughputs of the same blocks. The estimate is the geometric mean of
-    the blocks' ratios, the interval Student's of their logarithms. None without blocks.
+    ``own`` and ``base`` are throughputs of the same blocks; the estimate is the geometric mean of
+    the blocks' ratios. None without blocks.
     """
     more, fewer = numbers(own), numbers(base)
     if not len(more) or len(more) != len(fewer):
         return None
-    logs = np.log(more / instances) - np.log(fewer / base_instances)
+    return geometric((more / instances) / (fewer / base_instances))
+
+
+def geometric(values: Sequence[float] | Array) -> Estimated | None:
+    """Return the geometric mean of values above 0, and Student's interval of their logarithms.
+
+    None without values.
+    """
+    logs = np.log(numbers(values))
+    if not len(logs):
+        return None
     ends = t_interval(logs, LEVEL)
     return Estimated(ratio(float(logs.mean())), None if ends is None else ratios(ends))
 
