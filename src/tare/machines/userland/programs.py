@@ -92,7 +92,7 @@ class GoProgram:
 class Source:
     """The source of a Debian package as its authors released it, for work that compiles it.
 
-    The file lies in ``/usr/src``. A mirror keeps no release for ever: what it does not have any
+    The file lies in ``/usr/src``. A mirror does not keep every release: what it does not have any
     more may lie in the folder ``sources`` of Tare's home. Its hash says that it is the same.
     """
 
@@ -133,7 +133,7 @@ class Source:
 MIRROR = "http://deb.debian.org/debian"
 """The mirror that mmdebstrap takes where none is named."""
 DOWNLOAD = ("/usr/lib/apt/apt-helper", "-o", "APT::Sandbox::User=root", "download-file")
-"""apt's own downloader: it knows the proxy that apt is told of, and compares the hash."""
+"""apt's own downloader: it uses the proxy of the configuration of apt, and compares the hash."""
 
 _ALL: tuple[GoProgram | Source, ...] = (
     # The last release of vegeta that Debian's Go 1.19 builds.

@@ -6,9 +6,9 @@ that n instances do n / time units of work a second. What a trial did together i
 the law of ``stats.scalability`` is fitted to; how much of it an instance keeps is compared with the
 fewest instances that were measured, in the same block.
 
-A trial in which an instance did not answer is no trial of so many instances: it has no throughput,
-and is counted as ``down``. Suspect trials count. Nothing is decided here: the contrasts of the plan
-are, with their own intervals.
+A trial in which an instance did not answer is no trial of that number of instances: it has no
+throughput, and is none of those that answered. Suspect trials count. Nothing is decided here: the
+contrasts of the plan are, with their own intervals.
 """
 
 from __future__ import annotations

@@ -134,8 +134,8 @@ def law(observations: Sequence[Observation]) -> Law | None:
         rate=_rate(_height(data, bounded), _height(data, free), spread),
         contention=_parameter(sigma, free[0], spread, 0),
         coherency=_parameter(kappa, free[1], spread, 1),
-        peak=Estimated(_peak(sigma, kappa), _bend(_before_peak, free, spread)),
-        knee=Estimated(_knee(sigma, kappa), _bend(_before_knee, free, spread)),
+        peak=_bend(_peak(sigma, kappa), _before_peak, free, spread),
+        knee=_bend(_knee(sigma, kappa), _before_knee, free, spread),
         residuals=residuals,
         fit=fit,
         p=p,
@@ -425,10 +425,12 @@ def _before_knee(n: Array) -> _Side:
     return 1 + n, 3 * n**2 - n
 
 
-def _bend(side: Callable[[Array], _Side], free: Array, spread: _Spread | None) -> Interval | None:
-    """Return the numbers of instances at which 1 less the weighted parameters may be 0."""
+def _bend(
+    at: float, side: Callable[[Array], _Side], free: Array, spread: _Spread | None
+) -> Estimated:
+    """Return a bend, with the instances at which 1 less the weighted parameters may be 0."""
     if spread is None:
-        return None
+        return Estimated(at, None)
     n = np.geomspace(1.0, FARTHEST, 4001)
     weights = np.column_stack(side(n))
     value = 1 - weights @ free
@@ -440,7 +442,7 @@ def _bend(side: Callable[[Array], _Side], free: Array, spread: _Spread | None) -
     after = len(n) - int(np.argmin(surely_after[::-1])) if not surely_after.all() else 0
     low = math.inf if before == len(n) else float(n[max(0, before - 1)])
     high = math.inf if after == len(n) else float(n[after])
-    return Interval(min(low, high), high)
+    return Estimated(at, Interval(min(low, at), max(high, at)))
 
 
 def _residuals(data: _Data, parameters: Array) -> dict[int, float]:
