@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tare.machines.ledger import Ledger, leftovers
 from tare.machines.machine import Host, text
 from tare.machines.userland import System, cache, foreign, guest, programs, system, tree
 from tare.machines.userland.cpio import archive
+from tare.work.workloads import compile as compiling
 
 RECIPE = {"version": 1}
 
@@ -319,6 +321,61 @@ def test_vegeta_is_pinned_whole():
     pinned = programs.recipe(["vegeta"])["vegeta"]
 
     assert f"{pinned['package']} v{pinned['version']} h1:" in pinned["go.sum"]
+
+
+class Downloading:
+    """A host whose downloader leaves a file, or fails."""
+
+    name = "host"
+
+    def __init__(self, words=None):
+        self.words, self.asked = words, []
+
+    def run(self, argv, **_):
+        self.asked.append(list(argv))
+        if self.words is None:
+            return Completed(tuple(argv), 100, b"", b"E: Hash Sum mismatch", 0.1)
+        Path(argv[-2]).write_text(self.words)
+        return Completed(tuple(argv), 0, b"", b"", 0.1)
+
+
+def source(words="a release"):
+    return programs.Source("tool-source", "tool", "1.0", sha256(words.encode()).hexdigest())
+
+
+def test_a_source_is_fetched_by_its_hash_and_lies_below_usr_src(tmp_path, monkeypatch):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path))
+    host, one = Downloading("a release"), source()
+    one.make(host, tmp_path, tmp_path / "root", "amd64")
+
+    (argv,) = host.asked
+    assert argv[-3:] == [
+        "http://deb.debian.org/debian/pool/main/t/tool/tool_1.0.orig.tar.gz",
+        str(tmp_path / "root/usr/src/tool_1.0.orig.tar.gz"),
+        f"SHA256:{one.sha256}",
+    ]
+    assert Path(argv[-2]).read_text() == "a release"
+
+
+def test_a_source_that_no_mirror_has_may_be_kept_at_home_if_it_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("TARE_HOME", str(tmp_path))
+    kept = tmp_path / "sources/tool_1.0.orig.tar.gz"
+    kept.parent.mkdir()
+    kept.write_text("another release")
+    with pytest.raises(Unavailable, match=r"tool_1.0.orig.tar.gz.*could not be fetched") as caught:
+        source().make(Downloading(), tmp_path, tmp_path / "first", "amd64")
+    assert str(kept.parent) in str(caught.value)
+
+    kept.write_text("a release")
+    host = Downloading()
+    source().make(host, tmp_path, tmp_path / "second", "amd64")
+    assert host.asked == []
+    assert (tmp_path / "second/usr/src/tool_1.0.orig.tar.gz").read_text() == "a release"
+
+
+def test_what_is_compiled_is_the_source_that_the_userland_holds():
+    known = programs.KNOWN["httpd-source"]
+    assert (known.version, compiling.SOURCE) == (compiling.VERSION, f"/usr/src/{known.file}")
 
 
 # --- what cannot be had

@@ -1,4 +1,4 @@
-"""Programs that Debian lacks: built on the controlling host, from sources that are pinned here.
+"""Programs that Debian lacks, built on the controlling host, and sources: all are pinned here.
 
 Each fills a folder with files as they are to lie below the root of a userland. How it is built and
 from what is its recipe, which is part of the userland's own.
@@ -88,8 +88,63 @@ class GoProgram:
         )
 
 
-# The last release of vegeta that Debian's Go 1.19 builds.
-_ALL = (GoProgram("vegeta", "github.com/tsenart/vegeta/v12", "12.11.1"),)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The source of a Debian package as its authors released it, for work that compiles it.
+
+    The file lies in ``/usr/src``. A mirror does not keep every release: what it does not have any
+    more may lie in the folder ``sources`` of Tare's home. Its hash says that it is the same.
+    """
+
+    name: str
+    package: str
+    version: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """The name of the file."""
+        return f"{self.package}_{self.version}.orig.tar.gz"
+
+    def recipe(self) -> Mapping[str, object]:
+        """See Program.recipe."""
+        return {"file": self.file, "sha256": self.sha256}
+
+    def make(self, host: Machine, folder: Path, root: Path, arch: str) -> None:
+        """See Program.make."""
+        del folder, arch
+        placed = root / "usr/src" / self.file
+        placed.parent.mkdir(parents=True)
+        kept = home() / "sources" / self.file
+        if kept.is_file() and sha256(kept.read_bytes()).hexdigest() == self.sha256:
+            shutil.copyfile(kept, placed)
+            return
+        url = f"{MIRROR}/pool/main/{self.package[0]}/{self.package}/{self.file}"
+        try:
+            check(host, [*DOWNLOAD, url, str(placed), f"SHA256:{self.sha256}"], timeout_s=BUILD_S)
+        except CommandFailed as error:
+            raise Unavailable(
+                f"the source {self.file}, with the SHA-256 {self.sha256}, could not be fetched: "
+                f"{error}",
+                f"put that file into {kept.parent}",
+            ) from error
+
+
+MIRROR = "http://deb.debian.org/debian"
+"""The mirror that mmdebstrap takes where none is named."""
+DOWNLOAD = ("/usr/lib/apt/apt-helper", "-o", "APT::Sandbox::User=root", "download-file")
+"""apt's own downloader: it uses the proxy of the configuration of apt, and compares the hash."""
+
+_ALL: tuple[GoProgram | Source, ...] = (
+    # The last release of vegeta that Debian's Go 1.19 builds.
+    GoProgram("vegeta", "github.com/tsenart/vegeta/v12", "12.11.1"),
+    Source(
+        "httpd-source",
+        "apache2",
+        "2.4.68",
+        "ed9a9d4500fb48bb28eaffb3ba71d06ccf86d498fa13ab9f781da010cc488498",
+    ),
+)
 KNOWN: Mapping[str, Program] = {program.name: program for program in _ALL}
 """Every program by the name that workloads ask for it."""
 

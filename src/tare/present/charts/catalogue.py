@@ -15,6 +15,12 @@ from tare.present.charts.drift import drift
 from tare.present.charts.families import Family, families
 from tare.present.charts.figure import Figure
 from tare.present.charts.heat import heat_map
+from tare.present.charts.instances import (
+    by_instances,
+    efficiencies,
+    has_efficiency,
+    has_values,
+)
 from tare.present.charts.isolation import has_neighbours, isolation_map
 from tare.present.charts.ladders import has_ladder, ladder
 from tare.present.charts.lifecycle import gantt, has_life
@@ -24,7 +30,9 @@ from tare.present.charts.timelines import cpu, has_cpu, has_memory, memory
 from tare.present.charts.trials import points
 from tare.present.view.courses import gather
 from tare.present.view.findings import CellGroup, Findings
+from tare.present.view.scaling import scaled_works
 from tare.present.view.trial_records import MAX_TRIALS
+from tare.results.questions.scaling import INSTANCES
 
 MAX_GROUPS = 6
 """Maximum number of workloads drawn individually; of more, those with the largest costs."""
@@ -67,7 +75,8 @@ def _study(found: Findings) -> Sequence[tuple[CellGroup, ...]]:
 
 
 def _scaled(found: Findings) -> Sequence[Family]:
-    return families(found)[:MAX_FAMILIES]
+    """Choose the courses; over the number of instances there are figures of their own."""
+    return [one for one in families(found) if one.factor != INSTANCES][:MAX_FAMILIES]
 
 
 def _courses(found: Findings) -> Sequence[TrialCourse]:
@@ -114,6 +123,8 @@ FIGURES: tuple[Row[Any], ...] = (
     Row("doses", drawn, has_doses, doses),
     Row("attribution", _study, has_layers, waterfall),
     Row("ladder", _study, has_ladder, ladder),
+    Row("instances", scaled_works, has_values, by_instances),
+    Row("efficiency", scaled_works, has_efficiency, efficiencies),
     Row("scaling", _scaled, _always, scaling),
     Row("points", drawn, _has_values, points),
     Row("drift", drawn, _has_positive_values, drift),

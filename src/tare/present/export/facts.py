@@ -16,6 +16,7 @@ from tare.present.view.ladders import ladder_rows
 from tare.present.view.mechanisms import mechanism_rows
 from tare.present.view.reasons import reason_text
 from tare.present.view.rivals import compared_rows
+from tare.present.view.scaling import scaling_rows
 from tare.present.view.starts import start_rows
 from tare.present.view.study import StudyView
 from tare.results.compare.comparison import Comparison
@@ -59,6 +60,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
             dose_curves=dose_rows(found),
             isolation_compared=compared_rows(found),
             mechanisms=mechanism_rows(found),
+            scaling=scaling_rows(found),
         ),
         "starts": start_rows(found),
         "explanations": [

@@ -20,7 +20,8 @@ from tare.present.export.verdict_lines import (
 )
 from tare.present.view import ladders, regained
 from tare.present.view.explanations import CAUTION, sentences
-from tare.present.view.isolation_tables import all_tables
+from tare.present.view.isolation_tables import TextTable, all_tables
+from tare.present.view.scaling import scaling_tables
 from tare.present.view.study import StudyView
 
 FILE = "results.md"
@@ -44,7 +45,8 @@ def markdown(found: StudyView) -> str:
     for group, cells in found.verdicts:
         parts += [f"### {in_markdown(group.name)}", in_markdown(measured(group))]
         parts.append(_verdict_table(table_lines(cells)))
-    parts += _neighbours(found)
+    parts += _tables(all_tables(found))
+    parts += _tables(scaling_tables(found))
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))
@@ -82,8 +84,8 @@ def _first(found: re.Match[str]) -> str:
     return f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}"
 
 
-def _neighbours(found: StudyView) -> Iterator[str]:
-    for table in all_tables(found):
+def _tables(tables: Iterable[TextTable]) -> Iterator[str]:
+    for table in tables:
         yield f"## {table.title}"
         yield in_markdown(table.reading)
         yield _table(table.columns, table.lines)

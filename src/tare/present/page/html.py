@@ -32,6 +32,7 @@ from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
 from tare.present.view.regained import part as regained_part
+from tare.present.view.scaling import scaled_works, scaling_tables
 from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.theme import dark_rules, page_colours, variables
@@ -125,7 +126,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         chart=lambda name: _chart(drawings.get(name)),
         details=_details(found),
         charts_of_a_workload=_CHARTS_OF_A_WORKLOAD,
-        other_charts=_other_charts(drawings, drawn(found)),
+        other_charts=_other_charts(drawings, drawn(found), len(scaled_works(found))),
         attributions=[
             _attribution(one, found)
             for one in found.comparisons.attributions
@@ -137,6 +138,12 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
             "tables": list(isolation_tables(found)),
         }
         if is_isolation(found.headline)
+        else None,
+        scaling={
+            "workloads": range(1, len(scaled_works(found)) + 1),
+            "tables": list(scaling_tables(found)),
+        }
+        if scaled_works(found)
         else None,
         starts=list(start_sentences(found)),
         held=regained_part(found),
@@ -203,13 +210,20 @@ def _details(found: StudyView) -> list[tuple[object, ...]]:
     ]
 
 
-def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[CellGroup]) -> list[str]:
+def _other_charts(
+    drawings: Mapping[str, Drawing], groups: Sequence[CellGroup], works: int
+) -> list[str]:
     """Name the charts that have no place of their own in the template."""
     kinds = ("doses", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)
     placed = {
         *("forest", "heat", "isolation", "attribution", "ladder"),
         *(f"{kind}-{number:02d}" for kind in kinds for number in numbers_of),
+        *(
+            f"{kind}-{number:02d}"
+            for kind in ("instances", "efficiency")
+            for number in range(1, works + 1)
+        ),
     }
     return [name for name in drawings if name not in placed]
 

@@ -1,25 +1,46 @@
-"""What ``tare show`` prints of a study of neighbours."""
+"""What ``tare show`` prints of a study of neighbours, and of one of scale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from rich.table import Table
 from rich.text import Text
 
 from tare.present.terminal.tables import Field, laid_out
-from tare.present.view.isolation_tables import all_tables
+from tare.present.view.isolation_tables import TextTable, all_tables
+from tare.present.view.scaling import NUMBERS as SCALING_NUMBERS
+from tare.present.view.scaling import scaling_tables
 from tare.present.view.study import StudyView
 
 NUMBERS = ("p (Holm)", "blocks")
 WEIGHTS = {"blocks": 1, "degradation": 2, "p (Holm)": 3, "workload": 4}
+SCALING_WEIGHTS = {
+    "fairness": 1,
+    "knee at": 2,
+    "memory of one more": 3,
+    "together": 4,
+    "answered": 5,
+    "workload": 6,
+}
 """The columns that are left out where there is no room, the first of them first."""
 
 
 def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
     """Yield the tables of a study of neighbours; nothing of any other."""
-    for table in all_tables(found):
-        fields = [Field(one, one in NUMBERS, WEIGHTS.get(one), 60) for one in table.columns]
+    yield from _printed(all_tables(found), width, NUMBERS, WEIGHTS)
+
+
+def scaling(found: StudyView, width: int) -> Iterator[Table | Text]:
+    """Yield the tables of a study of scale; nothing of any other."""
+    yield from _printed(scaling_tables(found), width, SCALING_NUMBERS, SCALING_WEIGHTS)
+
+
+def _printed(
+    tables: Iterable[TextTable], width: int, numbers: Collection[str], weights: Mapping[str, int]
+) -> Iterator[Table | Text]:
+    for table in tables:
+        fields = [Field(one, one in numbers, weights.get(one), 60) for one in table.columns]
         yield Text(table.title, style="bold")
         yield from laid_out(fields, table.lines, width)
         yield Text("")

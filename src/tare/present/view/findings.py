@@ -25,6 +25,7 @@ from tare.results.questions.dose import DoseCurve, dose_curves
 from tare.results.questions.explanation import Explanation, explanations
 from tare.results.questions.isolation import IsolationCompared, isolation_compared
 from tare.results.questions.other_tests import OtherTests, other_tests
+from tare.results.questions.scaling import ScalingCurve, scaling_curves
 from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Array
 from tare.results.store import Results
@@ -147,6 +148,11 @@ class Findings:
     def dose_curves(self) -> tuple[DoseCurve, ...]:
         """What neighbours at three intensities or more cost, in the order of the plan."""
         return dose_curves(self.comparisons.estimates, self.comparisons.comparisons)
+
+    @cached_property
+    def scaling_curves(self) -> tuple[ScalingCurve, ...]:
+        """What numbers of instances did together, in the order of the plan."""
+        return scaling_curves(self.comparisons.estimates)
 
     @cached_property
     def isolation_compared(self) -> tuple[IsolationCompared, ...]:
