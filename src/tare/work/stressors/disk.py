@@ -24,6 +24,9 @@ ENDLESS = "1000d"
 """fio has no word for a time without end."""
 LAYING_S = 600.0
 MAIN_BYTES, THREAD_BYTES = 128 * MIB, MIB
+# Without a seed every start would ask for the same blocks. fio's own (--randrepeat=0) is read from
+# /dev/urandom, which on gVisor may return fewer bytes than it is asked for: fio then ends.
+SEEDED = 'exec "$0" "$@" "--randseed=$(date +%s)"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +67,8 @@ class Stressor(Rated):
         setup = [*files, "--thread", "--rw=read", "--create_only=1"]
         how = ["--rw=randrw", "--rwmixread=50", f"--bs={self.block_bytes}", "--direct=1"]
         how += ["--ioengine=psync", "--thread", "--time_based", f"--runtime={ENDLESS}"]
-        # Else every start would ask for the same blocks. Missing files are an error.
-        how += ["--randrepeat=0", "--norandommap", "--overwrite=1", "--allow_file_create=0"]
+        # Missing files are an error.
+        how += ["--norandommap", "--overwrite=1", "--allow_file_create=0"]
         each = self.rate(2 * self.threads)
         how += [f"--rate={each},{each}"] if each is not None else []
         # Of endless work no history of latencies is kept.
@@ -74,7 +77,7 @@ class Stressor(Rated):
         return (
             Role(
                 name=name,
-                command=[*files, *how, *quiet, "--group_reporting"],
+                command=["sh", "-c", SEEDED, *files, *how, *quiet, "--group_reporting"],
                 place=place,
                 packages=self.packages,
                 setup=setup,
