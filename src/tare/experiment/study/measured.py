@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tare.core.model import Params, Reservation
@@ -11,6 +11,7 @@ from tare.experiment.study.combinations import params_of, variants
 from tare.experiment.study.declaration import FixedWorkload
 from tare.experiment.study.item import Item, one_of
 from tare.experiment.study.platforms import Catalogue
+from tare.experiment.study.reservations import KEY as RESERVATION
 from tare.work import workload
 from tare.work.workload import Measured
 
@@ -21,10 +22,12 @@ def read_measured(
     part: Mapping[str, Item],
     workloads: Catalogue,
     reservations: Sequence[Reservation | None] = (None,),
+    read: Callable[[Item], Sequence[Reservation | None]] | None = None,
 ) -> list[FixedWorkload]:
     """Read what the scenario of a name measures, at each level of its factor if it has one.
 
-    The levels are held by each of the ``reservations``, where the scenario takes any.
+    The levels are held by each of the ``reservations``, where the scenario takes any; by those of
+    their own instead where ``read`` is given and finds some.
     """
     item = part[scenario.section]
     if scenario.measures is None:
@@ -33,7 +36,7 @@ def read_measured(
         chosen = _fixed(name, scenario.measures, item) if name else []
     if scenario.factor is None:
         return chosen
-    return _crossed(chosen, scenario, part[scenario.factor[0]], reservations)
+    return _crossed(chosen, scenario, part[scenario.factor[0]], reservations, read)
 
 
 def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
@@ -51,19 +54,25 @@ def _crossed(
     scenario: Scenario[Measured],
     item: Item,
     reservations: Sequence[Reservation | None],
+    read: Callable[[Item], Sequence[Reservation | None]] | None,
 ) -> list[FixedWorkload]:
     """Cross what is measured with the levels of a scenario's factor."""
     _, kind = scenario.factor or ("", object)
     levels: list[object] = []
     for element in item.elements():
-        made = [one.made for one in variants(kind, element, check=scenario.check_factor)]
-        if any(one in levels for one in made):
+        entries = element.entries() if element.is_mapping else None
+        own = entries.pop(RESERVATION, None) if entries and read else None
+        made = [
+            one.made for one in variants(kind, element, entries, check=scenario.check_factor)
+        ]
+        try:
+            held = scenario.reserved(made, read(own) if own and read else reservations)
+        except ValueError as error:
+            (own or item).wrong(str(error))
+            held = made
+        if any(one in levels for one in held):
             element.wrong("the same stands above; expected each once; remove one")
-        levels += made
-    try:
-        levels = list(scenario.reserved(levels, reservations))
-    except ValueError as error:
-        item.wrong(str(error))
+        levels += held
     return [
         replace(one, params=(*one.params, *params), made=made)
         for one in chosen
