@@ -120,8 +120,13 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
     name = heads[0].made.scenario if heads else ""
     held = _reservations(entries, chosen_scenario)
-    own = _own_reservations if chosen_scenario.takes_reservations else None
-    chosen = read_measured(name, chosen_scenario, part, workloads, held, own)
+    chosen = read_measured(
+        name,
+        chosen_scenario,
+        part,
+        workloads,
+        lambda own: held if own is None else reservations.read_reservations(own, _check_limits),
+    )
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -257,11 +262,6 @@ def _reservations(
     if reservations.KEY not in entries or not scenario.takes_reservations:
         return [None]
     return reservations.read_reservations(entries[reservations.KEY], _check_limits)
-
-
-def _own_reservations(item: Item) -> list[Reservation | None]:
-    """Read what one neighbour is held to, in place of what all others are."""
-    return reservations.read_reservations(item, _check_limits)
 
 
 def _refuse_limits(

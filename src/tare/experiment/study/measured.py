@@ -15,19 +15,20 @@ from tare.experiment.study.reservations import KEY as RESERVATION
 from tare.work import workload
 from tare.work.workload import Measured
 
+Reservations = Callable[[Item | None], Sequence[Reservation | None]]
+"""What a level of a factor is held by: of the item in which it says so itself, or of none."""
+
 
 def read_measured(
     name: str,
     scenario: Scenario[Measured],
     part: Mapping[str, Item],
     workloads: Catalogue,
-    reservations: Sequence[Reservation | None] = (None,),
-    read: Callable[[Item], Sequence[Reservation | None]] | None = None,
+    reservations: Reservations,
 ) -> list[FixedWorkload]:
     """Read what the scenario of a name measures, at each level of its factor if it has one.
 
-    The levels are held by each of the ``reservations``, where the scenario takes any; by those of
-    their own instead where ``read`` is given and finds some.
+    The levels are held by each of the ``reservations``, where the scenario takes any.
     """
     item = part[scenario.section]
     if scenario.measures is None:
@@ -36,7 +37,7 @@ def read_measured(
         chosen = _fixed(name, scenario.measures, item) if name else []
     if scenario.factor is None:
         return chosen
-    return _crossed(chosen, scenario, part[scenario.factor[0]], reservations, read)
+    return _crossed(chosen, scenario, part[scenario.factor[0]], reservations)
 
 
 def _workloads(item: Item, workloads: Catalogue) -> list[FixedWorkload]:
@@ -53,20 +54,19 @@ def _crossed(
     chosen: Sequence[FixedWorkload],
     scenario: Scenario[Measured],
     item: Item,
-    reservations: Sequence[Reservation | None],
-    read: Callable[[Item], Sequence[Reservation | None]] | None,
+    reservations: Reservations,
 ) -> list[FixedWorkload]:
     """Cross what is measured with the levels of a scenario's factor."""
     _, kind = scenario.factor or ("", object)
     levels: list[object] = []
     for element in item.elements():
         entries = element.entries() if element.is_mapping else None
-        own = entries.pop(RESERVATION, None) if entries and read else None
-        made = [
-            one.made for one in variants(kind, element, entries, check=scenario.check_factor)
-        ]
+        own = None
+        if entries is not None and scenario.takes_reservations:
+            own = entries.pop(RESERVATION, None)
+        made = [one.made for one in variants(kind, element, entries, check=scenario.check_factor)]
         try:
-            held = scenario.reserved(made, read(own) if own and read else reservations)
+            held = scenario.reserved(made, reservations(own))
         except ValueError as error:
             (own or item).wrong(str(error))
             held = made
