@@ -21,6 +21,7 @@ from tare.present.charts.lifecycle import gantt, has_life
 from tare.present.charts.matrix import has_rivals, matrix
 from tare.present.charts.scaling import MAX_FAMILIES, scaling
 from tare.present.charts.starved import Rivalry, has_rivalry, rivalries, starved
+from tare.present.charts.stressed import has_stressed, stressed_map
 from tare.present.charts.timelines import cpu, has_cpu, has_memory, memory
 from tare.present.charts.trials import points
 from tare.present.view.courses import gather
@@ -116,6 +117,7 @@ FIGURES: tuple[Row[Any], ...] = (
     Row("forest", _study, _has_cost, forest),
     Row("heat", _study, _has_map, heat_map),
     Row("isolation", _study, has_neighbours, isolation_map),
+    Row("stressed", drawn, has_stressed, stressed_map),
     Row("doses", drawn, has_doses, doses),
     Row("attribution", _study, has_layers, waterfall),
     Row("ladder", _study, has_ladder, ladder),

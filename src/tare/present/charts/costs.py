@@ -55,7 +55,7 @@ def forest(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
     ]
     against = (
         "Cost of each workload next to each neighbour as a multiple of the same workload alone on "
-        f"the same platform; the A/A control repeats {found.plan.reference} alone"
+        "the same platform"
         if is_isolation(rows)
         else f"Cost on each platform as a multiple of its baseline, {found.plan.reference}"
     )

@@ -135,6 +135,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         neighbours={
             "workloads": range(1, len(drawn(found)) + 1),
             "tables": list(isolation_tables(found)),
+            "starved": [name for name in drawings if name.startswith("starved-")],
         }
         if is_isolation(found.headline)
         else None,
@@ -205,13 +206,13 @@ def _details(found: StudyView) -> list[tuple[object, ...]]:
 
 def _other_charts(drawings: Mapping[str, Drawing], groups: Sequence[CellGroup]) -> list[str]:
     """Name the charts that have no place of their own in the template."""
-    kinds = ("doses", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
+    kinds = ("doses", "stressed", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)
     placed = {
         *("forest", "heat", "isolation", "attribution", "ladder"),
         *(f"{kind}-{number:02d}" for kind in kinds for number in numbers_of),
     }
-    return [name for name in drawings if name not in placed]
+    return [name for name in drawings if name not in placed and not name.startswith("starved-")]
 
 
 def _unbroken(sentence: str) -> str:

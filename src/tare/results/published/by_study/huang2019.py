@@ -105,11 +105,11 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
         if row.value is None or row.unit != DEGRADATION:
             yield without_cost(row)
         elif rate is None and is_isolated:
-            of_time, of_rate = of_time_degradation(row.value), of_rate_degradation(row.value)
             note = (
-                f"the study leaves open whether {row.workload} is a rate or a time: taken as time "
-                f"that is added, a cost of {of_time:.3g}; of a rate it would be {of_rate:.3g}"
+                f"whether {row.workload}'s result is a rate or a time is open: taken as time that "
+                "is added; of a rate costs would be larger, see tare published huang2019"
             )
+            of_time = of_time_degradation(row.value)
             yield Printed(row=row, baseline=row.baseline, cost=of_time, of_rate=False, note=note)
         elif rate is None:
             why = "the study does not say whether a rate or a time degrades"
