@@ -47,7 +47,7 @@ class Tally:
         self.names: dict[str, str] = {}
         self.margin = 0.0
         self.decides = True
-        self.blocks = self.planned = self.trials = self.before = self.measured = 0
+        self.blocks = self.planned = self.trials = self.before = self.measured = self.timed = 0
         self.bad: list[str] = []
         self.began_s = time.monotonic()
         self.budget_s: float | None = None
@@ -101,6 +101,7 @@ class Tally:
         """See Progress.ended."""
         self.trials += 1
         self.measured += trial.kind is Kind.MEASURED
+        self.timed += trial.kind is Kind.MEASURED and trial.status is not Status.UNAVAILABLE
         if trial.status not in (Status.OK, Status.SUSPECT):
             what = f"{platform_text(cell)}, {cell.workload}"
             self.bad.append(f"{trial.status}: {what}: {trial.reason}")
@@ -111,10 +112,8 @@ class Tally:
             return ""
         spent = time.monotonic() - self.measuring_s
         bounds = []
-        if self.measured:
-            bounds.append(
-                spent / self.measured * max(0, self.planned - self.measured - self.before)
-            )
+        if self.timed:  # what is unavailable took no time, and says nothing of the others
+            bounds.append(spent / self.timed * max(0, self.planned - self.measured - self.before))
         if self.budget_s is not None:
             bounds.append(max(0.0, self.budget_s - spent))
         return f"at most {min(bounds):.0f} s left" if bounds else ""

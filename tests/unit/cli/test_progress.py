@@ -1,10 +1,14 @@
 """What a person sees while a study runs: what is known of each comparison, as it becomes known."""
 
 import re
+import time
+from pathlib import Path
 
-from tare.cli.progress import Lines, View
+from tare.cli.progress import Lines, Tally, View
 from tare.core.errors import Unavailable
+from tare.core.model import Status
 from tare.experiment import run as runner
+from unit.makers import make_cell, make_trial
 
 REPETITION = {"min_blocks": 3, "max_blocks": 11, "instances": 2}
 PLATFORMS = {
@@ -50,3 +54,13 @@ def test_a_view_has_a_row_for_each_comparison_that_something_is_known_of(lab, sc
     view = watched(lab, scripted, View)
     assert [line.split("  ")[0] for line in view.lines.values()] == ["slow", "loud"]
     assert view.__rich__().row_count == 3 + 2 + 1
+
+
+def test_what_was_unavailable_says_nothing_of_how_long_the_others_take():
+    cell, tally = make_cell("kvm"), Tally(Path("results"))
+    tally.planned, tally.measuring_s = 100, time.monotonic()
+
+    tally.ended(cell, make_trial(cell, status=Status.UNAVAILABLE))
+    assert tally.left() == ""
+    tally.ended(cell, make_trial(cell, 1))
+    assert tally.left()

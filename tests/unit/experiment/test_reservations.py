@@ -77,6 +77,28 @@ def test_each_neighbour_but_an_idle_one_is_crossed_with_each_reservation():
     assert len({cell.id for cell in plan.cells}) == len(plan.cells)
 
 
+def test_a_neighbour_with_reservations_of_its_own_has_no_others():
+    neighbours = "[{stressor: cpu, reservation: [none, {cpus: 0.25}]}, {stressor: syscall}]"
+    plan = planned("{processes: 100}", neighbours=neighbours)
+
+    cpu, syscall = Neighbour(stressor="cpu"), Neighbour(stressor="syscall")
+    assert of_host(plan) == [
+        None,
+        cpu,
+        replace(cpu, reservation=given({CPUS: 0.25})),
+        replace(syscall, reservation=given({"processes": 100})),
+    ]
+
+
+def test_a_wrong_reservation_of_one_neighbour_is_told_where_it_stands():
+    with pytest.raises(ConfigError, match=r"study.yaml:6:30: neighbours\[0\].reservation"):
+        read(neighbours="[{stressor: cpu, reservation: some}]")
+    with pytest.raises(
+        ConfigError, match=r"neighbours\[0\].reservation: no reservation of what disk"
+    ):
+        read(neighbours="[{stressor: disk, reservation: derived}]")
+
+
 def test_a_study_without_reservations_is_planned_as_before():
     assert planned("none") == planned() == planned("[none]")
 

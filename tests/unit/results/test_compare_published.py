@@ -9,7 +9,21 @@ import pytest
 from tare import cli
 from tare.cli.compare import sorted_out
 from tare.core.errors import ConfigError
-from tare.core.model import Better, Design, Metric, Placement, Slot, Status, Unit, path_of
+from tare.core.model import (
+    Better,
+    Contrast,
+    ContrastKind,
+    Design,
+    Metric,
+    Neighbour,
+    Placement,
+    Slot,
+    Status,
+    Unit,
+    neighbour_of,
+    path_of,
+)
+from tare.core.model.reservation import given
 from tare.experiment.design import make_plan
 from tare.experiment.scenarios.lifecycle import Lifecycle
 from tare.experiment.study import load_study
@@ -18,6 +32,7 @@ from tare.results.published import Statistic, load, studies
 from tare.results.published.by_study import cole2022, hpe2016, huang2019, laine2017
 from tare.results.published.counterparts import (
     Measure,
+    Stress,
     has_limits,
     made_of,
     platforms_for,
@@ -26,7 +41,6 @@ from tare.results.published.counterparts import (
 from tare.results.published.printed import PARTS, POINTS, Printed
 from tare.results.published.study_comparison import (
     NO_COUNTERPART,
-    NOT_HERE,
     UNKNOWN,
     Ours,
     by_likeness,
@@ -307,7 +321,7 @@ def test_what_is_not_measured_here_has_a_reason():
         "linpack or hpl is not in these results"
     }
     assert reasons(part, workload="LINPACK", table="Table 4.3") == {NO_COUNTERPART}
-    assert NOT_HERE in reasons(part, table="Table 5.6")
+    assert "web_ab is not in these results" in reasons(part, table="Table 5.6")
 
 
 def test_a_baseline_that_is_not_here_is_a_reason():
@@ -426,6 +440,7 @@ def test_every_counterpart_exists_with_its_metric_and_parameters(module):
 MEASURED = {
     "cole2022": {"sysbench_cpu", "sysbench_fileio"},
     "hpe2016-pure": {"linpack", "fio", "netperf_rr", "netperf_stream"},
+    "huang2019-isolation": {"web_ab", "sysbench_fileio", "multiuser"},
     "huang2019-performance": {"linpack", "stream", "netperf_rr", "netperf_stream", "fio"},
     "laine2017": {"iperf", "iperf_udp"},
 }
@@ -447,6 +462,90 @@ def test_every_preset_stands_beside_its_study(preset):
 
     assert {pair.ours.cell.workload for pair in part.pairs} == MEASURED[preset]
     assert {pair.ours.cost for pair in part.pairs} == {1.0}
+
+
+def isolated_rows():
+    return [row for row in load("huang2019") if row.table in ISOLATION_TABLES]
+
+
+ISOLATION_TABLES = {f"Table 5.{number}" for number in range(6, 12)}
+
+
+def test_every_cell_of_the_isolation_of_huang2019_is_one_of_the_preset():
+    cells = make_plan(load_study("huang2019-isolation", scale="full"), seed=1).cells
+    disturbed = {cell.id for cell in cells if neighbour_of(cell.params) is not None}
+    fitting = {}
+    for row in isolated_rows():
+        (measure,) = huang2019.measures(row)
+        own = [one for one in cells if one.platform == row.platform and measure.fits(one)]
+        assert len(own) == 1, row
+        assert "another victim" in measure.note
+        fitting[own[0].id] = row
+
+    assert len(fitting) == len(isolated_rows()) == 234
+    assert set(fitting) == disturbed
+
+
+def isolated(costs):
+    """Results of a web server on docker, alone and next to a neighbour at full use of the CPU."""
+    alone = make_cell("docker", stack="host/docker", workload="web_ab")
+    held_by = {"free": None, "held": given({"cpus": 0.25})}
+    disturbed = [
+        replace(
+            alone,
+            id=name,
+            params=Neighbour(stressor="cpu", level=1.0, reservation=reservation).params,
+        )
+        for name, reservation in held_by.items()
+    ]
+    cells = [alone, *disturbed]
+    contrasts = tuple(
+        Contrast(cell=one.id, reference=alone.id, kind=ContrastKind.ISOLATION) for one in disturbed
+    )
+    plan = replace(plan_of(*cells, metrics=(REQUESTS,)), contrasts=contrasts)
+    trials = [
+        make_trial(cell, block, samples={"requests": 1000 / cost})
+        for block in range(6)
+        for cell, cost in zip(cells, (1, *costs), strict=True)
+    ]
+    return Ours(plan, trials, facts_of(FACTS))
+
+
+def test_a_degradation_next_to_a_neighbour_stands_beside_that_of_another_victim():
+    part = compared_with("huang2019", isolated([2.0, 1.25]))
+
+    found = {pair.printed.row.scenario: pair for pair in part.pairs}
+    assert {(pair.printed.row.table, pair.printed.row.workload) for pair in part.pairs} == {
+        ("Table 5.6", "SPECweb")
+    }
+    assert set(found) == {"FU", "FURR"}
+    free, held = found["FU"], found["FURR"]
+    assert (free.ours.cost, held.ours.cost) == (2.0, 1.25)
+    assert free.printed.cost == pytest.approx(1.181)
+    assert free.difference_points == pytest.approx(100 - 18.1)
+    assert free.printed.as_the_study_says(free.ours.cost) == pytest.approx(100)
+    for pair in found.values():
+        assert "another victim: web_ab in place of SPECweb" in pair.differs
+        assert any("taken as time that is added" in one for one in pair.differs)
+    assert reasons(part, table="Table 5.6", workload="SPECweb", platform="kvm") == {
+        "web_ab (next to cpu at level 90 %) is not in these results",
+        "web_ab (next to cpu at level 90 %, held by a reservation) is not in these results",
+        "no platform in these results is kvm",
+    }
+
+
+def test_what_has_a_neighbour_is_no_counterpart_of_what_has_none():
+    _, disturbed, _ = isolated([2.0, 1.25]).plan.cells
+
+    assert not Measure("web_ab", "requests").fits(disturbed)
+    assert Measure("web_ab", "requests", stress=Stress(stressor="cpu", level=1.0)).fits(disturbed)
+    for other in (
+        Stress(stressor="disk", level=1.0),
+        Stress(stressor="cpu", level=0.9),
+        Stress(stressor="cpu", count=1),
+        Stress(stressor="cpu", level=1.0, held=True),
+    ):
+        assert not Measure("web_ab", "requests", stress=other).fits(disturbed)
 
 
 def test_a_parameter_that_a_cell_does_not_have_does_not_fit():
@@ -481,9 +580,11 @@ def test_the_command_prints_tables_and_what_is_missing(folder, capsys, monkeypat
     assert "Other hardware: node: AMD EPYC, itself a guest of KVM, there 16 hyper-thr" in said
     assert [line for line in lines if line.startswith("Table 5.6")] == [
         "Table 5.6, isolation: cpu stress: 12 rows of SPECweb on kvm, xen, docker: "
-        "the study does not say whether a rate or a time degrades",
-        "Table 5.6, isolation: cpu stress: 24 rows of TPC-DS, TeraSort on kvm, xen, docker: "
-        "no workload of Tare measures it",
+        "web_ab is not in these results",
+        "Table 5.6, isolation: cpu stress: 12 rows of TPC-DS on kvm, xen, docker: "
+        "sysbench_fileio is not in these results",
+        "Table 5.6, isolation: cpu stress: 12 rows of TeraSort on kvm, xen, docker: "
+        "multiuser is not in these results",
     ]
     assert "made compared with laine2017" in said
     assert "fio: requests on docker, kvm" in said

@@ -120,7 +120,13 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     peer = read_peer(entries["peer"], layers) if "peer" in entries else CABLE
     name = heads[0].made.scenario if heads else ""
     held = _reservations(entries, chosen_scenario)
-    chosen = read_measured(name, chosen_scenario, part, workloads, held)
+    chosen = read_measured(
+        name,
+        chosen_scenario,
+        part,
+        workloads,
+        lambda own: held if own is None else reservations.read_reservations(own, _check_limits),
+    )
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -134,9 +140,9 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
     _refuse_duet(part["repetition"], taken_apart if is_duet else ())
     limits = _limits(part["limits"], is_duet=is_duet)
     _refuse_limits(part["limits"], chosen_scenario, chosen, limits)
-    own = tuple((one.name, one.instances) for one in platforms if one.instances is not None)
+    few = tuple((one.name, one.instances) for one in platforms if one.instances is not None)
     repetitions = [
-        replace(one, made=replace(one.made, instances_of_platforms=own)) for one in repetitions
+        replace(one, made=replace(one.made, instances_of_platforms=few)) for one in repetitions
     ]
     for one in repetitions:
         _check_evidence(part["platforms"], one.made)

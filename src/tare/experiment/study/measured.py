@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 from tare.core.model import Params, Reservation
@@ -11,8 +11,12 @@ from tare.experiment.study.combinations import key_of, params_of, variants
 from tare.experiment.study.declaration import FixedWorkload
 from tare.experiment.study.item import Item, one_of
 from tare.experiment.study.platforms import Catalogue
+from tare.experiment.study.reservations import KEY as RESERVATION
 from tare.work import workload
 from tare.work.workload import Measured
+
+Reservations = Callable[[Item | None], Sequence[Reservation | None]]
+"""What a level of a factor is held by: of the item in which it says so itself, or of none."""
 
 
 def read_measured(
@@ -20,7 +24,7 @@ def read_measured(
     scenario: Scenario[Measured],
     part: Mapping[str, Item],
     workloads: Catalogue,
-    reservations: Sequence[Reservation | None] = (None,),
+    reservations: Reservations,
 ) -> list[FixedWorkload]:
     """Read what the scenario of a name measures, at each level of its factor if it has one.
 
@@ -50,7 +54,7 @@ def _crossed(
     chosen: Sequence[FixedWorkload],
     scenario: Scenario[Measured],
     item: Item,
-    reservations: Sequence[Reservation | None],
+    reservations: Reservations,
 ) -> list[FixedWorkload]:
     """Cross what is measured with the levels of a scenario's factor.
 
@@ -59,16 +63,18 @@ def _crossed(
     _, kind = scenario.factor or ("", object)
     levels: list[object] = []
     for element in [item] if item.is_mapping else item.elements():
-        is_short = not (element.is_mapping or element.is_list or element.is_empty)
-        entries = {key_of(fields(kind)[0].name): element} if is_short else None
+        entries, own = _entries(kind, element), None
+        if element.is_mapping and entries is not None and scenario.takes_reservations:
+            own = entries.pop(RESERVATION, None)
         made = [one.made for one in variants(kind, element, entries, check=scenario.check_factor)]
-        if any(one in levels for one in made):
+        try:
+            held = scenario.reserved(made, reservations(own))
+        except ValueError as error:
+            (own or item).wrong(str(error))
+            held = made
+        if any(one in levels for one in held):
             element.wrong("the same stands above; expected each once; remove one")
-        levels += made
-    try:
-        levels = list(scenario.reserved(levels, reservations))
-    except ValueError as error:
-        item.wrong(str(error))
+        levels += held
     found: list[FixedWorkload] = []
     for one in chosen:
         try:
@@ -79,6 +85,15 @@ def _crossed(
         except ValueError as error:
             item.wrong(f"{one.name}: {error}")
     return found
+
+
+def _entries(kind: type, element: Item) -> dict[str, Item] | None:
+    """Return the keys of a level; one that is a single value has its first field's."""
+    if element.is_mapping:
+        return element.entries()
+    if element.is_list or element.is_empty:
+        return None
+    return {key_of(fields(kind)[0].name): element}
 
 
 def _fixed(name: str, kind: type[Measured], item: Item) -> list[FixedWorkload]:

@@ -26,6 +26,8 @@ from tare.present.charts.ladders import has_ladder, ladder
 from tare.present.charts.lifecycle import gantt, has_life
 from tare.present.charts.matrix import has_rivals, matrix
 from tare.present.charts.scaling import MAX_FAMILIES, scaling
+from tare.present.charts.starved import Rivalry, has_rivalry, rivalries, starved
+from tare.present.charts.stressed import has_stressed, stressed_map
 from tare.present.charts.timelines import cpu, has_cpu, has_memory, memory
 from tare.present.charts.trials import points
 from tare.present.view.courses import gather
@@ -79,6 +81,10 @@ def _scaled(found: Findings) -> Sequence[Family]:
     return [one for one in families(found) if one.factor != INSTANCES][:MAX_FAMILIES]
 
 
+def _rivalries(found: Findings) -> Sequence[Rivalry]:
+    return rivalries(drawn(found))
+
+
 def _courses(found: Findings) -> Sequence[TrialCourse]:
     groups = drawn(found)
     known = gather(found, groups)
@@ -120,6 +126,7 @@ FIGURES: tuple[Row[Any], ...] = (
     Row("forest", _study, _has_cost, forest),
     Row("heat", _study, _has_map, heat_map),
     Row("isolation", _study, has_neighbours, isolation_map),
+    Row("stressed", drawn, has_stressed, stressed_map),
     Row("doses", drawn, has_doses, doses),
     Row("attribution", _study, has_layers, waterfall),
     Row("ladder", _study, has_ladder, ladder),
@@ -132,6 +139,7 @@ FIGURES: tuple[Row[Any], ...] = (
     Row("matrix", drawn, _has_rivals, matrix),
     Row("lifecycle", drawn, has_life, gantt),
     # The last, so that samples are read while Vega draws the others.
+    Row("starved", _rivalries, has_rivalry, starved),
     Row("cpu", drawn, has_cpu, cpu),
     Row("memory", drawn, has_memory, memory),
     Row("course", _courses, has_course, over_time),

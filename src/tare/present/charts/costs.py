@@ -20,6 +20,7 @@ from tare.present.view import theme
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import SHORT, explained, gap
 from tare.present.view.names import platform_text
+from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import cost_text, costs_text, share_text
 from tare.results.compare.comparison import Comparison
 from tare.results.questions.attribution import Attribution
@@ -52,9 +53,14 @@ def forest(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
         for row in rows
         for word in [words.get(row.cell.id, "")]
     ]
+    against = (
+        "Cost of each workload next to each neighbour as a multiple of the same workload alone on "
+        "the same platform"
+        if is_isolation(rows)
+        else f"Cost on each platform as a multiple of its baseline, {found.plan.reference}"
+    )
     caption = (
-        "Cost on each platform as a multiple of its baseline, "
-        f"{found.plan.reference}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
+        f"{against}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
         "intervals that hold at every look together (95 %). Points are filled where there is a "
         f"verdict, hollow where there is none. The band is the margin of ±{share_text(margin)}."
         f"{explained(set(words.values()))}"
@@ -74,7 +80,8 @@ def forest(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
         y = axis_of_names("platform", order, left)
         return plots(values, interval_layers(x, y, margin), y, plot, width)
 
-    return Figure(name, "Cost of every platform on every workload", caption, draw)
+    title = "Cost of every neighbour" if is_isolation(rows) else "Cost of every platform"
+    return Figure(name, f"{title} on every workload", caption, draw)
 
 
 def has_layers(found: Findings, groups: Sequence[CellGroup]) -> bool:

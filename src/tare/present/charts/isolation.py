@@ -77,6 +77,11 @@ def _box(found: Findings, line: NeighbourLine, platform: str) -> Box:
     where = f"{line.group.name} on {platform}, {line.name}"
     if row is None:
         return Box((NOT_RUN, SHORT[NOT_RUN]), "", theme.PAPER, 0, f"{where}: not in the plan")
+    return degradation_box(found, row, where)
+
+
+def degradation_box(found: Findings, row: Comparison, where: str) -> Box:
+    """Return the box of a degradation, or of the reason why it has no number."""
     percent = row.degradation_percent
     if row.cost is None or percent is None:
         return without_cost(found, row, where)

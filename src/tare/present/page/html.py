@@ -136,6 +136,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         neighbours={
             "workloads": range(1, len(drawn(found)) + 1),
             "tables": list(isolation_tables(found)),
+            "starved": [name for name in drawings if name.startswith("starved-")],
         }
         if is_isolation(found.headline)
         else None,
@@ -214,7 +215,7 @@ def _other_charts(
     drawings: Mapping[str, Drawing], groups: Sequence[CellGroup], works: int
 ) -> list[str]:
     """Name the charts that have no place of their own in the template."""
-    kinds = ("doses", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
+    kinds = ("doses", "stressed", "points", "drift", *_CHARTS_OF_A_WORKLOAD)
     numbers_of = range(1, len(groups) + 1)
     placed = {
         *("forest", "heat", "isolation", "attribution", "ladder"),
@@ -225,7 +226,7 @@ def _other_charts(
             for number in range(1, works + 1)
         ),
     }
-    return [name for name in drawings if name not in placed]
+    return [name for name in drawings if name not in placed and not name.startswith("starved-")]
 
 
 def _unbroken(sentence: str) -> str:

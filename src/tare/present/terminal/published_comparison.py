@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tare.core.model import ContrastKind, neighbour_of
 from tare.present.terminal.published_numbers import (
     differences_as_json,
     grouped,
@@ -18,6 +19,7 @@ from tare.present.terminal.published_numbers import (
     tests_as_json,
 )
 from tare.present.terminal.tables import Field, plain, print_lines, print_table
+from tare.present.view.neighbours import short_text
 from tare.present.view.numbers import MINUS, NONE, percent_text, percents_text
 from tare.present.view.reasons import why_text
 from tare.results.compare.comparison import Comparison
@@ -177,6 +179,8 @@ def _show_pairs(
 
 
 def _baseline(row: Comparison) -> str:
+    if row.kind is ContrastKind.ISOLATION:
+        return "the same platform alone"
     return row.baseline.platform if row.baseline else ""
 
 
@@ -241,7 +245,9 @@ def _show_in_its_words(
 
 
 def _what(row: Comparison, names: Mapping[str, str]) -> str:
-    return f"{names[row.cell.id]}: {row.metric.name}"
+    neighbour = neighbour_of(row.cell.params)
+    where = f" next to {short_text(neighbour)}" if neighbour else ""
+    return f"{names[row.cell.id]}{where}: {row.metric.name}"
 
 
 def _points(value: float | None) -> str:

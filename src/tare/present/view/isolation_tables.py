@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tare.present.view import doses, mechanisms, neighbours, rivals
+from tare.present.view import doses, mechanisms, neighbours, rivals, shares
 from tare.present.view.findings import Findings
 
 
@@ -39,6 +39,7 @@ def isolation_tables(found: Findings) -> Iterator[TextTable]:
             mechanisms.COLUMNS,
             mechanisms.mechanism_lines(found),
         ),
+        ("Who took it", shares.READING, shares.COLUMNS, shares.share_lines(found)),
         ("Isolation compared", rivals.reading(found), rivals.COLUMNS, rivals.compared_lines(found)),
     )
     is_single = len({cell.workload for cell in found.plan.cells}) == 1 and len(found.groups) == 1

@@ -23,6 +23,7 @@ Numbers = NDArray[np.float64]
 Places = NDArray[np.integer[Any]]
 
 LAYER_CPU, LAYER_MEMORY = (LAYER, "cpu_s"), (LAYER, "memory_bytes")
+LAYER_DISK = tuple((LAYER, f"disk_{way}_bytes") for way in ("read", "written"))
 HOST_BUSY = tuple((HOST, f"cpu_{what}_s") for what in ("user", "system", "guest"))
 """What a host's CPUs do when they work: none of these is in another."""
 MACHINE_BUSY = tuple((MACHINE, name) for _, name in HOST_BUSY)
@@ -34,6 +35,7 @@ NAMES: tuple[Name, ...] = (
     *((LAYER, "cpu_user_s"), (LAYER, "cpu_system_s"), (LAYER, "memory_cached_bytes")),
     *((HOST, "cpu_iowait_s"), (HOST, "cpu_steal_s"), (HOST, "memory_used_bytes")),
     *(*MACHINE_BUSY, MACHINE_MEMORY),
+    *LAYER_DISK,
 )
 """All that is drawn."""
 _IDENTITY = ("cell", "block", "slot", "kind", "instance", "repeat")

@@ -8,7 +8,7 @@ they are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import median
@@ -30,10 +30,14 @@ Whose = Sequence[tuple[Path, Sequence[Identity]]]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A trial with all that was read during it, by figure."""
+    """A trial with all that was read during it, by figure.
+
+    ``parts`` has that of each of its parts, by the part's name, as far as it was stored with it.
+    """
 
     trial: Trial
     readings: Mapping[Name, Readings]
+    parts: Mapping[str, Mapping[Name, Readings]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class _Typical(Mapping[str, Seen]):
             for other, (where, trial) in self._trials.items():
                 if where == path:  # all of it, for the file is not read again
                     readings = rows.readings(rows.trials.index(identity(trial)))
-                    self._seen[other] = Seen(trial, readings)
+                    self._seen[other] = Seen(trial, readings, _of_parts(rows, trial))
         return self._seen[cell]
 
     def __contains__(self, cell: object) -> bool:
@@ -92,6 +96,16 @@ class _Typical(Mapping[str, Seen]):
 
     def __len__(self) -> int:
         return len(self._trials)
+
+
+def _of_parts(rows: Rows, trial: Trial) -> Mapping[str, Mapping[Name, Readings]]:
+    """Return what was read during a trial of each of its parts that the file has."""
+    found = {}
+    for part in trial.parts:
+        own = identity(replace(trial, instance=part.instance))
+        if own in rows.trials:
+            found[part.name] = rows.readings(rows.trials.index(own))
+    return found
 
 
 def rows_of(path: Path) -> Rows:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tare.core.model import Cell, Limits, Scalar
+from tare.core.model import Cell, Limits, Neighbour, Scalar, neighbour_of
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.published.platforms import setting, technology
 
@@ -18,6 +18,38 @@ PLACES = frozenset({"host", "lab", "ssh"})
 """Layers that say where a stack is, not what it is made of."""
 _WORDS = {"vsphere": "esxi"}
 _LIMITS = re.compile(r"(\d+)cpu/(\d+)MiB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stress:
+    """What a published row had next to its workload.
+
+    ``level`` is the share of the resource that both together used, None where the study gives a
+    ``count`` of stressors instead; None of that: whatever number reached the level. ``held``: they
+    were held by a reservation.
+    """
+
+    stressor: str
+    level: float | None = None
+    count: int | None = None
+    held: bool = False
+
+    def fits(self, neighbour: Neighbour) -> bool:
+        """Whether a neighbour is that; one that is dialled by its intensity reaches no level."""
+        return (
+            neighbour.stressor == self.stressor
+            and neighbour.level == self.level
+            and neighbour.intensity == 1
+            and self.count in (None, neighbour.count)
+            and self.held == (neighbour.reservation is not None)
+        )
+
+    @property
+    def text(self) -> str:
+        """The stress in words."""
+        many = f"{self.count} times " if self.count is not None else ""
+        level = f" at level {100 * self.level:g} %" if self.level is not None else ""
+        return f"{many}{self.stressor}{level}{', held by a reservation' if self.held else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +68,19 @@ class Measure:
     """In what the study's measuring differs for certain."""
     cpus: int | None = None
     """The CPUs that the study's level gives; None where the row is of no such level."""
+    stress: Stress | None = None
+    """What neighbours do; None: there is none, and a cell that has one measures something else."""
+    experiment: str = ""
+    """The experiment of the study's set-up; empty: the first that the workload repeats."""
 
     def fits(self, cell: Cell) -> bool:
         """Whether a cell measures it."""
+        neighbour = neighbour_of(cell.params)
+        if self.stress is None or neighbour is None:
+            if self.stress is not None or neighbour is not None:
+                return False
+        elif not self.stress.fits(neighbour):
+            return False
         params = dict(cell.params)
         wanted = self.needed.items()
         has_cpus = self.cpus is None or self.cpus == cell.limits.cpus
@@ -101,6 +143,8 @@ def wanted_text(measures: Sequence[Measure], cells: Iterable[Cell]) -> str:
         needed = [f"{name} {_text(value)}" for name, value in one.needed.items()]
         if one.cpus is not None:
             needed.append(f"{one.cpus} CPU" if one.cpus == 1 else f"{one.cpus} CPUs")
+        if one.stress is not None:
+            needed.append(f"next to {one.stress.text}")
         known = bool(needed) and one.workload in there
         names.append(f"{one.workload} ({', '.join(needed)})" if known else one.workload)
     return " or ".join(dict.fromkeys(names))

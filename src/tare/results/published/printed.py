@@ -44,6 +44,8 @@ class Printed:
     of_rate: bool | None = None
     time_saved: bool = False
     reason: str = ""
+    note: str = ""
+    """How the cost was taken from the row, where the study leaves that open."""
 
     @property
     def is_relative(self) -> bool:

@@ -53,6 +53,10 @@ class SetupDifference:
 def experiment_of(setup: Setup | None, measure: Measure) -> Experiment | None:
     """Return the study's experiment that a measure repeats, if its set-up has it."""
     for one in setup.experiments if setup else ():
+        if measure.experiment:
+            if one.name == measure.experiment:
+                return one
+            continue
         values = one.values
         fits = all(value in values.get(name, (value,)) for name, value in measure.needed.items())
         if one.workload == measure.workload and fits:

@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 
-from tare.core.model import Cell, Design, Facts, Plan, Status, Trial, Variant
+from tare.core.model import (
+    Cell,
+    ContrastKind,
+    Design,
+    Facts,
+    Plan,
+    Status,
+    Trial,
+    Variant,
+    neighbour_of,
+)
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.pairing import History, against, histories
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
@@ -53,6 +63,7 @@ class Ours:
     trials: Sequence[Trial]
     facts: Facts
     _against: dict[str, Mapping[Key, Comparison]] = field(default_factory=dict)
+    _isolated: Mapping[Key, Comparison] | None = None
     _histories: dict[str, History] | None = None
 
     def __post_init__(self) -> None:
@@ -71,6 +82,11 @@ class Ours:
         """The cells that a published row can be compared with."""
         return self.plan.platform_cells
 
+    @property
+    def isolated_cells(self) -> tuple[Cell, ...]:
+        """The cells that have a neighbour."""
+        return tuple(cell for cell in self.plan.cells if neighbour_of(cell.params) is not None)
+
     def against(self, baseline: str) -> Mapping[Key, Comparison]:
         """Compare all cells with a platform, by wall time, which is what studies measured."""
         if baseline not in self._against:
@@ -81,8 +97,24 @@ class Ours:
             }
         return self._against[baseline]
 
+    @property
+    def isolated(self) -> Mapping[Key, Comparison]:
+        """Compare the cells that have a neighbour with the same platform alone, by wall time."""
+        if self._isolated is None:
+            self._isolated = {
+                (row.cell.id, row.metric.name): row
+                for row in compare(self.plan, self.trials, self.facts).comparisons
+                if row.variant is Variant.WALL and row.kind is ContrastKind.ISOLATION
+            }
+        return self._isolated
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether cells are compared with the same platform alone, and not with a baseline."""
+        return bool(self.isolated_cells)
+
     def _compared(self, baseline: str) -> Comparisons:
-        if baseline == self.plan.reference:
+        if baseline == self.plan.reference and not self.has_neighbours:
             return compare(self.plan, self.trials, self.facts)
         # The A/A control is of the plan's own baseline: here it would be one more platform.
         kept = {one.id for one in self.cells}
@@ -218,7 +250,7 @@ def unpublished(parts: Iterable[StudyComparison], ours: Ours) -> tuple[Compariso
     """List our comparisons with our own baseline that no published row is compared with."""
     used = {(pair.ours.cell.id, pair.ours.metric.name) for part in parts for pair in part.pairs}
     plain = {one.id for one in ours.cells}
-    compared = ours.against(ours.plan.reference)
+    compared = {**ours.against(ours.plan.reference), **ours.isolated}
     return tuple(
         row
         for key, row in compared.items()
@@ -232,6 +264,8 @@ def pairs_of(
     """Find the counterparts of a row, or why there is none."""
     if printed.reason or not measures:
         return printed.reason or NOT_HERE
+    if any(one.stress is not None for one in measures):
+        return _isolated_pairs(printed, measures, ours)
     name = printed.row.platform
     fitting = [(one, cell) for one in measures for cell in ours.cells if one.fits(cell)]
     wanted = wanted_text(measures, ours.cells)
@@ -248,6 +282,34 @@ def pairs_of(
     if not limited:
         return f"nothing in these results has the limits of {name}"
     return _pairs(printed, limited, base, ours)
+
+
+def _isolated_pairs(
+    printed: Printed, measures: Sequence[Measure], ours: Ours
+) -> list[Pair] | str | Reason:
+    """Find the counterparts of a row that is of a platform next to neighbours, or why none is."""
+    name, cells = printed.row.platform, ours.isolated_cells
+    fitting = [(one, cell) for one in measures for cell in cells if one.fits(cell)]
+    if not fitting:
+        return f"{wanted_text(measures, cells)} is not in these results"
+    own = platforms_for(name, cells)
+    if not own:
+        return no_platform(name)
+    measured = [(one, cell) for one, cell in fitting if cell.platform in own]
+    if not measured:
+        return f"{wanted_text(measures, cells)} was not measured on {' or '.join(own)}"
+    found = [
+        (one, cell, _with_cost(ours.isolated, cell, one, ours.trials)) for one, cell in measured
+    ]
+    pairs = []
+    for measure, cell, row in found:
+        if isinstance(row, Reason):
+            continue
+        setup = compare_setups(printed.row, measure, cell, ours.facts, row)
+        differs = (*setup.words, *([printed.note] if printed.note else []))
+        pairs.append(Pair(printed=printed, ours=row, differs=differs, setup=setup))
+    reasons = dict.fromkeys(row for _, _, row in found if isinstance(row, Reason))
+    return pairs or reason_of(ReasonKind.SEVERAL, reasons=tuple(reasons))
 
 
 def _why_no_platforms(printed: Printed, own: Sequence[str], base: Sequence[str]) -> str | Reason:
@@ -285,11 +347,17 @@ def _compared(cell: Cell, baseline: str, measure: Measure, ours: Ours) -> Compar
     """Return our comparison of a cell, or why it has no number."""
     if baseline != ours.plan.reference and ours.plan.repetition.design is Design.DUET:
         return reason_of(ReasonKind.NOT_IN_DUET, reference=ours.plan.reference)
-    row = ours.against(baseline).get((cell.id, measure.metric))
+    return _with_cost(ours.against(baseline), cell, measure, ours.trials)
+
+
+def _with_cost(
+    compared: Mapping[Key, Comparison], cell: Cell, measure: Measure, trials: Iterable[Trial]
+) -> Comparison | Reason:
+    row = compared.get((cell.id, measure.metric))
     if row is None:
         return reason_of(ReasonKind.NO_METRIC_OF, workload=measure.workload, metric=measure.metric)
     if row.cost is None:
-        never = any(one.status is Status.UNAVAILABLE for one in ours.trials if one.cell == cell.id)
+        never = any(one.status is Status.UNAVAILABLE for one in trials if one.cell == cell.id)
         return reason_of(ReasonKind.NO_COST_HERE, unavailable=never, why=row.why_no_cost)
     return row
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tare.results.published.analysis import Column, Form, Table, Value, as_printed
 from tare.results.published.costs import of_rate_degradation, of_time_degradation
-from tare.results.published.counterparts import Measure
+from tare.results.published.counterparts import Measure, Stress
 from tare.results.published.finding import Finding, Sort
 from tare.results.published.printed import POINTS, Printed, without_cost
 from tare.results.published.repetition import runs_text
@@ -55,6 +56,28 @@ _MEASURES = {
     },
 }
 
+_STAND_INS = {
+    "SPECweb": Measure("web_ab", "requests"),
+    "TPC-DS": Measure("sysbench_fileio", "tool_duration", {"mode": "seqrd", "time_s": "none"}),
+    "TeraSort": Measure("multiuser", "jobs"),
+}
+"""The workload that stands for each victim, for Tare has none of them."""
+_STRESSORS = {
+    "cpu": "cpu",
+    "disk": "disk",
+    "network transmit": "net_send",
+    "network receive": "net_receive",
+    "memory": "memory",
+    "fork": "fork",
+}
+_SCENARIOS: dict[str, tuple[float, bool]] = {
+    "90%U": (0.9, False),
+    "FU": (1.0, False),
+    "90%URR": (0.9, True),
+    "FURR": (1.0, True),
+}
+"""The level of each scenario, and whether its stressors were held by a reservation."""
+
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Return all degradations as costs, and the other tables as printed."""
@@ -76,10 +99,18 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
     times = _times([row for row in rows if row.unit == DEGRADATION])
     for row in rows:
         rate = is_rate(row, times) if row.unit == DEGRADATION else None
+        is_isolated = stress_of(row) is not None
         if row.unit == POINTS:
             continue
         if row.value is None or row.unit != DEGRADATION:
             yield without_cost(row)
+        elif rate is None and is_isolated:
+            note = (
+                f"whether {row.workload}'s result is a rate or a time is open: taken as time that "
+                "is added; of a rate costs would be larger, see tare published huang2019"
+            )
+            of_time = of_time_degradation(row.value)
+            yield Printed(row=row, baseline=row.baseline, cost=of_time, of_rate=False, note=note)
         elif rate is None:
             why = "the study does not say whether a rate or a time degrades"
             yield Printed(row=row, baseline=row.baseline, reason=why)
@@ -90,7 +121,33 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 def measures(row: Row) -> tuple[Measure, ...]:
     """Return what of our results measures a row."""
+    stress = stress_of(row)
+    if stress is not None and row.workload in _STAND_INS:
+        return (_stand_in(row.workload, stress),)
     return _MEASURES.get((row.workload, row.metric), ())
+
+
+def stress_of(row: Row) -> Stress | None:
+    """Return what a row had next to its victim; None if it is of none of the tables of these."""
+    kind, _, rest = row.experiment.removeprefix("isolation: ").rpartition(" ")
+    if not row.experiment.startswith("isolation: ") or rest != "stress":
+        return None
+    stressor = _STRESSORS.get(kind)
+    if stressor is None:
+        return None
+    if row.scenario in _SCENARIOS:
+        level, held = _SCENARIOS[row.scenario]
+        return Stress(stressor=stressor, level=level, held=held)
+    count = row.level.partition(" ")[0]  # of "4 threads", "4 instances"
+    return Stress(stressor=stressor, count=int(count)) if count.isdigit() else None
+
+
+def _stand_in(victim: str, stress: Stress) -> Measure:
+    one = _STAND_INS[victim]
+    note = f"another victim: {one.workload} in place of {victim}"
+    if stress.stressor == "memory" and (stress.count or 0) > 1:
+        note += ", and each thread of the memory bomb in an instance of its own"
+    return replace(one, stress=stress, note=note, experiment=f"isolation: {victim}")
 
 
 def is_rate(row: Row, times: set[str]) -> bool | None:
