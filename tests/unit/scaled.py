@@ -38,12 +38,11 @@ def scaled(laws, *, metric=BUILD, blocks=8, noise=0.01, levels=LEVELS, workload=
             cells.append(cell)
             for block in range(blocks):
                 value = together(n) * math.exp(rng.normal(0, noise))
-                sample = value if metric.better is Better.HIGHER else n / value
-                own = value / n if metric.better is Better.HIGHER else sample
+                sample = value / n if metric.better is Better.HIGHER else n / value
                 if n >= limit:
                     ended = {"status": status, "reason": "did not end within 60 s"}
                 else:
-                    ended = {"samples": {metric.name: sample}, "parts": parts(n, metric, own)}
+                    ended = {"samples": {metric.name: sample}, "parts": parts(n, metric, sample)}
                 instance = f"a-{block}"
                 trials.append(make_trial(cell, block, instance=instance, duration_s=1.0, **ended))
     plan = make_plan(*cells, metrics=(metric,), max_blocks=blocks)

@@ -54,9 +54,10 @@ class Instances:
 def instances_of(params: Params) -> Instances | None:
     """Return the instances that a cell's parameters name; None: its scenario counts none."""
     found = dict(params)
-    if COUNT not in found or CPUS not in found:
+    if COUNT not in found:
         return None
-    return Instances(count=int(found[COUNT]), cpus=InstanceCpus(str(found[CPUS])))
+    cpus = InstanceCpus(str(found.get(CPUS, InstanceCpus.SHARED)))
+    return Instances(count=int(found[COUNT]), cpus=cpus)
 
 
 def without_instances(params: Params) -> Params:

@@ -1,8 +1,8 @@
 """How a platform scales: what 1, 2, 4 ... instances do together, and the law through it.
 
 Cells that differ in nothing but the number of instances (the parameter ``INSTANCES``) make a curve.
-A trial's sample of a rate is that of all its instances together; of a time it is their mean, so
-that n instances do n / time units of work a second. What a trial did together in each block is what
+A trial's sample is the mean of its instances, so that together they have n times its rate, or do n
+/ time units of work a second. What a trial did together in each block is what
 the law of ``stats.scalability`` is fitted to; how much of it an instance keeps is compared with the
 fewest instances that were measured, in the same block.
 
@@ -23,12 +23,13 @@ from tare.core.model import (
     Better,
     Cell,
     Metric,
-    Params,
     Status,
     Trial,
     Unit,
     Variant,
+    instances_of,
 )
+from tare.core.model.instances import COUNT
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.estimates import Estimates
 from tare.results.stats.scalability import (
@@ -42,7 +43,7 @@ from tare.results.stats.scalability import (
 )
 from tare.results.stats.values import Estimated
 
-INSTANCES = "instances"
+INSTANCES = COUNT
 """The parameter of a cell that says how many instances do its work at the same moment."""
 LEAST = 2
 """The fewest numbers of instances of a curve."""
@@ -104,12 +105,6 @@ class ScalingCurve:
         return together if self.is_rate else instances / together
 
 
-def instances_of(params: Params) -> int | None:
-    """Return how many instances a cell's parameters name, or None."""
-    found = dict(params).get(INSTANCES)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
-
-
 def scaling_curves(estimates: Estimates) -> tuple[ScalingCurve, ...]:
     """List the curves of a study, of its primary metrics, in the order of the plan.
 
@@ -121,7 +116,7 @@ def scaling_curves(estimates: Estimates) -> tuple[ScalingCurve, ...]:
         instances = instances_of(cell.params)
         injected = INJECTED in dict(cell.params)
         if instances is not None and not injected and cell.id not in plan.control_ids:
-            found.setdefault(_without_instances(cell), {})[instances] = cell
+            found.setdefault(_without_instances(cell), {})[instances.count] = cell
     return tuple(
         curve
         for cells in found.values()
@@ -141,11 +136,12 @@ def _curve(estimates: Estimates, cells: Mapping[int, Cell]) -> Iterator[ScalingC
     is_rate = metric.unit in RATES and metric.better is Better.HIGHER
     if not is_rate and not (metric.unit is Unit.SECOND and metric.better is Better.LOWER):
         return
-    values = {n: _values(estimates, cell, metric) for n, cell in cells.items()}
+    means = {n: _values(estimates, cell, metric) for n, cell in cells.items()}
     together = {
-        n: {block: value if is_rate else n / value for block, value in some.items()}
-        for n, some in values.items()
+        n: {block: n * value if is_rate else n / value for block, value in some.items()}
+        for n, some in means.items()
     }
+    values = together if is_rate else means
     base = next((n for n, some in together.items() if some), 0)
     memory_by, memory = _memory(estimates, cells)
     yield ScalingCurve(
