@@ -19,7 +19,7 @@ JOB = "[a]\nrw=randread\nbs=4k\nsize=8m\ntime_based\nruntime=1\n"
 LOCAL = {
     "linpack": {"size": 300, "time": "0.2 s"},
     "hpl": {"size": 300},
-    "compile": {"jobs": 2},
+    "compile": {"jobs": 2, "modules": "none"},
     "integer_loop": {"iterations": 100_000},
     "sysbench_cpu": {"max_prime": 2000, "threads": [1, 2], "time": "1 s"},
     "stream": {"array": "128MiB", "runs": 2},

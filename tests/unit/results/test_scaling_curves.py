@@ -9,7 +9,7 @@ from tare.core.model import Status
 from tare.results.questions.scaling import scaling_curves
 from tare.results.stats.scalability import Fit
 from tare.results.study import compare
-from unit.makers import again
+from unit.makers import again, contrasts_of
 from unit.scaled import BUILD, EACH_BYTES, LEVELS, PAGES, SHARE, law, scaled
 
 
@@ -60,14 +60,14 @@ def test_fairness_of_times_is_that_of_what_each_got_done():
     results = scaled({"host": law(0.0, 0.0)}, levels=(1, 2, 4))
 
     def uneven(trial):
-        if len(trial.parts) != 2:
+        if len(trial.parts) != 4:
             return trial
-        times = zip(trial.parts, (100.0, 300.0), strict=True)
+        times = zip(trial.parts, (100.0, 100.0, 100.0, 300.0), strict=True)
         return replace(trial, parts=tuple(replace(p, samples={"elapsed": t}) for p, t in times))
 
     found = curves_of(replace(results, trials=tuple(map(uneven, results.trials))))
-    # Shares of 3 and 1: 16 / (2 * 10).
-    assert found[0].levels[1].fairness == pytest.approx(0.8)
+    # Shares of 3, 3, 3 and 1.
+    assert found[0].levels[2].fairness == pytest.approx(100 / (4 * 28))
 
 
 def test_a_level_that_did_not_respond_has_no_number_and_the_law_is_of_the_others():
@@ -110,8 +110,8 @@ def test_two_levels_have_efficiency_and_no_law_and_one_has_no_curve():
 def test_a_metric_that_is_no_rate_and_no_time_has_no_curve_and_the_control_has_none():
     assert curves({"host": law(0.1, 0.0)}, metric=SHARE) == ()
     results = scaled({"host": law(0.1, 0.0)})
-    cell = again(results.plan.cells[0])
-    plan = replace(results.plan, cells=(*results.plan.cells, cell))
+    cells = (*results.plan.cells, *map(again, results.plan.cells))
+    plan = replace(results.plan, cells=cells, contrasts=contrasts_of(cells, "host"))
     assert len(curves_of(replace(results, plan=plan))) == 1
 
 

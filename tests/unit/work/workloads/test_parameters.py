@@ -55,6 +55,7 @@ REFUSED = [
     ("command", {"run": "x", "install": "-x/gzip"}, "'-x/gzip' was given; expected Debian"),
     ("command", {"run": "x", "takes_s": -1}, "takes_s: -1 was given; expected 0 or more"),
     ("compile", {"jobs": 0}, "jobs: 0 was given; expected 1 or more"),
+    ("compile", {"modules": "all"}, "modules: 'all' was given; expected one of most, few, none"),
     ("compile", {"builds": 129}, "builds: 129 was given; expected 128 at most"),
     ("multiuser", {"users": 0}, "users: 0 was given; expected 1 or more"),
     ("multiuser", {"user_jobs": 0}, "user_jobs: 0 was given; expected 1 or more"),
