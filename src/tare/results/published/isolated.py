@@ -15,7 +15,7 @@ from tare.results.published.rows import Row, load, studies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StressedRows:
-    """A victim of a study next to one load: its printed rows by platform, and cells of ours.
+    """A victim of a study next to one load: its printed rows by platform, and cells of Tare.
 
     ``measure`` says which cells of Tare stand for it; ``cells`` are these, by their platforms.
     """
