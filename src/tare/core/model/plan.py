@@ -89,13 +89,14 @@ class Placement:
 
     ``part`` is its name, as the scenario calls it; empty is the only one. ``cores`` is which of a
     duet's two sets of CPUs it has. ``cell`` is the id of the cell that it is a part of; empty is
-    the slot's own.
+    the slot's own. ``platform`` is the name of its platform; empty is its cell's.
     """
 
     instance: int
     part: str = ""
     cores: int = 0
     cell: str = ""
+    platform: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,8 @@ def needs(study: Study, plan: Plan) -> list[Need]:
     for cell in plan.cells:
         which = cell.platform, cell.replica, cell.limits
         work.setdefault(which, []).append(made[cell.workload, cell.params])
-    whole = scenario.load(study.scenario).opens_whole
+    chosen = scenario.load(study.scenario)
+    whole = chosen.opens_whole
     found = []
     for (name, _, limits), run in work.items():
         layers = platforms[name].made
@@ -150,7 +151,12 @@ def needs(study: Study, plan: Plan) -> list[Need]:
         own = layers[-1].commits(limits)
         made_bytes = IDLE_BYTES if own is None else own
         at_peer = 0 if _held(study.peer.made, limits)[0] is not None else limits.memory_bytes
-        of_parts = 0 if held is not None or makes else plan.most_parts * limits.memory_bytes
+        # Neighbours may be in containers where the workload is in a machine with its own memory.
+        others = {other for one in run for other in chosen.platforms(one) if other}
+        is_kept = held is not None and all(
+            _held(platforms[other].made, limits)[0] is not None for other in others
+        )
+        of_parts = 0 if is_kept or makes else plan.most_parts * limits.memory_bytes
         found.append(
             Need(
                 platform=name,
