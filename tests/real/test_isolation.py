@@ -65,6 +65,45 @@ def test_a_neighbour_runs_while_the_workload_is_measured(tmp_path, capsys):
 
 
 @pytest.mark.needs("docker")
+def test_a_neighbour_runs_on_another_platform_than_the_workload(tmp_path, capsys):
+    platforms = ["host", "host/docker"]
+    results = run(
+        tmp_path / "results",
+        platforms,
+        [{"integer_loop": {"iterations": 300_000}}],
+        blocks=2,
+        scenario="isolation",
+        neighbours=[{"stressor": "cpu", "platform": platforms}],
+        reservation=["none", {"cpus": 0.2}],
+    )
+
+    found = set()
+    for one in results.trials:
+        cell = results.plan.cells_by_id[one.cell]
+        neighbour = neighbour_of(cell.params)
+        assert one.status in GOOD, f"{platform_text(cell)}: {one.reason}"
+        if neighbour is None:
+            continue
+        own, other = one.parts
+        assert own.platform == ""
+        assert other.platform == ("" if neighbour.platform == cell.platform else neighbour.platform)
+        assert other.cpuset == own.cpuset
+        assert other.host.cpu_s > 0
+        assert one.host == own.host
+        is_held = neighbour.reservation is not None
+        if is_held:  # whatever else the host does, the quota holds
+            assert other.host.cpu_s <= 1.1 * 0.2 * (one.duration_s + 2 * PERIOD_S)
+        found.add((cell.platform, neighbour.platform, is_held))
+    assert found == {(a, b, held) for a in platforms for b in platforms for held in (True, False)}
+
+    rows = [row for row in compare(results.plan, results.trials).comparisons if row.primary]
+    assert [row.kind for row in rows].count(ContrastKind.ISOLATION) == len(found)
+    assert main(["show", str(tmp_path / "results")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "host (cpu neighbour in host/docker" in shown
+
+
+@pytest.mark.needs("docker")
 def test_neighbours_of_a_host_in_danger_are_ended_and_the_study_goes_on(tmp_path, monkeypatch):
     # More than any host has: each look finds it in danger.
     monkeypatch.setattr(guard.Limits.__init__, "__defaults__", (2**60, 0.9, 1.0))

@@ -141,6 +141,10 @@ class Scenario(ABC, Generic[M]):
         del made
         return ("",)
 
+    def platforms(self, made: M) -> Sequence[str]:
+        """Return the name of the platform of each part; empty, as by default: that of its cell."""
+        return ("",) * len(self.parts(made))
+
     def cpu_sets(self, made: M) -> Sequence[int]:
         """Return which set of CPUs each part has: one of its own, by default."""
         return range(len(self.parts(made)))

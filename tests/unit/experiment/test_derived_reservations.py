@@ -58,7 +58,7 @@ def cell_run(parts=("command", *PARTS), numbers=(0, 0, 0)):
         HELD,
         0,
         tuple(Placement(part=part, instance=n) for n, part in enumerate(parts)),
-        InstanceSet(platform, LIMITS, "host", members),
+        [InstanceSet(platform, LIMITS, "host", members)] * len(members),
         members,
     )
 

@@ -6,6 +6,7 @@ import pytest
 
 from tare.core.errors import ConfigError
 from tare.core.model import ContrastKind, Neighbour, NeighbourCpus, neighbour_of
+from tare.core.model.group import group
 from tare.experiment import scenario
 from tare.experiment.design import make_plan
 from tare.experiment.scenarios._disturbed import Disturbed
@@ -93,6 +94,53 @@ def test_a_neighbour_has_the_cpus_of_the_workload_or_others():
         assert {one.part: one.instance - first for one in slot.placements} == places
 
 
+def test_a_neighbour_may_be_on_another_platform_and_is_placed_on_its_instances():
+    text = "[{stressor: cpu, platform: host/docker, count: 2}, {stressor: cpu}]"
+    plan = planned(text)
+    cells = plan.cells_by_id
+
+    for slot in plan.slots:
+        cell = cells[slot.cell]
+        neighbour = neighbour_of(cell.params)
+        other = neighbour.platform if neighbour else None
+        expected = "host/docker" if other and cell.platform != other else ""
+        assert [one.platform for one in slot.placements[1:]] == (
+            [expected] * (neighbour.count if neighbour else 0)
+        )
+        assert slot.placements[0].platform == ""
+    apart = [cell for cell in plan.cells if (of := neighbour_of(cell.params)) and of.platform]
+    assert [(cell.platform, neighbour_of(cell.params).count) for cell in apart] == [
+        ("host", 2),
+        ("host/docker", 2),
+    ]
+    for cell in apart:
+        reference = cells[plan.decided_by[cell.id].reference]
+        assert (reference.platform, neighbour_of(reference.params)) == (cell.platform, None)
+
+
+def test_a_neighbour_on_a_platform_with_fewer_instances_shares_them_between_places():
+    text = TEXT.replace("host/docker]", "{{name: box, stack: host/docker, instances: 1}}]")
+    wanted = text.format(
+        neighbours="[{stressor: cpu, platform: box}]", workload="integer_loop", repetition=""
+    )
+    plan = make_plan(read_study(wanted, "study.yaml"), 1)
+
+    found = {
+        (slot.block % 2, placement.platform, placement.instance)
+        for slot in plan.slots
+        if plan.cells_by_id[slot.cell].platform == "host"
+        for placement in slot.placements
+    }
+    assert found == {(0, "", 0), (1, "", 2), (0, "box", 1), (1, "box", 1)}
+
+
+def test_a_neighbours_platform_is_a_part_of_what_it_is_and_none_of_its_group():
+    alone = planned("[{stressor: cpu, platform: host}]")
+    kept = [neighbour_of(cell.params) for cell in alone.cells]
+    assert {one.platform for one in kept if one} == {"host"}
+    assert len({group(cell) for cell in alone.cells}) == 1
+
+
 def test_a_plan_of_parts_with_cpus_of_their_own_says_nothing_of_them():
     assert planned("[{stressor: cpu, cpus: apart}]").cpu_sets == ()
     assert planned("[{stressor: cpu}]").cpu_sets == (0, 0)
@@ -152,6 +200,10 @@ def test_roles_of_the_workload_stay_in_front():
         ("[{stressor: cpu, level: 90%, intensity: 50%}]", r"level: an intensity was given too"),
         ("[{stressor: cache, level: 90%}]", r"level: cache has none, as nothing reads back .* cpu"),
         ("[{stressor: idle, level: 90%}]", r"level: idle has none"),
+        (
+            "[{stressor: cpu, platform: host/kvm}]",
+            r"study.yaml:6:.*neighbours: platform: 'host/kvm' is not a platform; expected one of",
+        ),
     ],
 )
 def test_a_wrong_neighbour_is_named_with_its_line(neighbours, says):

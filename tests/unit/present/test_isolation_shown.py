@@ -93,6 +93,8 @@ def test_a_neighbour_in_a_table_is_short():
     full = Neighbour(stressor="disk", level="full")
     assert short_text(full, shows_amount=False) == "disk at level 100 %"
     assert short_text(twice, shows_amount=False) == f"2 {TIMES} cpu on other CPUs"
+    elsewhere = Neighbour(stressor="cpu", platform="host/docker")
+    assert short_text(elsewhere, shows_amount=False) == "cpu in host/docker"
 
 
 def falls(costs, noise=0.002):

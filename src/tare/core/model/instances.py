@@ -14,6 +14,16 @@ MOST = 1024
 """More instances at once than this are a mistake."""
 
 
+FIT, MEMORY_EACH, READY_P50, READY_P99, SLOWEST = (
+    "instances_that_fit",
+    "memory_each",
+    "ready_p50",
+    "ready_p99",
+    "slowest",
+)
+"""The metrics of a trial that adds instances until an objective breaks."""
+
+
 class InstanceCpus(StrEnum):
     """Which CPUs instances that work at once run on, where platforms are held to their own."""
 

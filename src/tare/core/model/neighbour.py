@@ -21,6 +21,8 @@ KEYS = STRESSOR, INTENSITY, COUNT, CPUS = (
 """The parameters of a cell that say what its neighbour is."""
 LEVEL = "neighbour_level"
 """One more, where a level of the resource is asked for."""
+PLATFORM = "neighbour_platform"
+"""One more, where its platform is named."""
 
 
 class NeighbourCpus(StrEnum):
@@ -34,8 +36,10 @@ class NeighbourCpus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A stressor in instances of its own, of the platform of the workload that it disturbs.
+    """A stressor in instances of its own.
 
+    They are of the platform of a study that has the name ``platform``; None: of that of the
+    workload that they disturb.
     ``intensity`` is a share of what the stressor takes at full, between 0 and 1. In its place
     ``level`` is a share of the resource's maximum, as it is measured on the host: so far the
     workload and its neighbours together use it. ``count`` is how many instances run the stressor.
@@ -47,6 +51,7 @@ class Neighbour:
     level: float | Literal["full"] | None = None
     count: int = 1
     cpus: NeighbourCpus = NeighbourCpus.SAME
+    platform: str | None = None
     reservation: Reservation | None = field(default=None, metadata={NO_KEY: True})
     """What its instances are held to so that the workload keeps what it needs; None: nothing."""
 
@@ -73,8 +78,9 @@ class Neighbour:
         values = self.stressor, float(self.intensity), self.count, self.cpus.value
         own: Params = tuple(zip(KEYS, values, strict=True))
         level = () if self.level is None else ((LEVEL, float(self.level)),)
+        platform = () if self.platform is None else ((PLATFORM, self.platform),)
         held = self.reservation.params if self.reservation else ()
-        return (*own, *level, *held)
+        return (*own, *level, *platform, *held)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -104,11 +110,12 @@ def neighbour_of(params: Params) -> Neighbour | None:
         count=int(found[COUNT]),
         cpus=NeighbourCpus(str(found[CPUS])),
         level=float(found[LEVEL]) if LEVEL in found else None,
+        platform=str(found[PLATFORM]) if PLATFORM in found else None,
         reservation=reservation_of(params),
     )
 
 
 def without_neighbour(params: Params) -> Params:
     """Return the parameters of a cell's workload alone."""
-    own = (*KEYS, LEVEL)
+    own = (*KEYS, LEVEL, PLATFORM)
     return tuple(one for one in params if one[0] not in own and not is_reservation_key(one[0]))

@@ -104,13 +104,14 @@ class Placement:
 
     ``part`` is its name, as the scenario calls it; empty is the only one. ``cores`` is which of a
     duet's two sets of CPUs it has. ``cell`` is the id of the cell that it is a part of; empty is
-    the slot's own.
+    the slot's own. ``platform`` is the name of its platform; empty is its cell's.
     """
 
     instance: int
     part: str = ""
     cores: int = 0
     cell: str = ""
+    platform: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +232,11 @@ class Plan:
             if slot.block != self.slots[0].block:  # each block has the same cells
                 break
             for cell in (self.cells_by_id[one] for one in slot.cells):
-                which = cell.platform, cell.replica, cell.limits
-                last = max(one.instance % self.most_parts for one in slot.of(cell.id))
-                used[which] = max(used[which], last + 1)
+                for one in slot.of(cell.id):
+                    other = (one.platform, 0, cell.limits) if one.platform else None
+                    which = other or (cell.platform, cell.replica, cell.limits)
+                    last = one.instance % self.most_parts
+                    used[which] = max(used.get(which, 1), last + 1)
         return used
 
     @cached_property

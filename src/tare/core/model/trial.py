@@ -146,12 +146,14 @@ class Part(Result):
     ``late_s`` is how much later than the first part it started, as far as that was seen: at its
     release, by the host's clock; None where it was not started, or was up before, as roles are.
     ``cell`` is the id of the cell that it was measured for where a trial has several; empty is the
-    trial's own. ``warnings`` are those of this part alone.
+    trial's own. ``platform`` is the name of the platform of its instance; empty is its cell's.
+    ``warnings`` are those of this part alone.
     """
 
     name: str
     late_s: float | None = None
     cell: str = ""
+    platform: str = ""
     warnings: tuple[str | Complaint, ...] = ()
 
 

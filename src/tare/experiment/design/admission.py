@@ -140,7 +140,8 @@ def needs(study: Study, plan: Plan) -> list[Need]:
         which = cell.platform, cell.replica, cell.limits
         work.setdefault(which, []).append(made[cell.workload, cell.params])
         parts[which] = len(plan.cpu_sets_of(cell))
-    whole = scenario.load(study.scenario).opens_whole
+    chosen = scenario.load(study.scenario)
+    whole = chosen.opens_whole
     found = []
     for which, run in work.items():
         name, _, limits = which
@@ -153,10 +154,17 @@ def needs(study: Study, plan: Plan) -> list[Need]:
         own = layers[-1].commits(limits)
         made_bytes = IDLE_BYTES if own is None else own
         at_peer = 0 if _held(study.peer.made, limits)[0] is not None else limits.memory_bytes
-        if all(one.overcommits() for one in run):
+        is_over = all(one.overcommits() for one in run)
+        if is_over:
             held = None if held is None else min(held, IDLE_BYTES)
-        is_passing = held is None and not makes and not all(one.overcommits() for one in run)
-        of_parts = parts[which] * limits.memory_bytes if is_passing else 0
+        # Neighbours may be in containers where the workload is in a machine with its own memory.
+        others = {other for one in run for other in chosen.platforms(one) if other}
+        is_kept = held is not None and all(
+            _held(platforms[other].made, limits)[0] is not None for other in others
+        )
+        is_passing = not (is_kept or makes or is_over)
+        most = parts[which] if not others else plan.most_parts
+        of_parts = most * limits.memory_bytes if is_passing else 0
         found.append(
             Need(
                 platform=name,

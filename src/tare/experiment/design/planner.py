@@ -39,9 +39,7 @@ def make_plan(study: Study, seed: int) -> Plan:
     # Slots of a block share these strings: a plan of 100,000 slots holds each id once.
     ids = [[cell.id for cell in cells] for cells in groups]
     random = Random(seed)  # noqa: S311 - a design must be repeatable, not secret
-    own = {
-        cell.id: study.repetition.instances_of(cell.platform) for cells in groups for cell in cells
-    }
+    own = {one.name: study.repetition.instances_of(one.name) for one in study.platforms}
     most = max(own.values())
     chosen = scenario.load(study.scenario)
     contrasts = [contrast for cells in groups for contrast in _contrasts(study, chosen, cells)]
@@ -60,14 +58,31 @@ def make_plan(study: Study, seed: int) -> Plan:
         for cells in groups
         for cell in cells
     }
+    platforms = {
+        cell.id: [
+            "" if one == cell.platform else one
+            for one in chosen.platforms(made[cell.workload, cell.params])
+        ]
+        for cells in groups
+        for cell in cells
+    }
+    names = {cell.id: cell.platform for cells in groups for cell in cells}
     # Parts of two cells share an instance where their number and their set of CPUs are the same.
     instances = sorted({one for sets in cpu_sets.values() for one in enumerate(sets)})
 
     @cache
     def placed(cell: str, place: int) -> tuple[Placement, ...]:
+        """Place the parts of a cell; each platform has the place as far as it has instances."""
         return tuple(
-            Placement(instance=place * len(instances) + instances.index(one), part=part)
-            for one, part in zip(enumerate(cpu_sets[cell]), parts[cell], strict=True)
+            Placement(
+                instance=place % own[platform or names[cell]] * len(instances)
+                + instances.index(one),
+                part=part,
+                platform=platform,
+            )
+            for one, part, platform in zip(
+                enumerate(cpu_sets[cell]), parts[cell], platforms[cell], strict=True
+            )
         )
 
     @cache
@@ -82,12 +97,12 @@ def make_plan(study: Study, seed: int) -> Plan:
         if is_duet:
             pairs = [pair for some in order for pair in pairing.pairs(some)]
             places = [
-                (cell, tuple(paired(half, instance % own[half.cell]) for half in halves))
+                (cell, tuple(paired(half, instance % own[names[half.cell]]) for half in halves))
                 for cell, halves in pairs
             ]
         else:
             every = [cell for some in order for cell in some]
-            places = [(cell, placed(cell, instance % own[cell])) for cell in every]
+            places = [(cell, placed(cell, instance)) for cell in every]
         each = 2 if is_duet else 1
         slots += [
             Slot(block=block, slot=each * n, cell=cell, placements=placements)

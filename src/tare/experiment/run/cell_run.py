@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from tare.core.errors import TareError
-from tare.core.model import Cell, Placement
+from tare.core.model import Cell, Placement, Status
 from tare.experiment.run.instance_set import InstanceSet, Member, running
+from tare.experiment.study import Platform
 
 ALIVE_S = 20.0
 
@@ -18,6 +19,8 @@ ALIVE_S = 20.0
 class CellRun:
     """One of the cells that a slot measures, and its state.
 
+    ``homes`` are the instance sets of its parts, ``members`` their instances; without any, where
+    a set has none.
     ``error`` is what kept it from being measured; ``is_lost`` says that its trial stands and its
     instances could not be paused after it.
     """
@@ -25,7 +28,7 @@ class CellRun:
     cell: Cell
     slot: int
     placements: tuple[Placement, ...]
-    instances: InstanceSet
+    homes: Sequence[InstanceSet]
     members: Sequence[Member]
     awake: ExitStack = field(default_factory=ExitStack)
     error: TareError | None = None
@@ -50,6 +53,16 @@ class CellRun:
         """List the instances in which some parts of its trials are."""
         placed = zip(self.placements, self.members, strict=True)
         return [member for placement, member in placed if placement.part in parts]
+
+    def platform_of(self, parts: Collection[str]) -> Platform:
+        """Return the platform of some parts of its trials, which have one in common."""
+        placed = zip(self.placements, self.homes, strict=True)
+        return next(home.platform for placement, home in placed if placement.part in parts)
+
+    @property
+    def closed(self) -> InstanceSet | None:
+        """The first of its instance sets that is closed; None: all are open."""
+        return next((home for home in self.homes if home.status is not Status.OK), None)
 
     @property
     def is_new(self) -> bool:

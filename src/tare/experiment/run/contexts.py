@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tare.core.model import Cell, Kind, Plan, Variant
+from tare.core.model import Cell, Kind, Placement, Plan, Variant
 from tare.experiment import scenario
 from tare.experiment.run.cell_run import CellRun
-from tare.experiment.run.instance_set import Member, key
+from tare.experiment.run.instance_set import Member, key, keys
 from tare.experiment.run.peers import Peers
 from tare.experiment.run.pool import Pool
 from tare.experiment.run.resolved_study import ResolvedStudy
@@ -46,7 +46,7 @@ class Contexts:
         cell = one.cell
         made = self.made(cell)
         placed_parts = [
-            self._placed(cell, placement.part, member, kind)
+            self._placed(cell, placement, member, kind)
             for placement, member in zip(one.placements, one.members, strict=True)
         ]
         return TrialContext(
@@ -84,10 +84,11 @@ class Contexts:
         """Return the name of an instance in the trials of this session."""
         return f"{self._session.id}-{member.label}"
 
-    def _placed(self, cell: Cell, part: str, member: Member, kind: Kind) -> PlacedPart:
-        is_new = not member.warmed
+    def _placed(self, cell: Cell, placement: Placement, member: Member, kind: Kind) -> PlacedPart:
+        is_new, home = not member.warmed, key(cell, platform=placement.platform)
         return PlacedPart(
-            part=part,
+            part=placement.part,
+            platform=placement.platform,
             instance=self.instance(member),
             stack=member.stack,
             how=WatchSettings(
@@ -97,7 +98,7 @@ class Contexts:
                 foreign_counts=self._plan.repetition.variant is Variant.WALL,
                 reader=member.reader,
             ),
-            first=[one.id for one in self._plan.cells if is_new and key(one) == key(cell)],
+            first=[one.id for one in self._plan.cells if is_new and home in keys(one)],
             is_cold=cell.id not in member.warmed,
             kept=member.kept,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from tare.core.errors import LayerError
-from tare.core.model import Cell, Limits, Status
+from tare.core.model import Cell, Limits, Status, neighbour_of
 from tare.experiment.probes.inner_machine import AnyReader
 from tare.experiment.run import conditions
 from tare.experiment.study import Platform
@@ -21,12 +21,22 @@ from tare.machines.stack import Stack
 Key = tuple[str, int, Limits, int | None]
 
 
-def key(cell: Cell, cores: int | None = None) -> Key:
-    """Return the key of the instances that a cell runs on; a replica has its own.
+def key(cell: Cell, cores: int | None = None, platform: str = "") -> Key:
+    """Return the key of the instances that a part of a cell runs on; a replica has its own.
 
-    A duet has one for each of the two sets of CPUs, ``cores``.
+    A duet has one for each of the two sets of CPUs, ``cores``. ``platform`` is that of a part which
+    is on another one than its cell.
     """
+    if platform:
+        return platform, 0, cell.limits, cores
     return cell.platform, cell.replica, cell.limits, cores
+
+
+def keys(cell: Cell) -> tuple[Key, ...]:
+    """Return the keys of all instances that the parts of a cell run on, without a duet's CPUs."""
+    neighbour = neighbour_of(cell.params)
+    other = neighbour.platform if neighbour else None
+    return (key(cell),) if other in (None, cell.platform) else (key(cell), key(cell, None, other))
 
 
 def takes_userland(platform: Platform) -> bool:

@@ -20,7 +20,7 @@ from tare.experiment.run.instance_set import (
     InstanceSet,
     Key,
     Member,
-    key,
+    keys,
     label_of,
     running,
     runs_userland,
@@ -65,14 +65,14 @@ class Pool:
         self._last: dict[tuple[str, int], int] = {}
 
     def of(self, cell: Cell) -> list[InstanceSet]:
-        """Return the instance sets that a cell runs on: one, or a duet's two.
+        """Return the instance sets that a cell runs on: one, or a duet's two, and its neighbour's.
 
         To a cell whose workload needs what the userland lacks they are as closed ones.
         """
         instance_sets = [
             instances
             for which, instances in self.instance_sets.items()
-            if which[:3] == key(cell)[:3]
+            if (*which[:3], None) in keys(cell)
         ]
         made = self.measured.get((cell.workload, cell.params))
         needed = set[str]() if made is None else made.all_packages() | made.all_programs()

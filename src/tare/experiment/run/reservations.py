@@ -115,7 +115,7 @@ class Reservations:
         if reservation.derived is not None:
             limits = self.derived[one.cell.id]
             reservation = given({limit.resource: limit.each for limit in limits})
-        layers = one.instances.platform.made
+        layers = one.platform_of(parts).made
         held = holding(one.of(parts), layers, one.cell.limits, reservation)
         one.awake.enter_context(held)
 

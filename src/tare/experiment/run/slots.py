@@ -101,8 +101,8 @@ class Slots:
         """Run a slot, unless one of its cells is given up; ``following`` is what comes next."""
         runs = [self._running(slot, number) for number in range(len(slot.cells))]
         for one in runs:
-            if one.cell.id not in self.given_up and one.instances.status is not Status.OK:
-                self._give_up(one.cell, slot, one.instances)
+            if one.cell.id not in self.given_up and one.closed is not None:
+                self._give_up(one.cell, slot, one.closed)
         if any(one.cell.id in self.given_up for one in runs):
             return
         contexts = []
@@ -141,9 +141,14 @@ class Slots:
         cell = self.plan.cells_by_id[slot.cells[number]]
         placements = slot.of(cell.id)
         cores = placements[0].cores if len(slot.cells) > 1 else None
-        instances = self.pool.instance_sets[key(cell, cores)]
-        members = [instances.at(one.instance, self.plan.most_parts) for one in placements]
-        return CellRun(cell, slot.slot + number, placements, instances, [*filter(None, members)])
+        homes = [self.pool.instance_sets[key(cell, cores, one.platform)] for one in placements]
+        found = [
+            home.at(one.instance, self.plan.most_parts)
+            for one, home in zip(placements, homes, strict=True)
+        ]
+        members = [one for one in found if one is not None]
+        members = members if len(members) == len(placements) else []
+        return CellRun(cell, slot.slot + number, placements, homes, members)
 
     def _measured(
         self, slot: Slot, runs: Sequence[CellRun], contexts: Sequence[TrialContext[Measured]]
@@ -180,7 +185,10 @@ class Slots:
         self.failures[cell] = 0 if is_good else self.failures[cell] + 1
         if is_good and not one.is_lost:
             return
-        replaced = [self._replace_dead(one.instances, member) for member in one.members]
+        replaced = [
+            self._replace_dead(home, member)
+            for home, member in zip(one.homes, one.members, strict=bool(one.members))
+        ]
         replaced.append(self._has_lost_peer())
         is_impossible = trial.status is Status.UNAVAILABLE and not any(replaced)
         if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
@@ -326,9 +334,15 @@ class Slots:
         return self.pool.entry if self.scenario.by_agent else Entry.ANEW
 
     def _give_up(self, cell: Cell, slot: Slot, instances: InstanceSet) -> None:
-        """Skip a cell whose platform is missing, with one trial that says why."""
+        """Skip a cell whose platform is missing, with one trial that says why.
+
+        So is the platform of its neighbours.
+        """
         self.given_up.add(cell.id)
-        known = any(t.cell == cell.id and t.reason == instances.reason for t in self.trials)
+        name, reason = instances.platform.name, instances.reason
+        if name != cell.platform:
+            reason = f"its neighbours cannot run in {name}: {reason}"
+        known = any(t.cell == cell.id and t.reason == reason for t in self.trials)
         if not known:
             trial = Trial(
                 cell=cell.id,
@@ -337,7 +351,7 @@ class Slots:
                 kind=Kind.MEASURED,
                 instance="",
                 status=instances.status,
-                reason=instances.reason,
+                reason=reason,
                 started_at=_now(),
                 entry=self._entry,
                 session=self.session.id,

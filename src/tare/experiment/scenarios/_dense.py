@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from tare.core.model import Better, Metric, Params, Unit
+from tare.core.model import Better, Metric, Params, Unit, instances
 from tare.work.workload import Measured, Workload
 
-FIT = Metric("instances_that_fit", Unit.RATIO, Better.HIGHER)
-MEMORY_EACH = Metric("memory_each", Unit.BYTE, Better.LOWER)
-READY_P50 = Metric("ready_p50", Unit.SECOND, Better.LOWER)
-READY_P99 = Metric("ready_p99", Unit.SECOND, Better.LOWER)
-SLOWEST = Metric("slowest", Unit.RATIO, Better.LOWER)
+FIT = Metric(instances.FIT, Unit.RATIO, Better.HIGHER)
+MEMORY_EACH = Metric(instances.MEMORY_EACH, Unit.BYTE, Better.LOWER)
+READY_P50 = Metric(instances.READY_P50, Unit.SECOND, Better.LOWER)
+READY_P99 = Metric(instances.READY_P99, Unit.SECOND, Better.LOWER)
+SLOWEST = Metric(instances.SLOWEST, Unit.RATIO, Better.LOWER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from tare.machines.stack import Stack, open_stack
 
 AT_ONCE = 2
 """Instances that are opened at the same time, for each CPU."""
+BASE_RUNS = 3
+"""Runs of one instance alone, of which the median is what all others are compared with."""
 SLACK_S = 10.0
 """A command may take so much longer than the objective allows before it is ended."""
 MIB = 2**20
@@ -161,6 +164,8 @@ class _Trial:
         groups = [group for one in self.opened if (group := one.stack.own_group()) is not None]
         with Guard(groups) as guard:
             outcome = self._run()
+            if self.alone is None:
+                self._note_alone([outcome, *(self._run() for _ in range(BASE_RUNS - 1))])
         used = self.free_bytes - available_bytes()
         slowest = self._slowest(outcome)
         why = self._judged(outcome, slowest, guard.danger)
@@ -250,20 +255,28 @@ class _Trial:
         return replace(self.context, made=self.made.each, placed_parts=[placed])
 
     def _slowest(self, outcome: Outcome) -> float:
-        """Return how many times as long as one alone the slowest took; 0 where one has no number.
+        """Return how many times as long as one alone the slowest took; 0 where one did not."""
+        worst = self._worst(outcome)
+        if not worst or not self.alone:
+            return 0.0
+        is_lower = self.made.each.metrics[0].better is Better.LOWER
+        return worst / self.alone if is_lower else self.alone / worst
 
-        The first level, of one instance, is that one.
-        """
+    def _worst(self, outcome: Outcome) -> float:
+        """Return the worst value of all instances; 0 where one has none."""
         metric = self.made.each.metrics[0]
         values = [one.samples.get(metric.name) for one in outcome.parts]
         known = [one for one in values if one]
         if len(known) < len(values) or any(one.status not in GOOD for one in outcome.parts):
             return 0.0
-        is_lower = metric.better is Better.LOWER
-        worst = max(known) if is_lower else min(known)
-        if self.alone is None:
-            self.alone, self.alone_s = worst, outcome.duration_s
-        return worst / self.alone if is_lower else self.alone / worst
+        return max(known) if metric.better is Better.LOWER else min(known)
+
+    def _note_alone(self, outcomes: Sequence[Outcome]) -> None:
+        """Note what one instance alone does: the median of some runs."""
+        known = [worst for one in outcomes if (worst := self._worst(one))]
+        if known:
+            self.alone = median(known)
+            self.alone_s = max(one.duration_s for one in outcomes)
 
     def _judged(self, outcome: Outcome, slowest: float, danger: str) -> str:
         """Return how the objective broke; empty where it held."""

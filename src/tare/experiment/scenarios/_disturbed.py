@@ -86,6 +86,11 @@ class Disturbed(Workload):
         """The names of the neighbour's instances among the parts of a trial."""
         return self.neighbour.parts
 
+    def platforms(self, parts: Sequence[str]) -> list[str]:
+        """Return the name of the platform of each part of a trial; empty: the workload's own."""
+        other = self.neighbour.platform or ""
+        return [other if part in self.instances else "" for part in parts]
+
     def cpu_sets(self, parts: Sequence[str]) -> list[int]:
         """Return which set of CPUs each part of a trial has."""
         are_apart = self.neighbour.cpus is NeighbourCpus.APART

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 class Scenario(solo.Scenario):
     """A workload alone, and the same with each of some neighbours, on each platform.
 
-    A neighbour runs a stressor in instances of its own of the same platform, under the same limits.
-    Cells with a neighbour are compared with the workload alone on the same platform; then those
+    A neighbour runs a stressor in instances of its own, under the same limits: of the same
+    platform, or of another one of the study. Cells with a neighbour are compared with the workload
+    alone on the same platform; then those
     instances are there, paused. The neighbour ``idle`` shows what their presence costs without a
     load; the others are held by each of the study's reservations.
     """
@@ -107,6 +108,12 @@ class Scenario(solo.Scenario):
                 f"processes: {min(most):g} were given; expected at least {bounds.process_limit}, "
                 f"with which the neighbour {made.neighbour.stressor} can be started and ended"
             )
+
+    def platforms(self, made: Workload) -> Sequence[str]:
+        """See Scenario.platforms: a neighbour may have another one than the workload."""
+        if isinstance(made, Disturbed):
+            return made.platforms(self.parts(made))
+        return super().platforms(made)
 
     def cpu_sets(self, made: Workload) -> Sequence[int]:
         """See Scenario.cpu_sets: a neighbour has those of the workload, or others."""

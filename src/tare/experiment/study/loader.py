@@ -127,6 +127,7 @@ def read_study(  # noqa: PLR0913 - what is only given by name is given by few
         workloads,
         lambda own: held if own is None else reservations.read_reservations(own, _check_limits),
     )
+    _refuse_platforms(part, chosen_scenario, chosen, platforms)
     repetitions = variants(Repetition, part["repetition"], factors=False, check=_check_repetition)
     deadlines = variants(Deadlines, part["deadlines"], factors=False, check=_check_deadlines)
     if heads and repetitions:
@@ -221,6 +222,22 @@ def _platforms(
             )
         platforms.append(one)
     return platforms
+
+
+def _refuse_platforms(
+    part: Mapping[str, Item],
+    scenario: Scenario[Measured],
+    chosen: Sequence[FixedWorkload],
+    platforms: Sequence[Platform],
+) -> None:
+    """Refuse levels of a factor with parts on a platform that the study does not have."""
+    names = [platform.name for platform in platforms]
+    named = dict.fromkeys(name for one in chosen for name in scenario.platforms(one.made) if name)
+    for name in named if scenario.factor and names else ():
+        if name not in names:
+            part[scenario.factor[0] if scenario.factor else ""].wrong(
+                f"platform: {name!r} is not a platform; expected {one_of(names, name)}"
+            )
 
 
 def _refuse_duet(item: Item, taken_apart: Sequence[ladder.Expanded]) -> None:

@@ -49,6 +49,7 @@ def measure_distributed(
             outcome,
             name=placed.part,
             instance=placed.instance,
+            platform=placed.platform,
             cpuset=placed.cpuset,
             status=outcome.status if is_bad else Status.OK,
             reason=outcome.reason if is_bad else "",

@@ -75,7 +75,8 @@ class Outcome(Measurement):
 
     One that is a part of a trial has a ``name``, and starts ``late_s`` after the first of them:
     None where it was not started with the others. ``cell`` is the id of its cell where the trial
-    has several; ``completed`` is None where no command was run. ``timeline`` is not read yet; see
+    has several, ``platform`` its platform where that is not its cell's; ``completed`` is None where
+    no command was run. ``timeline`` is not read yet; see
     ``read``.
     """
 
@@ -85,6 +86,7 @@ class Outcome(Measurement):
     name: str = ""
     late_s: float | None = None
     cell: str = ""
+    platform: str = ""
     parts: tuple[Outcome, ...] = ()
 
     def read(self) -> tuple[Outcome, SeriesOfParts]:

@@ -17,7 +17,8 @@ Kept = dict[tuple[str, str], Server]
 class PlacedPart:
     """A part placed in an instance that is running, and how it is monitored.
 
-    ``part`` is its name, ``instance`` that of the instance in this session. ``first`` are the ids
+    ``part`` is its name, ``instance`` that of the instance in this session, ``platform`` that of
+    the platform where it is another one than its cell's. ``first`` are the ids
     of all cells that are run in the instance if nothing has been run in it yet, else empty;
     ``is_cold`` says whether the cell has not been run in it. ``kept`` are the programs of roles
     that are in it for as long as it is there.
@@ -27,6 +28,7 @@ class PlacedPart:
     instance: str
     stack: Stack
     how: WatchSettings
+    platform: str = ""
     first: Sequence[str] = ()
     is_cold: bool = False
     kept: Kept = field(default_factory=dict)

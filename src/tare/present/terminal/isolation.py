@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.present.terminal.tables import Field, laid_out
+from tare.present.view.density import density_tables
 from tare.present.view.isolation_tables import TextTable, all_tables
 from tare.present.view.scaling import NUMBERS as SCALING_NUMBERS
 from tare.present.view.scaling import scaling_tables
@@ -23,6 +24,8 @@ SCALING_WEIGHTS = {
     "answered": 5,
     "workload": 6,
 }
+DENSITY_NUMBERS = ("memory each", "ready p50", "ready p99")
+DENSITY_WEIGHTS = {"ready p50": 1, "ready p99": 2, "memory each": 3, "ended by": 4, "workload": 5}
 """The columns that are left out where there is no room, the first of them first."""
 
 
@@ -32,8 +35,9 @@ def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
 
 
 def scaling(found: StudyView, width: int) -> Iterator[Table | Text]:
-    """Yield the tables of a study of scale; nothing of any other."""
+    """Yield the tables of a study of scale or density; nothing of any other."""
     yield from _printed(scaling_tables(found), width, SCALING_NUMBERS, SCALING_WEIGHTS)
+    yield from _printed(density_tables(found), width, DENSITY_NUMBERS, DENSITY_WEIGHTS)
 
 
 def _printed(

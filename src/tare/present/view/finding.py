@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 
 from tare.core.model import Cell, ContrastKind, Kind, Status
+from tare.present.view.density import density_finding
 from tare.present.view.findings import Findings
 from tare.present.view.isolation import isolation_finding
 from tare.present.view.names import plain_names
@@ -48,6 +49,8 @@ def finding(found: Findings) -> str:
         return "Nothing is compared: the plan has no platform but the baseline."
     if any(row.kind is ContrastKind.INJECTED for row in rows):
         return "This is a self-test: work was added on purpose, and what was found of it follows."
+    if density := density_finding(found):
+        return density
     if is_isolation(rows):
         return isolation_finding(found, rows)
     if is_scaling(rows):

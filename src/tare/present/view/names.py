@@ -55,6 +55,8 @@ def neighbour_text(neighbour: Neighbour, *, with_reservation: bool = True) -> st
         text += f" at {100 * neighbour.intensity:g} %"
     if neighbour.target is not None:
         text += f", together at {100 * neighbour.target:g} %"
+    if neighbour.platform is not None:
+        text += f" in {neighbour.platform}"
     if neighbour.cpus is NeighbourCpus.APART:
         text = f"{text} on other CPUs"
     if neighbour.reservation is None or not with_reservation:

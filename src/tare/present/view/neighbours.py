@@ -71,6 +71,8 @@ def short_text(neighbour: Neighbour, *, shows_amount: bool = True) -> str:
         text += f" at level {100 * float(neighbour.level):g} %"
     elif neighbour.stressor != IDLE and (shows_amount or neighbour.intensity != 1):
         text += f" {100 * neighbour.intensity:g} %"
+    if neighbour.platform is not None:
+        text += f" in {neighbour.platform}"
     if neighbour.cpus is NeighbourCpus.APART:
         text += " on other CPUs"
     held = neighbour.reservation
