@@ -23,7 +23,7 @@ from contract.disturbing import (
     processes,
     userland_of,
 )
-from tare.core.errors import LayerError
+from tare.core.errors import LayerError, LayerTimedOut
 from tare.core.model import Limits
 from tare.machines.machine import check
 from tare.work import stressor
@@ -35,6 +35,7 @@ LIMITS = Limits(cpus=1, memory_bytes=512 * MIB)
 PROCESSES = 128
 SECONDS = 2
 START_S = 300.0
+READY_S = 10.0
 PERIOD_S = 0.1
 LONGEST_S = 1.0
 SMALL_FILES = {"disk": {"file_bytes": MIB}}
@@ -91,9 +92,9 @@ def peer(place, userland):
 class Pair:
     """A victim and its neighbour on one platform; a neighbour that died is opened anew."""
 
-    def __init__(self, place, layers, userland):
+    def __init__(self, place, layers, userland, processes=PROCESSES):
         self.place, self.layers, self.userland = place, layers, userland
-        limits = replace(LIMITS, processes=PROCESSES)
+        limits = replace(LIMITS, processes=processes)
         self.limits = LIMITS if any(one.lacks(limits) for one in layers) else limits
         self.names = []
         self.victim = self._open()
@@ -188,3 +189,41 @@ def test_a_bomb_at_full_leaves_the_host_and_the_others_alone(pair, peer, name, r
     assert {role: one.lived for role, one in ended.items()} == dict.fromkeys(ended, True)
     assert left(neighbour, before) == []
     assert files_in(neighbour) == [CELL]
+
+
+@pytest.mark.needs("docker")
+@pytest.mark.parametrize("worker_mib", [4, 32])
+def test_64_memory_threads_in_one_instance_leave_the_host_and_the_others_alone(
+    place, layers_of, userland, worker_mib
+):
+    # 256 MiB fit; 2 GiB are four times what the instance has.
+    made = load("memory", workers=64, worker_bytes=worker_mib * MIB)
+    both = Pair(place, layers_of("host/docker"), userland, processes=256)
+    try:
+        served, before = daemons(place.id), processes(both.neighbour)
+        ready = False
+        with Answers() as answers, suppress(LayerTimedOut):
+            with placed(both.neighbour, Soon(made), ["sleep", str(SECONDS)]) as command:
+                ready = True
+                check(command.machine, command.argv, timeout_s=60)
+            check(both.victim.machine, ["true"], timeout_s=60)
+
+        print(f"{worker_mib} MiB each: {max(answers.seen_s):.3f} s; ready: {ready}")  # noqa: T201
+        assert max(answers.seen_s) < LONGEST_S
+        assert ready or worker_mib > 4
+        assert "sleep" in processes(both.victim).values()
+        assert served == daemons(place.id)
+        assert left(both.neighbour, before) == []
+        assert files_in(both.neighbour) == [CELL]
+    finally:
+        both.close()
+
+
+class Soon:
+    """A stressor that has a few seconds to be ready."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def roles(self, name, place):
+        return [replace(role, ready_s=READY_S) for role in self.made.roles(name, place)]
