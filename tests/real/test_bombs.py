@@ -21,7 +21,7 @@ EVERY_S = 0.02
 BOMBS = {"cpu": "stress-ng-cpu", "memory": "stress-ng-vm", "fork": "stress-ng-fork"}
 """What the kernel calls the workers of each; a name may be cut off after 15 characters."""
 PLATFORMS = ["host", "host/docker"]
-WORKLOAD = {"integer_loop": {"iterations": 1_000_000}}
+WORKLOAD = {"integer_loop": {"iterations": 100_000}}
 
 
 def test_a_study_killed_beside_each_bomb_is_cleaned_and_resumed(lab, tmp_path):
@@ -35,7 +35,7 @@ def test_a_study_killed_beside_each_bomb_is_cleaned_and_resumed(lab, tmp_path):
                 "limits": {"cpus": 1, "memory": "512MiB", "processes": 128},
                 "workloads": [WORKLOAD],
                 "neighbours": [{"stressor": name} for name in BOMBS],
-                "repetition": {"min_blocks": 2, "max_blocks": 2, "instances": 1},
+                "repetition": {"min_blocks": 1, "max_blocks": 1, "instances": 1},
             }
         )
     )
