@@ -3,44 +3,42 @@
 The instances are held to 256 MiB, one CPU and few processes, whatever the stressor wants.
 """
 
-import os
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from contract.disturbing import (
+    CELL,
+    CPUS,
+    MIB,
+    files_in,
+    group,
+    has_own_kernel,
+    left,
+    peer_of,
+    placed,
+    processes,
+    reaches_no_disk,
+    userland_of,
+)
 from tare.core.errors import LayerError, LayerTimedOut
 from tare.core.model import Limits
 from tare.experiment.probes.timeline import Timeline
-from tare.experiment.trial.peer import Peer
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.role_placement import RolePlacement
 from tare.experiment.trial.watch import WatchSettings
 from tare.machines import layer
-from tare.machines.machine import await_true, check, text
-from tare.machines.userland import Userland
-from tare.machines.userland.architecture import HERE
+from tare.machines.machine import check
 from tare.work import stressor
 from tare.work.roles import COMMAND, OWN, Main, Roles
 from tare.work.stressor import load
 
 pytestmark = pytest.mark.slow
 
-MIB = 2**20
 LIMITS = Limits(cpus=1, memory_bytes=256 * MIB)
 PROCESSES = 100
 SECONDS = 1.0
-ENDED_S = 10.0
-PROCESSES_INSIDE = r"""
-for one in /proc/[0-9]*; do
-    case $one in /proc/$$ | /proc/$PPID) continue ;; esac
-    { read -r name < "$one/comm" && echo "${one#/proc/} $name"; } || :
-done 2> /dev/null
-"""
-CELL = "cell"
-ROOT = Path("/sys/fs/cgroup")
-CPUS = sorted(os.sched_getaffinity(0))
 COUNTED_BY_PMU = "cache_misses"
 """A timeline alone counts none; see tare.experiment.probes.perf."""
 
@@ -89,17 +87,14 @@ class Disturbed:
 
 @pytest.fixture(scope="module")
 def userland(place):
-    return Userland("bookworm", packages(), place.ledger, arch=HERE)
+    return userland_of(place)
 
 
 @pytest.fixture(scope="module")
 def peer(place, userland):
     """A machine outside at the end of a cable, as a session makes it."""
-    cpus = CPUS[:1]
-    site = place.site(userland=userland, limits=LIMITS, cpuset=str(cpus[0]), reached=True)
-    stack = place.open([layer.load("host", network="cable")], site)
-    yield Peer(stack, stack.address(), stack.gateway(), cpus, is_apart=len(CPUS) > 1)
-    stack.close()
+    with peer_of(place, userland) as made:
+        yield made
 
 
 @pytest.fixture(scope="module", params=STACKS)
@@ -114,63 +109,10 @@ def instance(request, place, layers_of, userland):
     stack.close()
 
 
-def group(stack, controller):
-    """The folder of the control group that an instance's processes are in."""
-    root = ROOT if (ROOT / "cgroup.controllers").exists() else ROOT / controller
-    return root / stack.threads().cgroup
-
-
-def packages():
-    """List what the userland must have for all stressors."""
-    return tuple(sorted({name for one in stressor.names() for name in load(one).all_packages()}))
-
-
 def within(made):
     """Whether a stressor's bounds are those that the instances have."""
     bounds = made.bounds()
     return bounds.process_limit <= PROCESSES and bounds.disk_bytes <= 64 * MIB
-
-
-def has_own_kernel(stack):
-    """Whether what runs inside are no processes of this host."""
-    return any(layer.kind(name).own_kernel for name in stack.machine.name.split("/"))
-
-
-def reaches_no_disk(stack):
-    """Why nothing of it reaches a disk by itself, such as files in the host's page cache."""
-    return layer.kind(stack.machine.name.split("/")[-1])().no_disk()
-
-
-def processes(stack):
-    """List an instance's processes by their pids, with their names: of its group, or as inside."""
-    if has_own_kernel(stack):
-        lines = text(stack.machine, ["sh", "-c", PROCESSES_INSIDE]).splitlines()
-        return dict(line.split(" ", 1) for line in lines)
-    found = {}
-    for file in group(stack, "pids").rglob("cgroup.procs"):
-        for pid in file.read_text().split():
-            with suppress(OSError):  # gone by now
-                found[pid] = Path(f"/proc/{pid}/comm").read_text().strip()
-    return found
-
-
-def files_in(stack):
-    """List what is in the working directory; on gVisor of 2022 `ls` cannot."""
-    find = ["find", stack.workdir, "-mindepth", "1", "-maxdepth", "1", "-printf", r"%f\n"]
-    return text(stack.machine, find).split()
-
-
-def left(stack, before):
-    """List what stays of processes that were not there before.
-
-    What served a command in a container may end a moment after the command.
-    """
-
-    def new():
-        return sorted(name for pid, name in processes(stack).items() if pid not in before)
-
-    await_true(lambda: not new(), timeout_s=ENDED_S)
-    return new()
 
 
 def forks():
@@ -187,20 +129,10 @@ def growth(timeline, name):
     )
 
 
-@contextmanager
-def placed(stack, made, peer):
-    """Have a stressor up next to a command in the same instance, by the code that a trial uses."""
-    how = WatchSettings(cpus=CPUS)
-    part = PlacedPart(part="", instance="neighbour", stack=stack, how=how)
-    roles = Roles(Main(OWN, ["sleep", str(SECONDS)]), tuple(made.roles("bomb", COMMAND)))
-    with RolePlacement(roles, CELL, [part], peer).up() as command:
-        yield command
-
-
 def disturb(stack, made, peer):
     """Run a stressor for a second, and read back what it did."""
     before = processes(stack)
-    with placed(stack, made, peer) as command:
+    with placed(stack, made, ["sleep", str(SECONDS)], peer) as command:
         began = forks()
         with Timeline(stack.threads(), CPUS, hertz=5) as timeline:
             check(command.machine, command.argv)
@@ -278,7 +210,7 @@ def test_the_network_is_dialled(instance, peer, name, way):
 
 @pytest.mark.needs("root")
 def test_a_limit_holds_a_fork_bomb_that_wants_more_and_its_instance_ends_it(own_place):
-    userland = Userland("bookworm", packages(), own_place.ledger, arch=HERE)
+    userland = userland_of(own_place)
     limits = replace(LIMITS, processes=24)
     stack = own_place.open([layer.load("host")], own_place.site(userland=userland, limits=limits))
     made = load("fork", children=200)
@@ -310,7 +242,7 @@ def test_a_memory_bomb_beyond_its_limit_is_never_ready_and_leaves_nothing(instan
 def test_a_memory_bomb_beyond_its_limit_ends_its_sandbox_and_nothing_else(
     own_place, layers_of, traces
 ):
-    userland = Userland("bookworm", packages(), own_place.ledger, arch=HERE)
+    userland = userland_of(own_place)
     site = own_place.site(userland=userland, limits=LIMITS)
     stack = own_place.open(layers_of("host/gvisor"), site)
     try:
