@@ -16,6 +16,7 @@ from tare.core.model import (
     Design,
     Metric,
     Neighbour,
+    NeighbourCpus,
     Placement,
     Slot,
     Status,
@@ -546,6 +547,9 @@ def test_what_has_a_neighbour_is_no_counterpart_of_what_has_none():
         Stress(stressor="cpu", level=1.0, held=True),
     ):
         assert not Measure("web_ab", "requests", stress=other).fits(disturbed)
+    for elsewhere in ({"cpus": NeighbourCpus.APART}, {"platform": "kvm"}):
+        neighbour = Neighbour(stressor="cpu", level=1.0, **elsewhere)
+        assert not Stress(stressor="cpu", level=1.0).fits(neighbour)
 
 
 def test_a_parameter_that_a_cell_does_not_have_does_not_fit():
