@@ -52,9 +52,10 @@ class Stress:
     @property
     def text(self) -> str:
         """The stress in words."""
-        many = f"{self.count} times " if self.count is not None else ""
+        if self.count is not None:
+            return f"{self.count} {self.stressor} stressor{'s' if self.count > 1 else ''}"
         level = f" at level {100 * self.level:g} %" if self.level is not None else ""
-        return f"{many}{self.stressor}{level}{', held by a reservation' if self.held else ''}"
+        return f"{self.stressor}{level}{', held by a reservation' if self.held else ''}"
 
 
 @dataclass(frozen=True, slots=True)
