@@ -91,7 +91,8 @@ def test_both_sides_lie_upon_each_other_without_and_with_a_reservation(tmp_path)
 
     said = words(canvas)
     assert "neighbour not held" in said
-    assert "neighbour held to 0.25 CPUs" in said
+    assert "neighbour held by a reservation" in said
+    assert any(text.startswith("held to 0.25 CPUs; block") for text in said)
     for ours, theirs in zip(heights(canvas, WORKLOAD), heights(canvas, NEIGHBOUR), strict=True):
         assert ours[0] == pytest.approx(ours[-1] / 2, abs=0.2)
         assert theirs[0] == pytest.approx(ours[0], abs=0.2)
@@ -120,6 +121,25 @@ def test_what_was_not_read_of_both_sides_is_said(tmp_path):
     assert len(heights(one.draw(940), NEIGHBOUR)) == 1
     assert "Not read of both sides" not in one.caption  # of one of the two it was
     assert starved(found_in(tmp_path / "none", missing=(FREE, HELD))) == []
+
+
+def test_a_lane_of_which_nothing_was_read_is_named_and_takes_no_room(tmp_path):
+    memory = Neighbour(stressor="memory")
+    (one,) = starved(found_in(tmp_path / "some", neighbours=(FREE, memory), missing=(memory,)))
+    said = words(one.draw(940))
+    assert "host, next to cpu at level 100 %" in said
+    assert not [text for text in said if "memory" in text]
+    assert "Not read of both sides: host, next to memory" in one.caption
+
+
+def test_each_neighbour_has_its_own_reservation_in_the_second_column(tmp_path):
+    sender = Neighbour(stressor="net_send", level=1.0)
+    held = replace(sender, reservation=given({"network_out_bytes_per_s": 1_000_000}))
+    (one,) = starved(found_in(tmp_path / "results", neighbours=(FREE, HELD, sender, held)))
+    canvas = one.draw(940)
+    assert len([text for text in words(canvas) if text.startswith("held to")]) == 2
+    assert len(heights(canvas, WORKLOAD)) == 4
+    assert "Nothing counts the bytes of a network by group" in one.caption
 
 
 def test_what_both_sides_took_is_a_table_in_markdown(tmp_path):

@@ -78,6 +78,7 @@ def test_it_stands_in_the_page_with_the_map_and_not_among_more_pictures():
     (one,) = stressed(found)
     page = Pages(found).report({one.name: Drawing(one, "<svg></svg>", "<svg></svg>")})
     assert page.index('id="neighbours"') < page.index(one.title) < page.index('id="verdicts"')
+    assert f"<h3>{one.title}</h3>" in page  # one of several workloads
     assert "More pictures" not in page
 
 

@@ -16,6 +16,7 @@ from tare.core.model import (
     Design,
     Metric,
     Neighbour,
+    NeighbourCpus,
     Placement,
     Slot,
     Status,
@@ -534,6 +535,20 @@ def test_a_degradation_next_to_a_neighbour_stands_beside_that_of_another_victim(
     }
 
 
+def test_the_command_names_the_neighbour_and_what_it_is_compared_with(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    folder = store(isolated([2.0, 1.25]), tmp_path / "results", FACTS)
+
+    assert tare("compare", folder, "huang2019") == 0
+    said = capsys.readouterr().out
+    assert "web_ab next to cpu at level 100 %, held to 0.25 CPUs: requests" in said
+    assert "Against the same platform alone." in said
+    assert "another victim: web_ab in place of SPECweb" in said
+    assert "As the study counts: of a time what is added" in said
+
+
 def test_what_has_a_neighbour_is_no_counterpart_of_what_has_none():
     _, disturbed, _ = isolated([2.0, 1.25]).plan.cells
 
@@ -546,6 +561,9 @@ def test_what_has_a_neighbour_is_no_counterpart_of_what_has_none():
         Stress(stressor="cpu", level=1.0, held=True),
     ):
         assert not Measure("web_ab", "requests", stress=other).fits(disturbed)
+    for elsewhere in ({"cpus": NeighbourCpus.APART}, {"platform": "kvm"}):
+        neighbour = Neighbour(stressor="cpu", level=1.0, **elsewhere)
+        assert not Stress(stressor="cpu", level=1.0).fits(neighbour)
 
 
 def test_a_parameter_that_a_cell_does_not_have_does_not_fit():

@@ -38,8 +38,6 @@ UNCOUNTED = ("net_send", "net_receive")
 """Stressors whose traffic nothing counts by group."""
 MAX_LANES = 8
 """Maximum number of platforms with neighbours that one figure has."""
-MAX_COLUMNS = 2
-"""Maximum number of columns: without a reservation, and with one."""
 _HEAD = 22
 
 
@@ -57,6 +55,10 @@ class _Lane:
 
     title: str
     cells: Mapping[Reservation | None, Cell]
+
+    def cell(self, *, is_held: bool) -> Cell | None:
+        """Return the cell whose neighbour is not held, or the first one whose neighbour is."""
+        return next((cell for by, cell in self.cells.items() if (by is not None) == is_held), None)
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,14 @@ def has_rivalry(found: Findings, of: Rivalry) -> bool:
 
 def starved(found: Findings, of: Rivalry, name: str) -> Figure:
     """Draw what both sides took over a typical trial, without and with a reservation."""
-    every = _lanes(of.group, of.contended)
-    some, drawn = every[:MAX_LANES], _drawn(found, of)
-    held = list(dict.fromkeys(one for lane in some for one in lane.cells))
-    held.sort(key=lambda one: one is not None)
-    columns = held[:MAX_COLUMNS]
+    drawn, planned = _drawn(found, of), _lanes(of.group, of.contended)
+    every = [one for one in planned if any(cell.id in drawn for cell in one.cells.values())]
+    some = every[:MAX_LANES]
+    columns = [
+        is_held
+        for is_held in (False, True)
+        if any(lane.cell(is_held=is_held) is not None for lane in some)
+    ]
     shown = [drawn[cell.id] for lane in some for cell in lane.cells.values() if cell.id in drawn]
     most = max([one.stack.most for one in shown] + [one.alone or 0.0 for one in shown])
     scale = _scale(of.contended, most)
@@ -105,17 +110,23 @@ def starved(found: Findings, of: Rivalry, name: str) -> Figure:
         top = legend(canvas, {**COLOURS, ALONE: theme.INK}, columns=2 if narrow else 3)
         across = 1 if narrow else len(columns)
         own = width / across
-        for place, reservation in enumerate(columns):
+        for place, is_held in enumerate(columns):
             corner = (0.0, canvas.height + 8) if narrow and place else (place % across * own, top)
-            heading = shortened(_heading(reservation), own - 12, BOLD)
+            heading = "neighbour held by a reservation" if is_held else "neighbour not held"
             if len(columns) > 1:
-                canvas.add(Text((corner[0] + 4, corner[1] + 8), heading, bold=True))
-            titles = [(lane.title, _note(found, lane.cells.get(reservation))) for lane in some]
+                canvas.add(
+                    Text(
+                        (corner[0] + 4, corner[1] + 8),
+                        shortened(heading, own - 12, BOLD),
+                        bold=True,
+                    )
+                )
+            titles = [(one.title, _note(found, one.cell(is_held=is_held))) for one in some]
             axis = time_axis("time since the trial began (s)", end_s, int(own))
             below = corner[0], corner[1] + (_HEAD if len(columns) > 1 else 0)
             lanes = Lanes(canvas, below, own, titles, labels, axis)
             for number, lane in enumerate(some):
-                cell = lane.cells.get(reservation)
+                cell = lane.cell(is_held=is_held)
                 one = drawn.get(cell.id) if cell else None
                 if one is None:
                     continue
@@ -128,16 +139,13 @@ def starved(found: Findings, of: Rivalry, name: str) -> Figure:
         return canvas
 
     title = f"{of.group.name}: who took the {of.contended.value}"
-    return Figure(name, title, _caption(of, len(every) - len(some), len(held), drawn, some), draw)
+    return Figure(name, title, _caption(of, planned, every, drawn), draw)
 
 
 def _caption(
-    of: Rivalry,
-    left: int,
-    columns: int,
-    drawn: Mapping[str, _Drawn],
-    lanes: Sequence[_Lane],
+    of: Rivalry, planned: Sequence[_Lane], every: Sequence[_Lane], drawn: Mapping[str, _Drawn]
 ) -> str:
+    lanes, left = every[:MAX_LANES], len(every) - MAX_LANES
     what = {
         Contended.CPU: "How many CPUs each side kept busy",
         Contended.DISK: "How many bytes a second each side read and wrote",
@@ -154,14 +162,12 @@ def _caption(
             " Nothing counts the bytes of a network by group, so a neighbour that sends or "
             "receives is drawn by its CPU time."
         )
-    if missing := [
-        lane.title for lane in lanes if not any(one.id in drawn for one in lane.cells.values())
-    ]:
+    if missing := [one.title for one in planned if one not in every]:
         text += f" Not read of both sides: {'; '.join(missing)}."
-    if left:
+    if left > 0:
         text += f" {left} more {'is' if left == 1 else 'are'} not drawn."
-    if columns > MAX_COLUMNS:
-        text += f" The first {MAX_COLUMNS} of {columns} reservations are drawn."
+    if any(len([by for by in lane.cells if by is not None]) > 1 for lane in lanes):
+        text += " Of several reservations the first is drawn."
     return text
 
 
@@ -174,12 +180,6 @@ def _is_on_network(cell: Cell) -> bool:
     return neighbour is not None and neighbour.stressor in UNCOUNTED
 
 
-def _heading(reservation: Reservation | None) -> str:
-    if reservation is None:
-        return "neighbour not held"
-    return f"neighbour held to {reservation_text(reservation)}"
-
-
 def _note(found: Findings, cell: Cell | None) -> str:
     if cell is None:
         return "not in the study"
@@ -187,7 +187,10 @@ def _note(found: Findings, cell: Cell | None) -> str:
     if seen is None:
         return "no samples of its trials"
     trial = seen.trial
-    return f"block {trial.block}, slot {trial.slot}, {duration_text(trial.duration_s)}"
+    neighbour = neighbour_of(cell.params)
+    held = neighbour.reservation if neighbour else None
+    said = f"block {trial.block}, slot {trial.slot}, {duration_text(trial.duration_s)}"
+    return said if held is None else f"held to {reservation_text(held)}; {said}"
 
 
 def _scale(contended: Contended, most: float) -> Scale:

@@ -137,7 +137,8 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         neighbours={
             "workloads": range(1, len(drawn(found)) + 1),
             "tables": list(isolation_tables(found)),
-            "starved": [name for name in drawings if name.startswith("starved-")],
+            "stressed": _titles(drawings, "stressed-"),
+            "starved": _titles(drawings, "starved-"),
         }
         if is_isolation(found.headline)
         else None,
@@ -210,6 +211,11 @@ def _details(found: StudyView) -> list[tuple[object, ...]]:
         )
         for number, group in enumerate(drawn(found), 1)
     ]
+
+
+def _titles(drawings: Mapping[str, Drawing], kind: str) -> list[tuple[str, str]]:
+    """List the charts whose names begin so, each with its title."""
+    return [(name, one.figure.title) for name, one in drawings.items() if name.startswith(kind)]
 
 
 def _other_charts(

@@ -140,7 +140,7 @@ def show(
             of_rates = [pair for pair in pairs if pair.printed.of_rate is not None]
             if of_rates:
                 console.print()
-                console.print(Text("As the study counts: of a rate what is lost", "bold"))
+                console.print(Text(_counted(of_rates), "bold"))
                 _show_in_its_words(console, part.study, of_rates, names)
                 console.print("Its differences from other studies stand as it prints them.")
         else:
@@ -212,6 +212,14 @@ def _other_lines(pairs: Sequence[Pair], names: Mapping[str, str]) -> Iterator[st
         by_row.setdefault(place, {})[ours.cell.platform] = None
     for (row_name, what, differs), platforms in by_row.items():
         yield f"{row_name}: {what} on {', '.join(platforms)} ({differs})"
+
+
+def _counted(pairs: Sequence[Pair]) -> str:
+    """Name what the study's own degradations are of."""
+    ways = {pair.printed.of_rate for pair in pairs}
+    words = ["of a rate what is lost"] if True in ways else []
+    words += ["of a time what is added"] if False in ways else []
+    return f"As the study counts: {', '.join(words)}"
 
 
 def _show_in_its_words(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tare.core.model import Cell, Limits, Neighbour, Scalar, neighbour_of
+from tare.core.model import Cell, Limits, Neighbour, NeighbourCpus, Scalar, neighbour_of
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.published.platforms import setting, technology
 
@@ -35,11 +35,16 @@ class Stress:
     held: bool = False
 
     def fits(self, neighbour: Neighbour) -> bool:
-        """Whether a neighbour is that; one that is dialled by its intensity reaches no level."""
+        """Whether a neighbour is that, where the workload is.
+
+        One that is dialled by its intensity reaches no level.
+        """
         return (
             neighbour.stressor == self.stressor
             and neighbour.level == self.level
             and neighbour.intensity == 1
+            and neighbour.cpus is NeighbourCpus.SAME
+            and not neighbour.platform
             and self.count in (None, neighbour.count)
             and self.held == (neighbour.reservation is not None)
         )
@@ -47,9 +52,10 @@ class Stress:
     @property
     def text(self) -> str:
         """The stress in words."""
-        many = f"{self.count} times " if self.count is not None else ""
+        if self.count is not None:
+            return f"{self.count} {self.stressor} stressor{'s' if self.count > 1 else ''}"
         level = f" at level {100 * self.level:g} %" if self.level is not None else ""
-        return f"{many}{self.stressor}{level}{', held by a reservation' if self.held else ''}"
+        return f"{self.stressor}{level}{', held by a reservation' if self.held else ''}"
 
 
 @dataclass(frozen=True, slots=True)
