@@ -176,6 +176,7 @@ def test_rates_and_two_levels_can_be_drawn_and_where_nothing_responds_nothing_is
 def test_wide_intervals_and_many_platforms_keep_texts_apart():
     laws = {f"host/layer-{number}": law(0.02 * number, 0.001 * number) for number in range(9)}
     found = study(laws, noise=0.5, blocks=3, levels=(1, 2, 4, 8, 16, 32, 64, 128))
+    assert "are cut" in figure(found, "efficiency-01").caption
     for name in ("instances-01", "efficiency-01"):
         one = figure(found, name)
         assert_drawable(one)

@@ -30,8 +30,7 @@ APART = 5
 FAR = 6.0
 """From this ratio of the largest value to the smallest the upright axis is logarithmic."""
 MOST_DOWN = 3
-"""The most platforms of which a plot says that they never answered at a level; the table has all.
-"""
+"""The most platforms at one level of which a plot says that they never answered."""
 
 
 def has_values(found: Findings, work: ScaledWork) -> bool:
@@ -140,6 +139,10 @@ class _Upright:
     ticks: Sequence[float]
     log: bool
 
+    def cuts(self, value: float) -> bool:
+        """Return whether a value lies beyond an end."""
+        return not self.ticks[0] <= value <= self.ticks[-1]
+
     def share(self, value: float) -> float:
         """Return how high a value lies, from 0 to 1; what lies beyond is at the edge."""
         held = min(max(value, self.ticks[0]), self.ticks[-1])
@@ -184,10 +187,14 @@ class _Plot:
     @property
     def about(self) -> str:
         """What the caption says of the axis, and of what has no number."""
-        said = "The upright axis is logarithmic." if self._upright.log else ""
-        if any(level.dnr for one in self._lines.values() for level, _ in one.points):
-            said += f" {DNR}: every trial was ended at its deadline."
-        return said
+        points = [point for line in self._lines.values() for point in line.points]
+        ends = [end for _, one in points if one and one.interval for end in one.interval]
+        said = ["The upright axis is logarithmic."] if self._upright.log else []
+        if any(self._upright.cuts(end / self._scale.factor) for end in ends):
+            said.append("Intervals that go on beyond the axis are cut.")
+        if any(level.dnr for level, _ in points):
+            said.append(f"{DNR}: every trial was ended at its deadline.")
+        return " ".join(said)
 
     def draw(self, width: int) -> Canvas:
         """Draw the plot at a width."""

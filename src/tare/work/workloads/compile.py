@@ -152,7 +152,7 @@ class Workload(workload.Workload):
     def expected_s(self) -> float:
         """See Workload.expected_s; one CPU may have to build all."""
         configure_s, (make_s, install_s) = 5.0, WORK_S[self.modules]
-        return self.builds * (configure_s + make_s / min(self.jobs, 2) + install_s)
+        return self.builds * (configure_s + make_s + install_s)
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes; nothing is prepared, the source is unpacked anew each time."""
