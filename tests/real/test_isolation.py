@@ -151,6 +151,32 @@ def test_a_level_is_found_and_read_back(tmp_path):
         assert found.tries
 
 
+def test_cpus_that_this_host_does_not_have_make_those_cells_alone_unavailable(tmp_path):
+    placed = ["sibling", "cache", "socket"]
+    results = run(
+        tmp_path / "results",
+        ["host"],
+        [{"integer_loop": {"iterations": 300_000}}],
+        blocks=1,
+        scenario="isolation",
+        neighbours=[{"stressor": "cpu"}, {"stressor": "cpu", "cpus": placed}],
+    )
+
+    seen = set()
+    for one in results.trials:
+        neighbour = neighbour_of(results.plan.cells_by_id[one.cell].params)
+        if one.status is Status.UNAVAILABLE:
+            assert neighbour.cpus in placed
+            assert one.reason.startswith(f"cpus: {neighbour.cpus}: this host has none of the CPUs")
+        else:
+            assert one.status in GOOD, one.reason
+            own, *others = one.parts or (one,)
+            for other in others:
+                assert (other.cpuset == own.cpuset) == (neighbour.cpus == "same")
+        seen.add(neighbour and neighbour.cpus)
+    assert seen == {None, "same", *placed}
+
+
 PERIOD_S = 0.1
 
 

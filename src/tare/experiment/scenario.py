@@ -18,6 +18,7 @@ from tare.core.model import (
     Cell,
     Contrast,
     ContrastKind,
+    CpuSet,
     Kind,
     Limits,
     Params,
@@ -145,7 +146,7 @@ class Scenario(ABC, Generic[M]):
         """Return the name of the platform of each part; empty, as by default: that of its cell."""
         return ("",) * len(self.parts(made))
 
-    def cpu_sets(self, made: M) -> Sequence[int]:
+    def cpu_sets(self, made: M) -> Sequence[CpuSet]:
         """Return which set of CPUs each part has: one of its own, by default."""
         return range(len(self.parts(made)))
 

@@ -141,6 +141,18 @@ def test_a_neighbours_platform_is_a_part_of_what_it_is_and_none_of_its_group():
     assert len({group(cell) for cell in alone.cells}) == 1
 
 
+@pytest.mark.parametrize("cpus", ["sibling", "cache", "socket"])
+def test_a_neighbours_cpus_may_be_named_by_what_they_share_with_the_workloads(cpus):
+    plan = planned(f"[{{stressor: cpu, cpus: {cpus}, count: 2}}, {{stressor: cpu}}]")
+
+    assert plan.sets_of_parts == (0, 0, cpus, cpus)
+    for slot in plan.slots:
+        neighbour = neighbour_of(plan.cells_by_id[slot.cell].params)
+        if neighbour and neighbour.count == 2:
+            assert neighbour.cpus == cpus
+            assert [one.instance % 4 for one in slot.placements] == [0, 2, 3]
+
+
 def test_a_plan_of_parts_with_cpus_of_their_own_says_nothing_of_them():
     assert planned("[{stressor: cpu, cpus: apart}]").cpu_sets == ()
     assert planned("[{stressor: cpu}]").cpu_sets == (0, 0)
@@ -202,7 +214,7 @@ def test_roles_of_the_workload_stay_in_front():
         ("[{stressor: idle, level: 90%}]", r"level: idle has none"),
         (
             "[{stressor: cpu, platform: host/kvm}]",
-            r"study.yaml:6:.*neighbours: platform: 'host/kvm' is not a platform; expected one of host",
+            r"study.yaml:6:.*neighbours: platform: 'host/kvm' is not a platform; expected one of",
         ),
     ],
 )

@@ -48,6 +48,7 @@ from tare.core.model.neighbour import (
     without_neighbour,
 )
 from tare.core.model.plan import (
+    CpuSet,
     Design,
     Evidence,
     Ladder,
@@ -93,6 +94,7 @@ __all__ = [
     "Contrast",
     "ContrastKind",
     "CpuLimit",
+    "CpuSet",
     "Design",
     "DetectedStack",
     "DetectedStep",

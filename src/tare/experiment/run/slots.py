@@ -142,11 +142,8 @@ class Slots:
         placements = slot.of(cell.id)
         cores = placements[0].cores if len(slot.cells) > 1 else None
         homes = [self.pool.instance_sets[key(cell, cores, one.platform)] for one in placements]
-        members = [
-            home.members[one.instance % len(home.members)]
-            for one, home in zip(placements, homes, strict=True)
-            if home.members
-        ]
+        found = [home.placed(one.instance) for one, home in zip(placements, homes, strict=True)]
+        members = [one for one in found if one is not None]
         members = members if len(members) == len(placements) else []
         return CellRun(cell, slot.slot + number, placements, homes, members)
 

@@ -13,6 +13,7 @@ from tare.core.model import (
     Cell,
     Contrast,
     ContrastKind,
+    CpuSet,
     Design,
     Limits,
     Neighbour,
@@ -115,7 +116,7 @@ class Scenario(solo.Scenario):
             return made.platforms(self.parts(made))
         return super().platforms(made)
 
-    def cpu_sets(self, made: Workload) -> Sequence[int]:
+    def cpu_sets(self, made: Workload) -> Sequence[CpuSet]:
         """See Scenario.cpu_sets: a neighbour has those of the workload, or others."""
         if isinstance(made, Disturbed):
             return made.cpu_sets(self.parts(made))
