@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tare.core.errors import Unavailable
+from tare.core.errors import ResultsError, Unavailable
 from tare.core.model import (
     HostCost,
     Kind,
@@ -112,13 +112,21 @@ def test_what_was_derived_is_stored_at_once_and_used_again(made, tmp_path):
     assert again.derived == made.derived
 
 
-def test_what_was_stored_otherwise_is_derived_anew(made, tmp_path):
+@pytest.mark.parametrize(
+    ("stored", "says"),
+    [
+        ({HELD.id: [{"resource": "cpus", "used": "much"}]}, rf"reservations.{HELD.id}.0.used: "),
+        ({HELD.id: [{"resource": "cpus"}]}, rf"reservations.{HELD.id}.0.used: Field required"),
+        ({"x": 3}, r"reservations.x: "),
+        ([], r"reservations: "),
+    ],
+)
+def test_a_reservation_that_was_damaged_is_named_with_its_file_and_key(tmp_path, stored, says):
     writer = Writer(tmp_path)
-    writer.facts({"reservations": {HELD.id: [{"resource": "cpus", "used": "much"}], "x": 3}})
-    again = Reservations(PLAN, OneCpu(), writer)
+    writer.facts({"reservations": stored})
+    with pytest.raises(ResultsError, match=f"facts.json: {says}.*restore it from a copy"):
+        Reservations(PLAN, OneCpu(), writer)
     writer.close()
-
-    assert again.derived == {}
 
 
 def test_the_workload_is_measured_alone_until_enough_is_known(made):

@@ -25,7 +25,7 @@ from tare.experiment.run.instance_set import Member
 from tare.experiment.run.session import Session
 from tare.experiment.trial.measure import GOOD, SeriesOfParts
 from tare.results.store import Writer, read_facts
-from tare.results.store.facts import RESERVATIONS, stored_reservations
+from tare.results.store.facts import RESERVATIONS, checked_reservations
 
 ENOUGH_SECONDS = 5
 """The fewest seconds of a workload alone that a reservation is derived from."""
@@ -52,7 +52,7 @@ class Reservations:
         self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
         # Of others nothing is derived, and a long study would keep the seconds of all its trials.
         self._wanted = {_workload(cell) for cell in plan.cells if _derives(cell)}
-        stored = stored_reservations(read_facts(writer.folder))
+        stored = checked_reservations(read_facts(writer.folder), writer.folder / "facts.json")
         self.derived = {cell: limits for cell, limits in stored.items() if limits}
 
     def note(self, trial: Trial, series: SeriesOfParts) -> None:
