@@ -121,6 +121,14 @@ class Scenario(ABC, Generic[M]):
         del made
         return ()
 
+    def process_ceiling(self, made: M) -> int | None:
+        """Return how many processes those parts may have for the host's sake; None: any number.
+
+        It holds in studies that limit none.
+        """
+        del made
+        return None
+
     def crossed(self, made: M, levels: Sequence[object]) -> Iterator[tuple[Params, M]]:
         """Return what is measured at each level of the factor, with the parameters that say so.
 

@@ -173,6 +173,19 @@ def test_a_disturbed_workload_is_the_workload_with_roles():
     assert list(made.all_roles().objections()) == []
 
 
+@pytest.mark.parametrize(
+    ("stressor", "ceiling"), [("fork", 84), ("memory", 35), ("cpu", None), ("idle", None)]
+)
+def test_bombs_have_a_ceiling_of_processes(stressor, ceiling):
+    made = Disturbed(
+        victim=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor=stressor)
+    )
+    chosen = scenario.load("isolation")
+
+    assert chosen.process_ceiling(made) == ceiling
+    assert chosen.process_ceiling(made.victim) is None
+
+
 def test_an_idle_neighbour_is_an_instance_that_sleeps():
     made = Disturbed(
         victim=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor="idle")

@@ -137,7 +137,8 @@ class Slots:
         one.wake()
         if one.is_new:
             self._prepare(one)
-        self.reservations.hold(one, held)
+        ceiling = self.scenario.process_ceiling(self.contexts.made(one.cell))
+        self.reservations.hold(one, held, ceiling)
         if one.is_new:
             self._warm(slot, one)
 

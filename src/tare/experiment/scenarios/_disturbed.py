@@ -82,6 +82,11 @@ class Disturbed(Workload):
         return stressor.kind(self.neighbour.stressor).resource
 
     @property
+    def is_bomb(self) -> bool:
+        """Whether its neighbour takes what the host cannot do without: processes or memory."""
+        return self.neighbour.stressor != IDLE and self.resource in BOMBS
+
+    @property
     def instances(self) -> tuple[str, ...]:
         """The names of the neighbour's instances among the parts of a trial."""
         return self.neighbour.parts
@@ -227,6 +232,8 @@ def check_reservation(neighbour: Neighbour) -> None:
         )
 
 
+BOMBS = (StressedResource.PROCESSES, StressedResource.MEMORY)
+"""Resources without which nothing else on the host goes on either."""
 UNDERIVED = (
     StressedResource.DISK,
     StressedResource.NETWORK_OUT,

@@ -67,6 +67,11 @@ class Scenario(solo.Scenario):
         """See Scenario.held_parts: the neighbour's instances."""
         return made.instances if isinstance(made, Disturbed) else ()
 
+    def process_ceiling(self, made: Workload) -> int | None:
+        """See Scenario.process_ceiling: what a bomb takes by design, and what Tare does to it."""
+        bounds = made.bounds() if isinstance(made, Disturbed) and made.is_bomb else None
+        return bounds.process_limit if bounds else None
+
     def crossed(
         self, made: Workload, levels: Sequence[object]
     ) -> Iterator[tuple[Params, Workload]]:
