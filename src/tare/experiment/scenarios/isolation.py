@@ -25,7 +25,7 @@ from tare.core.model import (
 )
 from tare.experiment.scenario import TrialContext
 from tare.experiment.scenarios import _disturbed, solo
-from tare.experiment.scenarios._calibration import bring_to_level, dialled, judged
+from tare.experiment.scenarios._calibration import bring_to_level, dialled, find_maximum, judged
 from tare.experiment.scenarios._disturbed import Disturbed
 from tare.work.workload import Workload
 
@@ -138,19 +138,22 @@ class Scenario(solo.Scenario):
                 yield Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.ISOLATION)
 
     def prepare(self, context: TrialContext[Workload]) -> None:
-        """See Scenario.prepare; finds the intensity of neighbours that have a level to reach."""
+        """See Scenario.prepare; finds how neighbours reach their level, or its maximum."""
         super().prepare(context)
-        if isinstance(context.made, Disturbed) and context.made.neighbour.target is not None:
-            bring_to_level(self, self._guarded, context, context.made)
+        made = context.made
+        if isinstance(made, Disturbed) and made.neighbour.level is not None:
+            finds = find_maximum if made.neighbour.target is None else bring_to_level
+            finds(self, self._guarded, context, made)
 
     def measure(self, context: TrialContext[Workload]) -> Outcome:
         """Run the workload's command once; what the trial cost is what its own instances cost."""
         made, found = context.made, context.calibrations.of(context.cell)
         if not isinstance(made, Disturbed):
             return super().measure(context)
-        if made.neighbour.target is None or found is None:
+        if made.neighbour.level is None or found is None:
             return _own_cost(self._guarded(context), made)
-        outcome = self._guarded(replace(context, made=dialled(made, found)))
+        is_dialled = made.neighbour.target is not None
+        outcome = self._guarded(replace(context, made=dialled(made, found) if is_dialled else made))
         return _own_cost(judged(context, outcome, found), made)
 
     def _guarded(self, context: TrialContext[Workload]) -> Outcome:
