@@ -7,7 +7,17 @@ import pytest
 
 from real.small import run
 from tare.cli import main
-from tare.core.model import ContrastKind, Kind, Neighbour, Reservation, Status, Use, neighbour_of
+from tare.core.model import (
+    ContrastKind,
+    Kind,
+    Neighbour,
+    Reservation,
+    Resource,
+    Source,
+    Status,
+    Use,
+    neighbour_of,
+)
 from tare.core.model.reservation import CPUS, LEAST_CPUS, given
 from tare.experiment.trial import guard
 from tare.present.view.names import platform_text
@@ -149,6 +159,55 @@ def test_a_level_is_found_and_read_back(tmp_path):
         assert 0 < found.alone <= 1.1
         assert 0 < found.neighbours <= 1.1
         assert found.tries
+
+
+@pytest.mark.needs("docker")
+def test_a_bomb_lives_in_a_limit_of_its_own_though_the_study_sets_none(tmp_path, capsys):
+    platforms = ["host", "host/docker"]
+    results = run(
+        tmp_path / "results",
+        platforms,
+        [{"integer_loop": {"iterations": 1_000_000}}],
+        blocks=1,
+        scenario="isolation",
+        neighbours=[{"stressor": "fork"}],
+    )
+
+    most = Resource(Source.LAYER, "pids_most").name
+    for one in results.trials:
+        assert one.status in GOOD, one.reason
+        for part in one.parts[1:]:
+            assert 0 < part.resources.get(most, 1) <= 84
+    (section,) = (one for one in results.facts.sections if one.name == "process_ceilings")
+    assert {str(one.value) for one in section.values} == {"84"}
+    assert main(["report", str(tmp_path / "results")]) == 0
+    assert "Process ceilings" in (tmp_path / "results/report.html").read_text()
+
+
+def test_cpus_that_this_host_does_not_have_make_those_cells_alone_unavailable(tmp_path):
+    placed = ["sibling", "cache", "socket"]
+    results = run(
+        tmp_path / "results",
+        ["host"],
+        [{"integer_loop": {"iterations": 300_000}}],
+        blocks=1,
+        scenario="isolation",
+        neighbours=[{"stressor": "cpu"}, {"stressor": "cpu", "cpus": placed}],
+    )
+
+    seen = set()
+    for one in results.trials:
+        neighbour = neighbour_of(results.plan.cells_by_id[one.cell].params)
+        if one.status is Status.UNAVAILABLE:
+            assert neighbour.cpus in placed
+            assert one.reason.startswith(f"cpus: {neighbour.cpus}: this host has none of the CPUs")
+        else:
+            assert one.status in GOOD, one.reason
+            own, *others = one.parts or (one,)
+            for other in others:
+                assert (other.cpuset == own.cpuset) == (neighbour.cpus == "same")
+        seen.add(neighbour and neighbour.cpus)
+    assert seen == {None, "same", *placed}
 
 
 PERIOD_S = 0.1

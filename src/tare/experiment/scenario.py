@@ -18,6 +18,7 @@ from tare.core.model import (
     Cell,
     Contrast,
     ContrastKind,
+    CpuSet,
     Kind,
     Limits,
     Params,
@@ -120,6 +121,14 @@ class Scenario(ABC, Generic[M]):
         del made
         return ()
 
+    def process_ceiling(self, made: M) -> int | None:
+        """Return how many processes those parts may have for the host's sake; None: any number.
+
+        It holds in studies that limit none.
+        """
+        del made
+        return None
+
     def crossed(self, made: M, levels: Sequence[object]) -> Iterator[tuple[Params, M]]:
         """Return what is measured at each level of the factor, with the parameters that say so.
 
@@ -145,7 +154,7 @@ class Scenario(ABC, Generic[M]):
         """Return the name of the platform of each part; empty, as by default: that of its cell."""
         return ("",) * len(self.parts(made))
 
-    def cpu_sets(self, made: M) -> Sequence[int]:
+    def cpu_sets(self, made: M) -> Sequence[CpuSet]:
         """Return which set of CPUs each part has: one of its own, by default."""
         return range(len(self.parts(made)))
 

@@ -8,7 +8,7 @@ from tare.core.errors import LayerError, LayerTimedOut, Unavailable
 from tare.core.model import Cell, ComplaintKind, Kind, Limits, Neighbour, Reservation, Status
 from tare.core.model.reservation import CPUS, given
 from tare.experiment.scenario import TrialContext
-from tare.experiment.scenarios._calibration import bring_to_level, dialled, judged
+from tare.experiment.scenarios._calibration import bring_to_level, dialled, find_maximum, judged
 from tare.experiment.scenarios._disturbed import Disturbed, Unloaded
 from tare.experiment.trial.calibrations import Calibrations
 from tare.experiment.trial.measure import Outcome
@@ -119,6 +119,45 @@ def test_neighbours_that_move_nothing_have_no_level(context):
 
     with pytest.raises(Unavailable, match="moved nothing that this host counts"):
         bring_to_level(host, measure, one, one.made)
+
+
+FULL = Neighbour(stressor="cpu", level="full")
+
+
+def at_full(host, one):
+    find_maximum(host, host.measure, one, one.made)
+    return one.calibrations.of(one.cell)
+
+
+def test_of_full_use_only_the_maximum_is_found_and_once_in_a_study(context, tmp_path):
+    host, one = Host(), context(FULL)
+    found = at_full(host, one)
+
+    assert (found.level, found.intensity, found.maximum, found.reached) == (1.0, 1.0, 1.0, None)
+    assert (found.alone, found.neighbours) == (ALONE, AT_FULL)
+    assert [type(each) for each in host.runs] == [Disturbed, Unloaded]
+    at_full(host, context(FULL))
+    assert len(host.runs) == 2
+    (tmp_path / "other").mkdir()
+    at_full(host, context(FULL, folder=tmp_path / "other"))
+    assert len(host.runs) == 4
+
+
+@pytest.mark.parametrize(("busy", "warns"), [(1.0, False), (0.981, False), (0.93, True)])
+def test_full_use_that_was_not_reached_is_a_warning_and_what_was_reached_is_stored(
+    context, busy, warns
+):
+    one = context(FULL)
+    found = at_full(Host(), one)
+
+    came = judged(one, outcome(busy), found)
+
+    assert came.status is Status.OK
+    assert came.noise == {"level": busy, "intensity": 1.0}
+    says = "full use was asked for, and 93 % of the maximum of the cpu was used"
+    assert came.warnings == ((says,) if warns else ())
+    assert one.calibrations.of(one.cell).reached == busy
+    assert one.calibrations.of(one.cell).intensity == 1
 
 
 MOVED = ("host_disk_read_bytes", "host_disk_written_bytes")

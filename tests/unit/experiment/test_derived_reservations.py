@@ -1,10 +1,11 @@
 """What a session measures of a workload alone becomes what its neighbours are left."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from tare.core.errors import Unavailable
+from tare.core.errors import ResultsError, Unavailable
 from tare.core.model import (
     HostCost,
     Kind,
@@ -17,11 +18,13 @@ from tare.core.model import (
     Status,
     Use,
 )
+from tare.core.model.reservation import CPUS, given
 from tare.experiment.probes.series import Series
 from tare.experiment.run.cell_run import CellRun
 from tare.experiment.run.instance_set import InstanceSet, Member
 from tare.experiment.run.reservations import ENOUGH_SECONDS, MOST_TRIALS, Reservations
 from tare.experiment.study import Platform
+from tare.machines.cgroup.group_limits import GroupLimits
 from tare.results.store import Writer, read_facts
 from tare.results.store.facts import facts_of
 from unit.makers import make_cell, make_plan, make_trial
@@ -85,6 +88,85 @@ def trial(share, *, seconds=5, status=Status.OK, delay_s=None, cell=ALONE):
     return one, {("", "s-0"): [cpu_time(share, seconds)]}
 
 
+class Group:
+    """A stack whose group is held to what it is told."""
+
+    machine = SimpleNamespace(name="tare-x")
+
+    def __init__(self, processes=None, *, has_group=True):
+        self.processes, self.has_group, self.cpus = processes, has_group, None
+
+    def held(self):
+        return GroupLimits(self.cpus, processes=self.processes) if self.has_group else None
+
+    def confine(self, limits):
+        self.processes = limits.processes
+
+    def ration(self, cpus):
+        self.cpus = cpus
+
+
+def bombed(stack, *, stack_of="host", limits=LIMITS, held=None):
+    """Run a cell with a bomb; ``held`` are the limits of its reservation."""
+    reservation = given(held) if held else None
+    bomb = Neighbour(stressor="fork", reservation=reservation)
+    cell = replace(make_cell(stack_of, params=bomb.params), limits=limits)
+    member = Member(index=1, stack=stack)
+    name = stack_of.rpartition("/")[2]
+    platform = Platform(name=stack_of, stack=stack_of, layers=((name, ()),))
+    home = InstanceSet(platform, limits, "p0", [member])
+    return CellRun(cell, 0, (Placement(part="neighbour1", instance=1),), [home], [member])
+
+
+def test_a_bomb_has_a_ceiling_where_a_study_sets_none_and_the_facts_say_so(made, tmp_path):
+    stack = Group()
+    run = bombed(stack)
+
+    made.hold(run, PARTS[:1], 84)
+    assert stack.processes == 84
+    assert read_facts(tmp_path)["process_ceilings"] == {"host": {"fork": 84}}
+
+    run.awake.close()
+    assert stack.processes is None
+
+
+def test_a_bomb_has_its_ceiling_with_a_reservation_of_something_else(made):
+    stack = Group()
+    run = bombed(stack, held={CPUS: 0.5})
+    made.hold(run, PARTS[:1], 84)
+    assert (stack.cpus, stack.processes) == (0.5, 84)
+
+    run.awake.close()
+    assert (stack.cpus, stack.processes) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("run", "processes"),
+    [
+        (bombed(Group(64), limits=replace(LIMITS, processes=64)), 64),
+        (bombed(Group(50)), 50),
+        (bombed(Group(), stack_of="kvm"), None),
+        (bombed(Group(has_group=False)), None),
+    ],
+    ids=["the study limits it", "its engine does", "a kernel of its own", "no group"],
+)
+def test_a_bomb_that_something_else_limits_has_no_ceiling(made, tmp_path, run, processes):
+    made.hold(run, PARTS[:1], 84)
+
+    assert run.members[0].stack.processes == processes
+    assert "process_ceilings" not in read_facts(tmp_path)
+
+
+def test_a_reservation_of_processes_is_the_ceiling(made, tmp_path):
+    stack = Group()
+    run = bombed(stack, held={"processes": 100})
+    made.hold(run, PARTS[:1], 84)
+
+    assert stack.processes == 100
+    run.awake.close()
+    assert "process_ceilings" not in read_facts(tmp_path)
+
+
 def never(cell):
     raise AssertionError(f"{cell} was measured although enough was known")
 
@@ -112,13 +194,21 @@ def test_what_was_derived_is_stored_at_once_and_used_again(made, tmp_path):
     assert again.derived == made.derived
 
 
-def test_what_was_stored_otherwise_is_derived_anew(made, tmp_path):
+@pytest.mark.parametrize(
+    ("stored", "says"),
+    [
+        ({HELD.id: [{"resource": "cpus", "used": "much"}]}, rf"reservations.{HELD.id}.0.used: "),
+        ({HELD.id: [{"resource": "cpus"}]}, rf"reservations.{HELD.id}.0.used: Field required"),
+        ({"x": 3}, r"reservations.x: "),
+        ([], r"reservations: "),
+    ],
+)
+def test_a_reservation_that_was_damaged_is_named_with_its_file_and_key(tmp_path, stored, says):
     writer = Writer(tmp_path)
-    writer.facts({"reservations": {HELD.id: [{"resource": "cpus", "used": "much"}], "x": 3}})
-    again = Reservations(PLAN, OneCpu(), writer)
+    writer.facts({"reservations": stored})
+    with pytest.raises(ResultsError, match=f"facts.json: {says}.*restore it from a copy"):
+        Reservations(PLAN, OneCpu(), writer)
     writer.close()
-
-    assert again.derived == {}
 
 
 def test_the_workload_is_measured_alone_until_enough_is_known(made):

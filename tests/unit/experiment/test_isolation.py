@@ -141,6 +141,18 @@ def test_a_neighbours_platform_is_a_part_of_what_it_is_and_none_of_its_group():
     assert len({group(cell) for cell in alone.cells}) == 1
 
 
+@pytest.mark.parametrize("cpus", ["sibling", "cache", "socket"])
+def test_a_neighbours_cpus_may_be_named_by_what_they_share_with_the_workloads(cpus):
+    plan = planned(f"[{{stressor: cpu, cpus: {cpus}, count: 2}}, {{stressor: cpu}}]")
+
+    assert plan.sets_of_parts == (0, 0, cpus, cpus)
+    for slot in plan.slots:
+        neighbour = neighbour_of(plan.cells_by_id[slot.cell].params)
+        if neighbour and neighbour.count == 2:
+            assert neighbour.cpus == cpus
+            assert [one.instance % 4 for one in slot.placements] == [0, 2, 3]
+
+
 def test_a_plan_of_parts_with_cpus_of_their_own_says_nothing_of_them():
     assert planned("[{stressor: cpu, cpus: apart}]").cpu_sets == ()
     assert planned("[{stressor: cpu}]").cpu_sets == (0, 0)
@@ -159,6 +171,19 @@ def test_a_disturbed_workload_is_the_workload_with_roles():
     assert [one.name for one in made.roles() if one.place == OWN] == ["neighbour1", "neighbour2"]
     assert set(alone.all_packages()) < made.all_packages() | {"stress-ng"}
     assert list(made.all_roles().objections()) == []
+
+
+@pytest.mark.parametrize(
+    ("stressor", "ceiling"), [("fork", 84), ("memory", 35), ("cpu", None), ("idle", None)]
+)
+def test_bombs_have_a_ceiling_of_processes(stressor, ceiling):
+    made = Disturbed(
+        victim=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor=stressor)
+    )
+    chosen = scenario.load("isolation")
+
+    assert chosen.process_ceiling(made) == ceiling
+    assert chosen.process_ceiling(made.victim) is None
 
 
 def test_an_idle_neighbour_is_an_instance_that_sleeps():

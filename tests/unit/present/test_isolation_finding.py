@@ -55,6 +55,10 @@ def test_a_platform_that_loses_nothing_is_not_slower():
         (LIGHT, "cpu neighbour at 25 %"),
         (HEAVY, "2 cpu neighbours"),
         (Neighbour(stressor="idle", cpus=NeighbourCpus.APART), "idle neighbour on other CPUs"),
+        (
+            Neighbour(stressor="cpu", platform="host/docker", cpus=NeighbourCpus.SIBLING),
+            "cpu neighbour in host/docker on the sibling threads",
+        ),
     ],
 )
 def test_a_neighbour_is_named_by_what_it_does(neighbour, text):

@@ -96,7 +96,7 @@ def test_a_line_has_every_field_of_a_trial_and_of_its_parts_in_the_order_it_alwa
     (in_line,) = content["parts"]
     assert list(in_line) == [
         "name", "instance", "status", "reason", "duration_s", "samples", "host", "noise",
-        "resources", "cpuset", "late_s", "cell", "warnings",
+        "resources", "cpuset", "late_s", "cell", "warnings", "platform",
     ]  # fmt: skip
     assert in_line.keys() == {one.name for one in fields(Part)}
     assert in_line["host"] == asdict(host)

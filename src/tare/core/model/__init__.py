@@ -54,6 +54,7 @@ from tare.core.model.neighbour import (
     without_neighbour,
 )
 from tare.core.model.plan import (
+    CpuSet,
     Design,
     Evidence,
     Ladder,
@@ -99,6 +100,7 @@ __all__ = [
     "Contrast",
     "ContrastKind",
     "CpuLimit",
+    "CpuSet",
     "Design",
     "DetectedStack",
     "DetectedStep",

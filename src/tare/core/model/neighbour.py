@@ -32,6 +32,12 @@ class NeighbourCpus(StrEnum):
     """Those of the workload that it disturbs."""
     APART = "apart"
     """Others, a set of its own for each of its instances."""
+    SIBLING = "sibling"
+    """The other hardware threads of the cores of the workload's."""
+    CACHE = "cache"
+    """Those of other cores that share a last-level cache with the workload's."""
+    SOCKET = "socket"
+    """Those of another socket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

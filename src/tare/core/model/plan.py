@@ -26,6 +26,10 @@ ADDED = (
 )
 """What contrasts ask of cells that are another one repeated, or with something added."""
 
+CpuSet = int | str
+"""A set of CPUs in a plan, which is made on any host: a number, each set of which is another one as
+far as there are CPUs, or what its CPUs have in common with those of the set 0 (NeighbourCpus)."""
+
 
 class Evidence(StrEnum):
     """What a verdict rests on."""
@@ -183,8 +187,8 @@ class Plan:
     decides by; of these a cell has one at the most, and they stand in the order of the cells.
     ``metrics`` maps a workload, by the name in its cells, to its metrics, the primary one first.
     Slots of a block stand in the order of execution. ``ladders`` says which platforms take one
-    apart, ``replicates`` what is repeated. ``cpu_sets`` says, by its number, which set of CPUs each
-    of the instances has that a trial uses at once; empty: each has one of its own.
+    apart, ``replicates`` what is repeated. ``cpu_sets`` says which set of CPUs each of the
+    instances has that a trial uses at once; empty: each has one of its own.
     """
 
     study: str
@@ -196,7 +200,7 @@ class Plan:
     slots: tuple[Slot, ...]
     ladders: tuple[Ladder, ...] = ()
     replicates: Replicates = Replicates.INSTANCES
-    cpu_sets: tuple[int, ...] = ()
+    cpu_sets: tuple[CpuSet, ...] = ()
 
     @cached_property
     def cells_by_id(self) -> Mapping[str, Cell]:
@@ -211,11 +215,11 @@ class Plan:
         return max((len(slot.of(cell)) for slot in self.slots for cell in slot.cells), default=1)
 
     @property
-    def sets_of_parts(self) -> tuple[int, ...]:
+    def sets_of_parts(self) -> tuple[CpuSet, ...]:
         """Which set of CPUs each instance of a set of instances has, of the largest set."""
         return self.cpu_sets or tuple(range(self.most_parts))
 
-    def cpu_sets_of(self, cell: Cell) -> tuple[int, ...]:
+    def cpu_sets_of(self, cell: Cell) -> tuple[CpuSet, ...]:
         """Return which set of CPUs each instance has of those that a cell's trials run on.
 
         Cells of one platform share them, a repeated one has its own: as many as any of them uses.

@@ -11,7 +11,17 @@ from random import Random
 from typing import TypeVar
 
 from tare.core.errors import ConfigError
-from tare.core.model import Cell, Contrast, ContrastKind, Design, Metric, Placement, Plan, Slot
+from tare.core.model import (
+    Cell,
+    Contrast,
+    ContrastKind,
+    CpuSet,
+    Design,
+    Metric,
+    Placement,
+    Plan,
+    Slot,
+)
 from tare.core.model.group import Group, group
 from tare.experiment import scenario
 from tare.experiment.scenario import Scenario
@@ -68,7 +78,7 @@ def make_plan(study: Study, seed: int) -> Plan:
     }
     names = {cell.id: cell.platform for cells in groups for cell in cells}
     # Parts of two cells share an instance where their number and their set of CPUs are the same.
-    instances = sorted({one for sets in cpu_sets.values() for one in enumerate(sets)})
+    instances = sorted({one for sets in cpu_sets.values() for one in enumerate(sets)}, key=_order)
 
     @cache
     def placed(cell: str, place: int) -> tuple[Placement, ...]:
@@ -122,7 +132,13 @@ def make_plan(study: Study, seed: int) -> Plan:
     )
 
 
-def _if_shared(cpu_sets: tuple[int, ...]) -> tuple[int, ...]:
+def _order(instance: tuple[int, CpuSet]) -> tuple[int, bool, int, str]:
+    """Return by what a part's instances are ordered: sets with a number first."""
+    part, cpus = instance
+    return (part, False, cpus, "") if isinstance(cpus, int) else (part, True, 0, cpus)
+
+
+def _if_shared(cpu_sets: tuple[CpuSet, ...]) -> tuple[CpuSet, ...]:
     """Return nothing where each part has a set of CPUs of its own, as in most plans."""
     return () if cpu_sets == tuple(range(len(cpu_sets))) else cpu_sets
 

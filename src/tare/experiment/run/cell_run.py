@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from tare.core.errors import TareError
-from tare.core.model import Cell, Placement, Status
+from tare.core.model import Cell, CpuSet, Placement, Status
 from tare.experiment.run.instance_set import InstanceSet, Member, running
 from tare.experiment.study import Platform
 
@@ -70,9 +70,11 @@ class CellRun:
         return any(self.cell.id not in member.warmed for member in self.members)
 
     @property
-    def cpu_sets(self) -> int:
-        """How many sets of CPUs its instances are on: some may share one."""
-        return len({member.number for member in self.members})
+    def cpu_sets(self) -> list[CpuSet]:
+        """The sets of CPUs that its instances are on: some may share one, a duet's are as one."""
+        every = dict.fromkeys(member.number for member in self.members)
+        named = [one for one in every if isinstance(one, str)]
+        return [*range(len(every) - len(named)), *named]
 
     @property
     def resumed_s(self) -> float:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tare.core.errors import Unavailable
-from tare.core.model import Design, Limits, Plan
+from tare.core.model import CpuSet, Design, Limits, Plan
+from tare.experiment.run.cpu_topology import SYS
 from tare.experiment.run.session import Session
 
-SYS = Path("/sys/devices/system/cpu")
 INSTEAD = "use the design interleaved"
 
 
@@ -48,8 +48,25 @@ def numbers(session: Session, count: int, sys: Path = SYS) -> tuple[int, int]:
 def measured(session: Session, plan: Plan, limits: Limits) -> list[list[int]]:
     """List the set of CPUs that each part of a trial has, or a duet's two, or raise Unavailable."""
     if plan.repetition.design is not Design.DUET:
-        return [session.cpus_under(limits, number) for number in plan.sets_of_parts]
+        absent = missing(session, limits, plan.sets_of_parts)
+        there = (number for number in plan.sets_of_parts if number not in absent)
+        return [session.cpus_under(limits, number) for number in there]
     return [session.cpus(limits.cpus, number) for number in numbers(session, limits.cpus)]
+
+
+def missing(session: Session, limits: Limits, cpu_sets: Iterable[CpuSet]) -> Mapping[CpuSet, str]:
+    """Return why a host does not have some sets of CPUs that are named by what they share.
+
+    Of those with a number each can be had, or none can.
+    """
+    found: dict[CpuSet, str] = {}
+    for cpus in cpu_sets:
+        if isinstance(cpus, str):
+            try:
+                session.cpus_under(limits, cpus)
+            except Unavailable as error:
+                found[cpus] = str(error)
+    return found
 
 
 def named(session: Session, plan: Plan, limits: Collection[Limits]) -> str:
@@ -62,7 +79,7 @@ def named(session: Session, plan: Plan, limits: Collection[Limits]) -> str:
 def kept_free(session: Session, plan: Plan, limits: Collection[Limits]) -> int:
     """Count the CPUs, from the last one down, that Tare itself should leave to the trials."""
     found = _available(session, plan, limits)
-    lowest = [session.everything.index(cpus[0]) for sets in found for cpus in sets]
+    lowest = [session.everything.index(min(cpus)) for sets in found for cpus in sets]
     return len(session.everything) - min(lowest, default=0)
 
 

@@ -32,7 +32,7 @@ def holding(
     where the platform cannot be held to one, LayerError where a limit is not read back as it was
     given, or cannot be taken back.
     """
-    if reservation.optional and (why := _lacks(layers, limits, reservation)):
+    if reservation.optional and (why := lacks(layers, limits, reservation)):
         raise Unavailable(why, f"leave that limit out of `{KEY}:`")
     with ExitStack() as taken_back:
         for member in members:
@@ -59,7 +59,7 @@ def _own(limits: Limits, before: GroupLimits) -> Limits:
     return replace(limits, **found)
 
 
-def _lacks(layers: Sequence[Layer], limits: Limits, reservation: Reservation) -> str:
+def lacks(layers: Sequence[Layer], limits: Limits, reservation: Reservation) -> str:
     """Return why a platform cannot be held to the optional limits; empty where it can."""
     around = next((one for one in layers if not one.shared), layers[-1])
     every = (one.lacks(reservation.over(one.held_to(limits))) for one in layers)

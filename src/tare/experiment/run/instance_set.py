@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from tare.core.errors import LayerError
-from tare.core.model import Cell, Limits, Status, neighbour_of
+from tare.core.model import Cell, CpuSet, Limits, Status, neighbour_of
 from tare.experiment.probes.inner_machine import AnyReader
 from tare.experiment.run import conditions
 from tare.experiment.study import Platform
@@ -72,7 +72,7 @@ class Member:
     warmed: set[str] = field(default_factory=set)
     reopened: int = 0
     start_s: float = 0.0
-    number: int = 0
+    number: CpuSet = 0
     resumed_s: float = 0.0
     reader: AnyReader | None = None
     kept: Kept = field(default_factory=dict)
@@ -115,14 +115,32 @@ class InstanceSet:
     """The number of these CPUs in Session.cpus."""
     places: int = 1
     """How many sets of instances it has, as declared: open at once, or one after another."""
-    cpu_sets: tuple[int, ...] = (0,)
+    cpu_sets: tuple[CpuSet, ...] = (0,)
     """Which set of CPUs each instance of a set of instances has: of what a trial has at once."""
+    missing: Mapping[CpuSet, str] = field(default_factory=dict)
+    """Which of them this host does not have, and why: no instance is opened for those."""
     _lock: Lock = field(default_factory=Lock)
 
     @property
+    def opened(self) -> list[CpuSet]:
+        """The sets of CPUs for which instances are opened."""
+        return [one for one in self.cpu_sets if one not in self.missing]
+
+    @property
     def parts(self) -> int:
-        """How many instances are a set: what a trial has at once."""
-        return len(self.cpu_sets)
+        """How many instances are a set: what a trial has at once, as far as this host can."""
+        return len(self.opened)
+
+    def placed(self, instance: int, most_parts: int) -> Member | None:
+        """Return the instance that a plan numbers so; None: there is none.
+
+        A plan counts the instances of a place as its largest set has them, ``most_parts``.
+        """
+        place, part = divmod(instance, most_parts)
+        if not self.members or self.cpu_sets[part] in self.missing:
+            return None
+        before = sum(one not in self.missing for one in self.cpu_sets[:part])
+        return self.members[(place * self.parts + before) % len(self.members)]
 
     def admit(self, member: Member) -> None:
         """Add an instance, or remove it if the platform was given up while it was started."""
@@ -131,15 +149,6 @@ class InstanceSet:
                 self.members.append(member)
                 return
         self.remove(member)
-
-    def at(self, instance: int, most_parts: int) -> Member | None:
-        """Return the member that a placement names; places are counted on over the last set.
-
-        Placements count the instances of a place as the largest set has them. None: none is open.
-        """
-        place, part = divmod(instance, most_parts)
-        count = len(self.members) // self.parts
-        return self.members[place % count * self.parts + part] if count else None
 
     def sets(self, places: Iterable[int]) -> list[Member]:
         """List the instances of some sets, each once; places are counted on over the last set."""

@@ -8,10 +8,11 @@ reached over a network and not by the host's loopback, and what loads it takes n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tare.core.errors import LayerError, TareError, Unavailable
-from tare.core.model import Limits
+from tare.core.model import CpuSet, Limits
 from tare.experiment.design.admission import peer_name
 from tare.experiment.run.headroom import Headroom
 from tare.experiment.run.session import Session
@@ -41,9 +42,13 @@ class Peers:
         self.kept: Kept = {}
 
     def of(
-        self, limits: Limits, made: Measured, parts: int, headroom: Headroom | None = None
+        self,
+        limits: Limits,
+        made: Measured,
+        cpu_sets: Iterable[CpuSet],
+        headroom: Headroom | None = None,
     ) -> Peer | None:
-        """Return the peer of trials with ``parts`` parts; None if the workload uses none.
+        """Return the peer of trials on some sets of CPUs; None if the workload uses none.
 
         ``headroom`` decides whether its memory fits the host's, where that is watched.
         Raises Unavailable where the declared one cannot be started or reached, LayerError where it
@@ -51,9 +56,7 @@ class Peers:
         """
         if not made.uses_peer():
             return None
-        measured = {
-            cpu for number in range(parts) for cpu in self._session.cpus_under(limits, number)
-        }
+        measured = {cpu for number in cpu_sets for cpu in self._session.cpus_under(limits, number)}
         rest = [cpu for cpu in self._session.everything if cpu not in measured]
         cpus = rest or sorted(measured)
 

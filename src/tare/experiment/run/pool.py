@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from tare.core.errors import TareError, Unavailable
-from tare.core.model import Cell, Entry, Params, Repetition, Status
+from tare.core.model import Cell, CpuSet, Entry, Params, Repetition, Status, neighbour_of
 from tare.experiment.probes.inner_machine import reader_of
 from tare.experiment.run import conditions, instance_checks
 from tare.experiment.run import cpu_sets as cores
@@ -67,7 +67,8 @@ class Pool:
     def of(self, cell: Cell) -> list[InstanceSet]:
         """Return the instance sets that a cell runs on: one, or a duet's two, and its neighbour's.
 
-        To a cell whose workload needs what the userland lacks they are as closed ones.
+        To a cell whose workload needs what the userland lacks, or whose neighbour needs CPUs that
+        this host does not have, they are as closed ones.
         """
         instance_sets = [
             instances
@@ -81,23 +82,22 @@ class Pool:
             for name, why in self.session.userland.missing.items()
             if name in needed
         )
-        if not lacks:
-            return instance_sets
         reason = f"{lacks}; these results continue without it; start a new study to try again"
-        return [
-            InstanceSet(
-                instances.platform, instances.limits, instances.name, [], Status.UNAVAILABLE, reason
-            )
-            if instances.status is Status.OK and runs_userland(instances.platform)
-            else instances
-            for instances in instance_sets
-        ]
+        found = []
+        for instances in instance_sets:
+            neighbour = neighbour_of(cell.params)
+            why = instances.missing.get(neighbour.cpus.value, "") if neighbour else ""
+            if lacks and runs_userland(instances.platform):
+                why = reason
+            is_closed = bool(why) and instances.status is Status.OK
+            found.append(_without(instances, why) if is_closed else instances)
+        return found
 
     def open_all(
         self,
         wanted: Mapping[Key, Platform],
         repetition: Repetition,
-        cpu_sets: Mapping[Key, Sequence[int]] = MappingProxyType({}),
+        cpu_sets: Mapping[Key, Sequence[CpuSet]] = MappingProxyType({}),
     ) -> None:
         """Open every instance of every platform, some at a time; a failure closes its instance set.
 
@@ -108,7 +108,9 @@ class Pool:
             self.instance_sets[which] = InstanceSet(
                 platform, which[2], f"p{number}", cores=which[3]
             )
-            self.instance_sets[which].cpu_sets = tuple(cpu_sets.get(which, (0,)))
+            own = tuple(cpu_sets.get(which, (0,)))
+            self.instance_sets[which].cpu_sets = own
+            self.instance_sets[which].missing = cores.missing(self.session, which[2], own)
             self.instance_sets[which].places = repetition.instances_of(platform.name)
             self._probe(self.instance_sets[which])
         self._build()
@@ -328,7 +330,9 @@ class Pool:
             self.headroom.before(instances.platform.name, instances.limits)
         start = time.monotonic()
         layers = instances.platform.made
-        number = instances.number + instances.cpu_sets[index % instances.parts]
+        number = instances.opened[index % instances.parts]
+        if isinstance(number, int):
+            number += instances.number
         name = f"{instances.name}-{label_of(index, reopened)}"
         site = self.session.site(name, instances.limits, self.deadline_s, number)
         if not self.whole:  # the lifecycle that is measured is that of the layers' own clients
@@ -375,6 +379,12 @@ class Pool:
     def detected_here(self) -> Sequence[detection.Detected]:
         """The stack that the host itself runs in."""
         return detection.detect(self.session.host)
+
+
+def _without(instances: InstanceSet, reason: str) -> InstanceSet:
+    """Return an instance set as it is for a cell that cannot use it."""
+    of = instances.platform, instances.limits, instances.name
+    return InstanceSet(*of, [], Status.UNAVAILABLE, reason)
 
 
 def _slowness(platform: Platform) -> tuple[bool, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from tare.core.model import (
@@ -20,13 +21,17 @@ from tare.core.model.group import Group, group
 from tare.core.model.reservation import CPUS, DerivedLimit, given
 from tare.experiment.run.cell_run import CellRun
 from tare.experiment.run.derivation import derive, rates
-from tare.experiment.run.holding import holding
+from tare.experiment.run.holding import holding, lacks
 from tare.experiment.run.instance_set import Member
 from tare.experiment.run.session import Session
 from tare.experiment.trial.measure import GOOD, SeriesOfParts
 from tare.results.store import Writer, read_facts
-from tare.results.store.facts import RESERVATIONS, stored_reservations
+from tare.results.store.facts import RESERVATIONS, checked_reservations
 
+PROCESSES = "processes"
+CEILINGS = "process_ceilings"
+"""The part of the facts with the most processes that a neighbour's instance had, for the host's
+sake: by its platform and its stressor."""
 ENOUGH_SECONDS = 5
 """The fewest seconds of a workload alone that a reservation is derived from."""
 MOST_TIMES = 10.0
@@ -52,7 +57,8 @@ class Reservations:
         self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
         # Of others nothing is derived, and a long study would keep the seconds of all its trials.
         self._wanted = {_workload(cell) for cell in plan.cells if _derives(cell)}
-        stored = stored_reservations(read_facts(writer.folder))
+        stored = checked_reservations(read_facts(writer.folder), writer.folder / "facts.json")
+        self._ceilings: dict[str, dict[str, int]] = {}
         self.derived = {cell: limits for cell, limits in stored.items() if limits}
 
     def note(self, trial: Trial, series: SeriesOfParts) -> None:
@@ -104,26 +110,39 @@ class Reservations:
         self.derived[one.cell.id] = self._limits(one, one.of(parts), reservation)
         self._writer.facts({**read_facts(self._writer.folder), **self.facts})
 
-    def hold(self, one: CellRun, parts: Sequence[str]) -> None:
+    def hold(self, one: CellRun, parts: Sequence[str], process_ceiling: int | None = None) -> None:
         """Hold the parts of a cell that are its neighbour's, until the cell rests.
 
-        Raises Unavailable or LayerError where that cannot be.
+        To its reservation; and to so many processes for the host's sake, where nothing else limits
+        them and the platform can. Raises Unavailable or LayerError where that cannot be.
         """
         reservation = _reservation(one.cell)
-        if reservation is None:
+        limits = dict(reservation.limits) if reservation else {}
+        if reservation is not None and reservation.derived is not None:
+            limits = {limit.resource: limit.each for limit in self.derived[one.cell.id]}
+        if process_ceiling is not None and _takes_ceiling(one, parts, limits, process_ceiling):
+            limits[PROCESSES] = process_ceiling
+            self._note_ceiling(one, parts, process_ceiling)
+        if not limits:
             return
-        if reservation.derived is not None:
-            limits = self.derived[one.cell.id]
-            reservation = given({limit.resource: limit.each for limit in limits})
         layers = one.platform_of(parts).made
-        held = holding(one.of(parts), layers, one.cell.limits, reservation)
+        held = holding(one.of(parts), layers, one.cell.limits, given(limits))
         one.awake.enter_context(held)
+
+    def _note_ceiling(self, one: CellRun, parts: Sequence[str], processes: int) -> None:
+        """Store a ceiling by the platform and the stressor that it held."""
+        neighbour = neighbour_of(one.cell.params)
+        of_platform = self._ceilings.setdefault(one.platform_of(parts).name, {})
+        if neighbour is not None and of_platform.get(neighbour.stressor) != processes:
+            of_platform[neighbour.stressor] = processes
+            self._writer.facts({**read_facts(self._writer.folder), **self.facts})
 
     @property
     def facts(self) -> dict[str, object]:
         """What was derived, as it is stored with the results."""
         found = {cell: [asdict(one) for one in limits] for cell, limits in self.derived.items()}
-        return {RESERVATIONS: found} if found else {}
+        facts = {RESERVATIONS: found, CEILINGS: self._ceilings}
+        return {name: part for name, part in facts.items() if part}
 
     def _limits(
         self, one: CellRun, held: Sequence[Member], reservation: Reservation
@@ -162,6 +181,22 @@ def _undisturbed(result: Result) -> float:
 def _reservation(cell: Cell) -> Reservation | None:
     neighbour = neighbour_of(cell.params)
     return neighbour.reservation if neighbour else None
+
+
+def _takes_ceiling(
+    one: CellRun, parts: Sequence[str], limits: Mapping[str, float], processes: int
+) -> bool:
+    """Return whether nothing limits the processes of some parts as far, and their platform can.
+
+    A machine with a kernel of its own keeps its processes inside.
+    """
+    if PROCESSES in limits or one.cell.limits.processes is not None:
+        return False
+    layers = one.platform_of(parts).made
+    if lacks(layers, one.cell.limits, given({PROCESSES: processes})):
+        return False
+    held = [member.stack.held() for member in one.of(parts)]
+    return all(each is not None and (each.processes or math.inf) > processes for each in held)
 
 
 def _derives(cell: Cell) -> bool:

@@ -16,7 +16,8 @@ from typing import TextIO
 
 from tare.core.errors import LayerError, ResultsError, Unavailable
 from tare.core.home import home
-from tare.core.model import Limits
+from tare.core.model import CpuSet, Limits, NeighbourCpus
+from tare.experiment.run.cpu_topology import SYS, related
 from tare.machines.agent import Agents
 from tare.machines.layer import Site
 from tare.machines.ledger import Ledger, Leftover, Scope, Services, clean, is_live, leftovers
@@ -33,6 +34,8 @@ class Session:
     Only one session can measure on a host at a time: two would be each other's noise.
     """
 
+    sys = SYS
+    """Where the kernel describes the CPUs of this host."""
     reached = False
     """Whether what is opened has to be reached by another machine; see Site.reached."""
 
@@ -78,8 +81,20 @@ class Session:
         end = len(self.everything) - count * (number % (len(self.everything) // count))
         return self.everything[end - count : end]
 
-    def cpus_under(self, limits: Limits, number: int = 0) -> list[int]:
-        """Choose the CPUs for a stack under some limits: all there are, where they pin nothing."""
+    def cpus_under(self, limits: Limits, number: CpuSet = 0) -> list[int]:
+        """Choose the CPUs for a stack under some limits: all there are, where they pin nothing.
+
+        ``number`` may be what they have in common with those of number 0 instead; then raises
+        Unavailable where this host has no such CPUs.
+        """
+        if isinstance(number, str):
+            if not limits.is_pinned:
+                raise Unavailable(
+                    f"cpus: {number}: limits that pin nothing hold no neighbour to such CPUs",
+                    "leave `cpus` out of the neighbour, or pin the CPUs",
+                )
+            own = self.cpus(limits.cpus)
+            return related(own, NeighbourCpus(number), self.everything, self.sys)
         chosen = self.cpus(limits.cpus, number)
         return chosen if limits.is_pinned else list(self.everything)
 
@@ -89,7 +104,7 @@ class Session:
         os.sched_setaffinity(0, rest)
         return rest
 
-    def site(self, name: str, limits: Limits, deadline_s: float, number: int = 0) -> Site:
+    def site(self, name: str, limits: Limits, deadline_s: float, number: CpuSet = 0) -> Site:
         """Return what a layer needs in addition to its outer machine; see cpus for ``number``."""
         return Site(
             name=f"{NAMED}{self.id}-{name}",

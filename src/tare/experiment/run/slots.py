@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from tare.core.errors import ResultsError, TareError
+from tare.core.errors import LayerError, ResultsError, TareError
 from tare.core.model import (
     Cell,
     Entry,
@@ -129,10 +129,16 @@ class Slots:
         """Wake the instances of a cell, prepared, held to its reservation and warm."""
         held = self.scenario.held_parts(self.contexts.made(one.cell))
         self.reservations.derive(one, held, partial(self._measure_alone, slot))
+        # What was measured alone for it may have lost an instance that it has as well.
+        now = self._running(slot, slot.cells.index(one.cell.id))
+        if now.closed is not None:
+            raise LayerError(f"{now.closed.platform.name} was closed: {now.closed.reason}")
+        one.members = now.members
         one.wake()
         if one.is_new:
             self._prepare(one)
-        self.reservations.hold(one, held)
+        ceiling = self.scenario.process_ceiling(self.contexts.made(one.cell))
+        self.reservations.hold(one, held, ceiling)
         if one.is_new:
             self._warm(slot, one)
 
@@ -142,9 +148,9 @@ class Slots:
         placements = slot.of(cell.id)
         cores = placements[0].cores if len(slot.cells) > 1 else None
         homes = [self.pool.instance_sets[key(cell, cores, one.platform)] for one in placements]
+        most = self.plan.most_parts
         found = [
-            home.at(one.instance, self.plan.most_parts)
-            for one, home in zip(placements, homes, strict=True)
+            home.placed(one.instance, most) for one, home in zip(placements, homes, strict=True)
         ]
         members = [one for one in found if one is not None]
         members = members if len(members) == len(placements) else []
@@ -185,14 +191,15 @@ class Slots:
         self.failures[cell] = 0 if is_good else self.failures[cell] + 1
         if is_good and not one.is_lost:
             return
-        replaced = [
-            self._replace_dead(home, member)
-            for home, member in zip(one.homes, one.members, strict=bool(one.members))
-        ]
-        replaced.append(self._has_lost_peer())
-        is_impossible = trial.status is Status.UNAVAILABLE and not any(replaced)
+        is_impossible = not self._has_replaced(one) and trial.status is Status.UNAVAILABLE
         if is_impossible or self.failures[cell] >= GIVE_UP_AFTER:
             self.given_up.add(cell)
+
+    def _has_replaced(self, one: CellRun) -> bool:
+        """Replace the instances of a cell that are dead; return whether any was, or the peer."""
+        homes = zip(one.homes, one.members, strict=bool(one.members))
+        replaced = [self._replace_dead(home, member) for home, member in homes]
+        return any([*replaced, self._has_lost_peer()])
 
     def _prepare(self, one: CellRun) -> None:
         """Prepare a cell in instances that it has not been run in."""
@@ -216,11 +223,13 @@ class Slots:
             one for one in self.plan.slots if one.block == slot.block and cell.id in one.cells
         )
         run = self._running(own, own.cells.index(cell.id))
+        is_good = False
         try:
             run.wake()
             if run.is_new:
                 self._prepare(run)
                 self._warm(own, run)
+                is_good = True
                 return
             context = self._before(run, Kind.WARMUP)
             instance = self.contexts.instance(run.members[0])
@@ -228,9 +237,12 @@ class Slots:
                 (one.cell, one.instance, one.kind) == (cell.id, instance, Kind.WARMUP)
                 for one in self.trials
             )
-            self._trial(own, [run], [context], Kind.WARMUP, repeat=before)
+            (came,) = self._trial(own, [run], [context], Kind.WARMUP, repeat=before)
+            is_good = came.status in GOOD
         finally:
             run.rest()
+            if run.is_lost or not is_good:
+                self._has_replaced(run)
 
     def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Prepare each trial of a cell."""

@@ -12,7 +12,7 @@ from tare.core.errors import LayerError, LayerTimedOut, Unavailable
 from tare.core.model import Calibration, Complaint, ComplaintKind, Status, neighbour_of
 from tare.experiment.scenario import Scenario, TrialContext
 from tare.experiment.scenarios._disturbed import Disturbed
-from tare.experiment.scenarios._level import TOLERANCE, Start, calibrate, following, used
+from tare.experiment.scenarios._level import FULL, TOLERANCE, Start, calibrate, following, used
 from tare.work.stressor import StressedResource
 from tare.work.workload import Workload
 
@@ -33,10 +33,58 @@ def bring_to_level(
     Each run of it is one of the cell's trials, by ``measure``, whose numbers are not kept. Raises
     Unavailable where the level cannot be reached, LayerError where a run fails.
     """
-    from tare.experiment.trial.measure import GOOD
-
     target = made.neighbour.target
     assert target is not None  # noqa: S101 - there is something to calibrate
+    reads = _reads(scenario, measure, context)
+    begin_s = time.monotonic()
+    known = context.calibrations.of(context.cell)
+    if known is not None:
+        reached = reads(dialled(made, known)) / known.maximum
+        if abs(reached - target) <= TOLERANCE:
+            context.calibrations.keep(context.cell, replace(known, reached=reached))
+            return
+    start = _start(made, reads)
+
+    def reach(intensity: float) -> float:
+        return reads(made.dialled(intensity, _full(made, start.neighbours))) / start.maximum
+
+    found = calibrate(made.resource, target, start, reach)
+    context.calibrations.keep(context.cell, replace(found, took_s=time.monotonic() - begin_s))
+
+
+def find_maximum(
+    scenario: Scenario[Workload],
+    measure: Measure,
+    context: TrialContext[Workload],
+    made: Disturbed,
+) -> None:
+    """Find the maximum of which neighbours at full are to use all, for what this study stores.
+
+    Raises what ``bring_to_level`` does.
+    """
+    known = context.calibrations.of(context.cell)
+    if known is not None and not known.is_known:
+        return
+    begin_s = time.monotonic()
+    start = _start(made, _reads(scenario, measure, context))
+    found = Calibration(
+        resource=made.resource.value,
+        level=1.0,
+        maximum=start.maximum,
+        alone=start.alone,
+        neighbours=start.neighbours,
+        intensity=1.0,
+        reached=None,
+        took_s=time.monotonic() - begin_s,
+    )
+    context.calibrations.keep(context.cell, found)
+
+
+def _reads(
+    scenario: Scenario[Workload], measure: Measure, context: TrialContext[Workload]
+) -> Callable[[Disturbed], float]:
+    """Return what runs a workload with neighbours once, and reads how far the resource was used."""
+    from tare.experiment.trial.measure import GOOD
 
     def reads(one: Disturbed) -> float:
         there = replace(context, made=one)
@@ -49,15 +97,16 @@ def bring_to_level(
             raise LayerTimedOut(f"level: a run of the calibration did not end: {outcome.reason}")
         if outcome.status not in GOOD:
             raise LayerError(f"level: a run of the calibration failed: {outcome.reason}")
-        return used(outcome, made.resource)
+        return used(outcome, resource)
 
-    begin_s = time.monotonic()
-    known = context.calibrations.of(context.cell)
-    if known is not None:
-        reached = reads(dialled(made, known)) / known.maximum
-        if abs(reached - target) <= TOLERANCE:
-            context.calibrations.keep(context.cell, replace(known, reached=reached))
-            return
+    made = context.made
+    assert isinstance(made, Disturbed)  # noqa: S101 - others have no level
+    resource = made.resource  # what is idle has none
+    return reads
+
+
+def _start(made: Disturbed, reads: Callable[[Disturbed], float]) -> Start:
+    """Measure the workload alone and its neighbours alone at full, or raise Unavailable."""
     alone, neighbours = reads(made.idle()), reads(made.unloaded())
     # Uses of CPUs are shares of their time already.
     maximum = max(alone, neighbours) if _is_moved(made) else 1.0
@@ -67,13 +116,7 @@ def bring_to_level(
             f"{made.resource.value}",
             "leave `level` out",
         )
-
-    def reach(intensity: float) -> float:
-        return reads(made.dialled(intensity, _full(made, neighbours))) / maximum
-
-    start = Start(maximum=maximum, alone=alone, neighbours=neighbours)
-    found = calibrate(made.resource, target, start, reach)
-    context.calibrations.keep(context.cell, replace(found, took_s=time.monotonic() - begin_s))
+    return Start(maximum=maximum, alone=alone, neighbours=neighbours)
 
 
 def dialled(made: Disturbed, found: Calibration) -> Disturbed:
@@ -96,6 +139,15 @@ def judged(context: TrialContext[Workload], outcome: Outcome, found: Calibration
     outcome = replace(outcome, noise={**outcome.noise, **seen})
     neighbour = neighbour_of(context.cell.params)
     is_held = neighbour is not None and neighbour.reservation is not None
+    if found.level == 1:  # at full there is nothing to correct
+        context.calibrations.keep(context.cell, replace(found, reached=reached))
+        if is_held or reached >= FULL:
+            return outcome
+        said = (
+            f"full use was asked for, and {100 * reached:.0f} % of the maximum of the "
+            f"{StressedResource(found.resource).value} was used"
+        )
+        return replace(outcome, warnings=(*outcome.warnings, said))
     if is_held or abs(reached - found.level) <= TOLERANCE:
         return outcome
     if outcome.status is Status.OK:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tare.core.errors import ConfigError
-from tare.core.model import IDLE, FileAccess, Neighbour, NeighbourCpus, Sample
+from tare.core.model import IDLE, CpuSet, FileAccess, Neighbour, NeighbourCpus, Sample
 from tare.experiment.scenarios._level import KNOWN
 from tare.work import stressor
 from tare.work.roles import OWN, Role, Succeeds
@@ -82,6 +82,11 @@ class Disturbed(Workload):
         return stressor.kind(self.neighbour.stressor).resource
 
     @property
+    def is_bomb(self) -> bool:
+        """Whether its neighbour takes what the host cannot do without: processes or memory."""
+        return self.neighbour.stressor != IDLE and self.resource in BOMBS
+
+    @property
     def instances(self) -> tuple[str, ...]:
         """The names of the neighbour's instances among the parts of a trial."""
         return self.neighbour.parts
@@ -91,13 +96,13 @@ class Disturbed(Workload):
         other = self.neighbour.platform or ""
         return [other if part in self.instances else "" for part in parts]
 
-    def cpu_sets(self, parts: Sequence[str]) -> list[int]:
+    def cpu_sets(self, parts: Sequence[str]) -> list[CpuSet]:
         """Return which set of CPUs each part of a trial has."""
-        are_apart = self.neighbour.cpus is NeighbourCpus.APART
-        return [
-            number if are_apart or part not in self.instances else 0
-            for number, part in enumerate(parts)
-        ]
+        chosen = self.neighbour.cpus
+        if chosen is NeighbourCpus.APART:
+            return [*range(len(parts))]
+        theirs: CpuSet = 0 if chosen is NeighbourCpus.SAME else chosen.value
+        return [theirs if part in self.instances else n for n, part in enumerate(parts)]
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
@@ -220,13 +225,15 @@ def check_reservation(neighbour: Neighbour) -> None:
             f"no reservation of what {name} takes can be derived yet; give its limits in the "
             "reservation instead"
         )
-    if neighbour.cpus is NeighbourCpus.APART:
+    if neighbour.cpus is not NeighbourCpus.SAME:
         raise ValueError(
             f"the neighbour {name} has other CPUs than the workload, so nothing of them is kept "
             "for it; expected `cpus: same` where a reservation is derived"
         )
 
 
+BOMBS = (StressedResource.PROCESSES, StressedResource.MEMORY)
+"""Resources without which nothing else on the host goes on either."""
 UNDERIVED = (
     StressedResource.DISK,
     StressedResource.NETWORK_OUT,

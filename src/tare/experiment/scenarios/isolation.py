@@ -13,6 +13,7 @@ from tare.core.model import (
     Cell,
     Contrast,
     ContrastKind,
+    CpuSet,
     Design,
     Limits,
     Neighbour,
@@ -24,7 +25,7 @@ from tare.core.model import (
 )
 from tare.experiment.scenario import TrialContext
 from tare.experiment.scenarios import _disturbed, solo
-from tare.experiment.scenarios._calibration import bring_to_level, dialled, judged
+from tare.experiment.scenarios._calibration import bring_to_level, dialled, find_maximum, judged
 from tare.experiment.scenarios._disturbed import Disturbed
 from tare.work.workload import Workload
 
@@ -65,6 +66,11 @@ class Scenario(solo.Scenario):
     def held_parts(self, made: Workload) -> Sequence[str]:
         """See Scenario.held_parts: the neighbour's instances."""
         return made.instances if isinstance(made, Disturbed) else ()
+
+    def process_ceiling(self, made: Workload) -> int | None:
+        """See Scenario.process_ceiling: what a bomb takes by design, and what Tare does to it."""
+        bounds = made.bounds() if isinstance(made, Disturbed) and made.is_bomb else None
+        return bounds.process_limit if bounds else None
 
     def crossed(
         self, made: Workload, levels: Sequence[object]
@@ -115,7 +121,7 @@ class Scenario(solo.Scenario):
             return made.platforms(self.parts(made))
         return super().platforms(made)
 
-    def cpu_sets(self, made: Workload) -> Sequence[int]:
+    def cpu_sets(self, made: Workload) -> Sequence[CpuSet]:
         """See Scenario.cpu_sets: a neighbour has those of the workload, or others."""
         if isinstance(made, Disturbed):
             return made.cpu_sets(self.parts(made))
@@ -132,19 +138,22 @@ class Scenario(solo.Scenario):
                 yield Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.ISOLATION)
 
     def prepare(self, context: TrialContext[Workload]) -> None:
-        """See Scenario.prepare; finds the intensity of neighbours that have a level to reach."""
+        """See Scenario.prepare; finds how neighbours reach their level, or its maximum."""
         super().prepare(context)
-        if isinstance(context.made, Disturbed) and context.made.neighbour.target is not None:
-            bring_to_level(self, self._guarded, context, context.made)
+        made = context.made
+        if isinstance(made, Disturbed) and made.neighbour.level is not None:
+            finds = find_maximum if made.neighbour.target is None else bring_to_level
+            finds(self, self._guarded, context, made)
 
     def measure(self, context: TrialContext[Workload]) -> Outcome:
         """Run the workload's command once; what the trial cost is what its own instances cost."""
         made, found = context.made, context.calibrations.of(context.cell)
         if not isinstance(made, Disturbed):
             return super().measure(context)
-        if made.neighbour.target is None or found is None:
+        if made.neighbour.level is None or found is None:
             return _own_cost(self._guarded(context), made)
-        outcome = self._guarded(replace(context, made=dialled(made, found)))
+        is_dialled = made.neighbour.target is not None
+        outcome = self._guarded(replace(context, made=dialled(made, found) if is_dialled else made))
         return _own_cost(judged(context, outcome, found), made)
 
     def _guarded(self, context: TrialContext[Workload]) -> Outcome:

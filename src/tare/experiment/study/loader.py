@@ -232,10 +232,12 @@ def _refuse_platforms(
 ) -> None:
     """Refuse levels of a factor with parts on a platform that the study does not have."""
     names = [platform.name for platform in platforms]
+    if scenario.factor is None or not names:
+        return
     named = dict.fromkeys(name for one in chosen for name in scenario.platforms(one.made) if name)
-    for name in named if scenario.factor and names else ():
+    for name in named:
         if name not in names:
-            part[scenario.factor[0] if scenario.factor else ""].wrong(
+            part[scenario.factor[0]].wrong(
                 f"platform: {name!r} is not a platform; expected {one_of(names, name)}"
             )
 

@@ -24,6 +24,15 @@ from tare.core.parameter import key_of, unit_of
 from tare.present.view.numbers import bytes_text, plain, rate_text
 from tare.present.view.reservation_words import reservation_text
 
+CPUS_TEXT = {
+    NeighbourCpus.SAME: "",
+    NeighbourCpus.APART: " on other CPUs",
+    NeighbourCpus.SIBLING: " on the sibling threads",
+    NeighbourCpus.CACHE: " on other cores of the same cache",
+    NeighbourCpus.SOCKET: " on another socket",
+}
+"""Where a neighbour runs, as words behind its name."""
+
 
 def platform_text(cell: Cell) -> str:
     """Name a cell's platform so that the control differs from the baseline."""
@@ -57,8 +66,7 @@ def neighbour_text(neighbour: Neighbour, *, with_reservation: bool = True) -> st
         text += f", together at {100 * neighbour.target:g} %"
     if neighbour.platform is not None:
         text += f" in {neighbour.platform}"
-    if neighbour.cpus is NeighbourCpus.APART:
-        text = f"{text} on other CPUs"
+    text += CPUS_TEXT[neighbour.cpus]
     if neighbour.reservation is None or not with_reservation:
         return text
     return f"{text}, held to {reservation_text(neighbour.reservation)}"

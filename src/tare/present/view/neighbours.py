@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tare.core.model import IDLE, ContrastKind, Neighbour, NeighbourCpus, neighbour_of
+from tare.core.model import IDLE, ContrastKind, Neighbour, neighbour_of
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import MARKS, NOT_RUN, gap, is_flawed
+from tare.present.view.names import CPUS_TEXT
 from tare.present.view.numbers import NONE, TIMES, percent_text, percents_text
 from tare.present.view.reservation_words import reservation_text
 from tare.results.compare.comparison import Comparison
@@ -73,8 +74,7 @@ def short_text(neighbour: Neighbour, *, shows_amount: bool = True) -> str:
         text += f" {100 * neighbour.intensity:g} %"
     if neighbour.platform is not None:
         text += f" in {neighbour.platform}"
-    if neighbour.cpus is NeighbourCpus.APART:
-        text += " on other CPUs"
+    text += CPUS_TEXT[neighbour.cpus]
     held = neighbour.reservation
     return text if held is None else f"{text}, held to {reservation_text(held)}"
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from tare.core.errors import ResultsError
 from tare.core.model import (
     ClockSkew,
     DetectedStack,
@@ -30,6 +34,7 @@ from tare.results.store.loosely import listed, mapping, number, scalars, text, t
 
 RESERVATIONS = "reservations"
 """The part that has what was derived of reservations, by the id of the cell."""
+_DERIVED = TypeAdapter(dict[str, tuple[DerivedLimit, ...]])
 _OWN_PLACE = ("platforms", "noise", "selftest", RESERVATIONS)
 """Parts that are shown in a place of their own, and not in the list of all that was stored."""
 
@@ -75,6 +80,23 @@ def stored_reservations(
         cell: tuple(filter(None, map(_derived, map(mapping, listed(limits)))))
         for cell, limits in mapping(stored.get(RESERVATIONS)).items()
     }
+
+
+def checked_reservations(
+    stored: Mapping[str, object], path: Path
+) -> Mapping[str, tuple[DerivedLimit, ...]]:
+    """Return the same for a session that goes on, whose neighbours are held by these limits.
+
+    Raises ResultsError, which names the file ``path`` and the key, where one is damaged.
+    """
+    try:
+        return _DERIVED.validate_python(stored.get(RESERVATIONS, {}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, (RESERVATIONS, *first["loc"])))
+        raise ResultsError(
+            f"{path}: {key}: {first['msg']}; restore it from a copy of the results"
+        ) from error
 
 
 def _derived(stored: Mapping[str, object]) -> DerivedLimit | None:

@@ -22,7 +22,7 @@ TRIAL_FIELDS = (
 )
 PART_FIELDS = (
     *("name", "instance", "status", "reason", "duration_s", "samples", "host", "noise"),
-    *("resources", "cpuset", "late_s", "cell", "platform", "warnings"),
+    *("resources", "cpuset", "late_s", "cell", "warnings", "platform"),
 )
 
 
