@@ -112,7 +112,7 @@ def test_an_instance_set_has_no_instances_where_cpus_are_missing(small):
 
     assert one.opened == [0, "cache"]
     assert one.parts == 2
-    found = [one.placed(number) for number in range(6)]
+    found = [one.placed(number, 3) for number in range(6)]
     assert [member and member.index for member in found] == [0, None, 1, 2, None, 3]
     one.members.clear()
-    assert one.placed(0) is None
+    assert one.placed(0, 3) is None

@@ -153,7 +153,7 @@ class _Trial:
     free_bytes: int = field(default_factory=available_bytes)
 
     def at(self, count: int) -> Level:
-        """Open or close instances until there are so many, run all at once, and judge them.
+        """Open or close instances until there are ``count``, run all at once, and judge them.
 
         Raises TareError where one instance alone cannot be had, or an instance cannot be removed.
         """
@@ -174,7 +174,7 @@ class _Trial:
         return Level(count=count, broke=why, slowest=slowest, used_bytes=used, outcome=outcome)
 
     def close_to(self, count: int) -> str:
-        """Close the last ones until there are so many; return what could not be removed."""
+        """Close the last ones until there are ``count``; return what could not be removed."""
         failed = []
         while len(self.opened) > count:
             placed = self.opened.pop()

@@ -13,6 +13,7 @@ from tare.core.model import (
     Cell,
     Contrast,
     ContrastKind,
+    CpuSet,
     Design,
     Instances,
     Params,
@@ -73,7 +74,7 @@ class Scenario(solo.Scenario):
         """See Scenario.parts: one for each instance."""
         return made.parts() if isinstance(made, Scaled) else super().parts(made)
 
-    def cpu_sets(self, made: Workload) -> Sequence[int]:
+    def cpu_sets(self, made: Workload) -> Sequence[CpuSet]:
         """See Scenario.cpu_sets: all instances share one, or each has its own."""
         return made.cpu_sets() if isinstance(made, Scaled) else super().cpu_sets(made)
 
@@ -192,5 +193,5 @@ def _mean(outcomes: Sequence[Outcome]) -> Outcome:
     whole = replace(combined(outcomes, samples), host=mean_of([one.host for one in outcomes]))
     if len(answered) == len(outcomes):
         return whole
-    told = f"{len(answered)} of {len(outcomes)} instances answered"
-    return replace(whole, reason=f"{told}; {whole.reason}")
+    answer = f"{len(answered)} of {len(outcomes)} instances answered"
+    return replace(whole, reason=f"{answer}; {whole.reason}")

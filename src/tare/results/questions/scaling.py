@@ -115,7 +115,7 @@ def scaling_curves(estimates: Estimates) -> tuple[ScalingCurve, ...]:
     for cell in plan.cells:
         instances = instances_of(cell.params)
         injected = INJECTED in dict(cell.params)
-        if instances is not None and not injected and cell.id not in plan.control_ids:
+        if instances is not None and not injected and not cell.replica:
             found.setdefault(_without_instances(cell), {})[instances.count] = cell
     return tuple(
         curve
