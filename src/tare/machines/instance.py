@@ -122,7 +122,7 @@ class Instance(ABC):
         if group is None:
             return None
         rates = self.rates.read() if self.rates and self.confined.intersection(NETWORK) else {}
-        return replace(read_group(group.machine, group.path), **rates)
+        return replace(read_group(group.machine, group.path, self.files_at), **rates)
 
     def holding_group(self, outer: Machine) -> Group | None:
         """Return the control group that holds all of it, None where no group does."""

@@ -156,11 +156,19 @@ class Roles:
         lasting = (role.name for role in self.others if role.lifetime is not Lifetime.TRIAL)
         return any((self.home(name) == PEER) is at_peer for name in lasting)
 
-    def starts(self) -> tuple[Role, ...]:
-        """List the roles in the order in which they are started."""
+    def starts(self) -> Iterator[tuple[Role, ...]]:
+        """Yield the roles in the order in which they are started, those together that may be.
+
+        Each names only roles that were started before.
+        """
         known = self.by_name
-        order = TopologicalSorter({name: self._named_by(name) for name in known}).static_order()
-        return tuple(role for name in order if isinstance(role := known[name], Role))
+        order = TopologicalSorter({name: self._named_by(name) for name in known})
+        order.prepare()
+        while order.is_active():
+            names = order.get_ready()
+            if roles := tuple(one for name in names if isinstance(one := known[name], Role)):
+                yield roles
+            order.done(*names)
 
     def named(self) -> Iterator[tuple[str, str, str]]:
         """Yield each placeholder.

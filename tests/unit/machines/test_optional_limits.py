@@ -228,13 +228,32 @@ def test_files_whose_disk_is_not_known_are_not_held():
 
 def test_the_smallest_limit_of_a_disk_around_a_group_holds_it():
     said = (
-        b"disk_read_bytes_per_s 20000\ndisk_read_bytes_per_s 10000\ndisk_writes_per_s 7\nswap 0\n"
+        b"disk_read_bytes_per_s 20000 8:0\ndisk_read_bytes_per_s 10000 8:0\n"
+        b"disk_writes_per_s 7 8:0\nswap 0\n"
     )
 
     found = read_group(Fake(**{READ: (0, said)}), "tare/x")
 
     assert (found.disk_read_bytes_per_s, found.disk_writes_per_s) == (10000, 7)
     assert found.disk_write_bytes_per_s is None
+
+
+def test_limits_of_another_disk_than_that_of_the_files_do_not_count():
+    said = b"disk_read_bytes_per_s 20000 8:0\ndisk_read_bytes_per_s 10000 8:16\nswap 0\n"
+    host = Fake(**{READ: (0, said), disk.FIND: (0, b"8:0\n")})
+
+    assert read_group(host, "tare/x", "/var/lib").disk_read_bytes_per_s == 20000
+    assert read_group(host, "tare/x").disk_read_bytes_per_s == 10000
+    on_none = Fake(**{READ: (0, said), disk.FIND: (3, b"")})
+    assert read_group(on_none, "tare/x", "/var/lib").disk_read_bytes_per_s is None
+
+
+def test_without_any_limit_of_a_disk_none_is_looked_for():
+    host = Fake(**{READ: (0, b"swap 0\n")})
+
+    read_group(host, "tare/x", "/var/lib")
+
+    assert [argv[2] for argv in host.asked] == [READ]
 
 
 # --- a network

@@ -113,8 +113,8 @@ class Reservations:
     def hold(self, one: CellRun, parts: Sequence[str], process_ceiling: int | None = None) -> None:
         """Hold the parts of a cell that are its neighbour's, until the cell rests.
 
-        To its reservation; and to ``process_ceiling`` for the host's sake, where nothing else
-        limits its processes and the platform can. Raises Unavailable or LayerError where that cannot be.
+        To its reservation; and to a number of processes for the host's sake, where nothing else
+        limits them and the platform can. Raises Unavailable or LayerError where that cannot be.
         """
         reservation = _reservation(one.cell)
         limits = dict(reservation.limits) if reservation else {}

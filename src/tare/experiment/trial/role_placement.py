@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -100,8 +101,8 @@ class RolePlacement:
 
         try:
             self._choose_ports()
-            for role in self._roles.starts():
-                started.append(self._start(role, addresses))
+            for roles in self._roles.starts():
+                self._start_all(roles, addresses, started)
         except TareError as error:
             is_lost = peer is not None and not peer.answers()
             conclude(is_lost)
@@ -116,6 +117,35 @@ class RolePlacement:
             yield PlacedCommand(machine, in_directory(directory, argv), peer, conclude)
         finally:
             conclude(False)
+
+    def _start_all(
+        self,
+        roles: Sequence[Role],
+        addresses: Mapping[tuple[str, str], str],
+        started: list[Server],
+    ) -> None:
+        """Start some roles at once, so that many take no longer than one; ``started`` grows.
+
+        Raises the first error, when all others are up or have failed too.
+        """
+        if len(roles) == 1:
+            started.append(self._start(roles[0], addresses))
+            return
+        with ThreadPoolExecutor(max_workers=len(roles)) as workers:
+            asked = [workers.submit(self._start, role, addresses) for role in roles]
+            try:
+                errors = [error for one in asked if (error := one.exception()) is not None]
+            except BaseException:  # an interrupt of the waiting thread
+                workers.shutdown(wait=False, cancel_futures=True)
+                raise
+            finally:
+                started += [
+                    one.result()
+                    for one in asked
+                    if one.done() and not one.cancelled() and one.exception() is None
+                ]
+        if errors:
+            raise errors[0]
 
     def _start(self, role: Role, addresses: Mapping[tuple[str, str], str]) -> Server:
         """Start a role, or resume the one that was kept."""

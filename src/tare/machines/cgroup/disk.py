@@ -77,19 +77,20 @@ for key in read_bps write_bps read_iops write_iops; do
 done
 """
 
-# For group_limits.READ, which has $path and $root. In v2 the groups around it hold it too.
+# For group_limits.READ, which has $path and $root. Each limit is printed with its disk. In v2 the
+# groups around it hold it too.
 READ = r"""
 limit() {
-    case $2 in "" | max | 0) ;; *) echo "$1 $2" ;; esac
+    case $2 in "" | max | 0) ;; *) echo "$1 $2 $3" ;; esac
 }
 at=$path
 if [ -f $root/cgroup.controllers ]; then
     while [ -n "$at" ]; do
-        [ ! -f "$root/$at/io.max" ] || while read -r _ rbps wbps riops wiops; do
-            limit disk_read_bytes_per_s "${rbps#*=}"
-            limit disk_write_bytes_per_s "${wbps#*=}"
-            limit disk_reads_per_s "${riops#*=}"
-            limit disk_writes_per_s "${wiops#*=}"
+        [ ! -f "$root/$at/io.max" ] || while read -r disk rbps wbps riops wiops; do
+            limit disk_read_bytes_per_s "${rbps#*=}" "$disk"
+            limit disk_write_bytes_per_s "${wbps#*=}" "$disk"
+            limit disk_reads_per_s "${riops#*=}" "$disk"
+            limit disk_writes_per_s "${wiops#*=}" "$disk"
         done < "$root/$at/io.max"
         case $at in */*) at=${at%/*} ;; *) at= ;; esac
     done
@@ -97,7 +98,9 @@ else
     for pair in disk_read_bytes_per_s:read_bps disk_write_bytes_per_s:write_bps \
         disk_reads_per_s:read_iops disk_writes_per_s:write_iops; do
         file=$root/blkio/$path/blkio.throttle.${pair#*:}_device
-        [ ! -f "$file" ] || while read -r _ most; do limit "${pair%:*}" "$most"; done < "$file"
+        [ ! -f "$file" ] || while read -r disk most; do
+            limit "${pair%:*}" "$most" "$disk"
+        done < "$file"
     done
 fi
 """

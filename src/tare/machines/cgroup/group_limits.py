@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tare.core.completed import tail_of
@@ -122,17 +122,22 @@ class GroupLimits:
     network_in_bytes_per_s: int | None = None
 
 
-def read_group(machine: Machine, path: str) -> GroupLimits:
+def read_group(machine: Machine, path: str, files_at: str = "") -> GroupLimits:
     """Read what a group holds its processes to, or raise LayerError.
 
-    One that cannot be seen from the machine, as from a container around it, says nothing.
+    One that cannot be seen from the machine, as from a container around it, says nothing. Limits of
+    other disks than that on which ``files_at`` lies do not count; empty: those of any disk do.
     """
     try:
         lines = text(machine, ["sh", "-c", READ, path]).splitlines()
     except CommandFailed as error:
         raise LayerError(f"cgroup {path} on {machine.name} cannot be read: {error}") from error
-    quotas, swaps, processes, weights = [], [], [], []
+    quotas: list[float] = []
+    swaps: list[int] = []
+    processes: list[int] = []
+    weights: list[int] = []
     disks: dict[str, int] = {}
+    own_disk = _disk_of(machine, files_at) if files_at and _has_disk(lines) else ""
     for name, *numbers in (line.split() for line in lines):
         if name == "quota":
             quotas.append(int(numbers[0]) / int(numbers[1]))
@@ -141,6 +146,8 @@ def read_group(machine: Machine, path: str) -> GroupLimits:
         elif name == "weight":
             weights.append(int(numbers[0]))
         elif name in DISK:
+            if own_disk and numbers[1:] != [own_disk]:
+                continue
             disks[name] = min(int(numbers[0]), disks.get(name, int(numbers[0])))
         else:
             swaps.append(int(float(numbers[0])))
@@ -151,6 +158,18 @@ def read_group(machine: Machine, path: str) -> GroupLimits:
         cpu_weight=min(weights, default=DEFAULT_WEIGHT),
         **disks,
     )
+
+
+def _disk_of(machine: Machine, files_at: str) -> str:
+    """Return the disk on which files lie; where they lie on none, what no disk is called."""
+    try:
+        return disk.find(machine, files_at)
+    except Unavailable:
+        return "none"
+
+
+def _has_disk(lines: Iterable[str]) -> bool:
+    return any(line.startswith(DISK) for line in lines)
 
 
 def apply_limits(machine: Machine, path: str, values: Mapping[str, str], files_at: str) -> None:
