@@ -212,7 +212,7 @@ class Roles:
         if not self.homes():
             yield "all roles and the command are at the peer; expected one that is own"
         try:
-            self.starts()
+            list(self.starts())
         except CycleError as error:
             yield f"roles wait for each other: {' names '.join(error.args[1])}; expected an order"
             return
