@@ -52,6 +52,7 @@ bench: setup     ## what Tare adds to a trial, how it scales, pages, storms; pri
 	.venv/bin/python benchmarks/page.py
 	.venv/bin/python benchmarks/live.py
 	.venv/bin/python benchmarks/storm.py
+	.venv/bin/python benchmarks/scale.py
 
 prove: setup     ## coverage, false alarms, power and time to decide, compared with other tools
 	.venv/bin/python benchmarks/prove.py
