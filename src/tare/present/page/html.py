@@ -20,7 +20,7 @@ from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
 from tare.present.view import numbers
-from tare.present.view.density import density_tables, fittings
+from tare.present.view.density import density_tables, fittings, is_density
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
@@ -145,6 +145,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         scaling={
             "workloads": range(1, len(scaled_works(found)) + 1),
             "tables": [*scaling_tables(found), *density_tables(found)],
+            "is_density": is_density(found),
         }
         if scaled_works(found) or fittings(found)
         else None,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.core.model import ContrastKind, Source
+from tare.core.model.instances import FIT
 from tare.present.view import numbers
 from tare.present.view.counter_words import COUNTERS, Amount, amounts_text, counter_text, unit_of
 from tare.present.view.findings import Findings
@@ -76,11 +77,16 @@ def against(one: Explanation, found: Findings) -> str:
 
 
 def slower(found: Findings) -> list[Explanation]:
-    """List the cells that have a degradation to be explained; work put in explains itself."""
+    """List the cells that have a degradation to be explained.
+
+    Work put in explains itself, and that fewer instances fit has a reason of its own.
+    """
     return [
         one
         for one in found.explanations
-        if one.is_slower and one.row.kind is not ContrastKind.INJECTED
+        if one.is_slower
+        and one.row.kind is not ContrastKind.INJECTED
+        and one.row.metric.name != FIT
     ]
 
 
