@@ -15,6 +15,7 @@ from tare.present.view.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, ga
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import MINUS, TIMES, cost_text, costs_text
 from tare.present.view.reasons import reason_text
+from tare.present.view.scaling_finding import is_scaling
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
@@ -34,8 +35,11 @@ def heat_map(found: Findings, _: Sequence[CellGroup], name: str) -> Figure:
     end, is_all = _end(costs)
     lines = [_line(found, group, shown, end) for group in groups]
     words = {box.number[0] for line in lines for box in line.boxes}
+    reference = f"the baseline, {found.plan.reference}"
+    if is_scaling(found.headline):
+        reference = "one instance of the same platform"
     caption = (
-        f"Cost as a multiple of the baseline, {found.plan.reference}. Colour grows with the "
+        f"Cost as a multiple of {reference}. Colour grows with the "
         "logarithm of the cost: sienna is worse, indigo is better, uncoloured is equal. "
         f"{DENSITY_MARKS_TEXT if is_density(found) else MARKS_TEXT} An empty cell says why there "
         f"is no number.{explained(words)}"

@@ -34,6 +34,7 @@ from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
 from tare.present.view.regained import part as regained_part
 from tare.present.view.scaling import scaled_works, scaling_tables
+from tare.present.view.scaling_finding import is_scaling
 from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.theme import dark_rules, page_colours, variables
@@ -156,7 +157,11 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         why={
             "caution": CAUTION,
             "unbroken": _unbroken,
-            "against": "alone" if is_isolation(found.headline) else f"on {plan.reference}",
+            "against": "alone"
+            if is_isolation(found.headline)
+            else "in one instance"
+            if is_scaling(found.headline)
+            else f"on {plan.reference}",
             "cells": explained(found),
             "slower": len(slower(found)),
             "has_counters": has_counters(found),

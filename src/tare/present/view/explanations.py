@@ -72,8 +72,10 @@ def sentence(one: Explanation, found: Findings) -> str:
 
 def against(one: Explanation, found: Findings) -> str:
     """Name what the counters of a cell are compared with, behind a number."""
-    is_isolation = one.row.kind is ContrastKind.ISOLATION
-    return "alone" if is_isolation else f"on {found.plan.reference}"
+    return {
+        ContrastKind.ISOLATION: "alone",
+        ContrastKind.SCALING: "in one instance",
+    }.get(one.row.kind, f"on {found.plan.reference}")
 
 
 def slower(found: Findings) -> list[Explanation]:
