@@ -16,6 +16,7 @@ from tare.present.page.html import Pages
 from tare.present.report import as_json, describe
 from tare.present.terminal.verdicts import show
 from tare.present.view.density import density_finding, density_tables, fittings, is_density
+from tare.present.view.explanations import slower
 from tare.present.view.numbers import NONE
 from tare.present.view.summary import three_sentences
 from tare.results.store import Results
@@ -127,6 +128,12 @@ def test_platforms_are_worse_or_better_and_not_slower_or_faster():
     better = study({"host": DOCKER, "host/docker": HOST})
     assert "1 better" in three_sentences(better)[1]
     assert "host/docker is better on spin" in shown(better, 120)
+
+
+def test_that_fewer_fit_is_not_explained_by_counters():
+    found = study()
+    assert any(one.is_slower for one in found.explanations)
+    assert slower(found) == []
 
 
 def test_the_forest_says_of_what_its_costs_are_multiples():
