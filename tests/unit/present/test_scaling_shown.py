@@ -2,11 +2,13 @@
 
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from tare.core.model import Status
+from tare.experiment import scenario
 from tare.present.charts.canvas import Point, Polyline, Text
 from tare.present.charts.catalogue import figures
 from tare.present.export.markdown import markdown
@@ -14,6 +16,7 @@ from tare.present.page.html import Pages
 from tare.present.page.render import PHONE, WIDE
 from tare.present.report import as_json, describe
 from tare.present.terminal.verdicts import show
+from tare.present.view.explanations import against
 from tare.present.view.numbers import NONE
 from tare.present.view.scaling import scaled_works, scaling_tables
 from unit.drawing import assert_drawable, assert_texts_apart, marks, words
@@ -183,3 +186,23 @@ def test_wide_intervals_and_many_platforms_keep_texts_apart():
         for width in (WIDE, PHONE):
             assert_texts_apart(one.draw(width))
         assert all(math.isfinite(y) for text in marks(one.draw(WIDE), Text) for y in text.place)
+
+
+def compared():
+    """Describe a study whose contrasts are those of the scenario: with one instance."""
+    results = scaled({"host": law(0.02, 0.0), "host/docker": law(0.5, 0.0)})
+    cells = results.plan.cells
+    contrasts = tuple(scenario.load("scale").contrasts(cells, cells[0]))
+    return describe(replace(results, plan=replace(results.plan, contrasts=contrasts)))
+
+
+def test_captions_and_words_say_that_one_instance_is_the_reference():
+    found = compared()
+    forest, heat = figure(found, "forest"), figure(found, "heat")
+    assert forest.title == "Cost of every number of instances on every workload"
+    assert "multiple of one instance of the same platform: 1 is equal" in forest.caption
+    assert heat.caption.startswith("Cost as a multiple of one instance of the same platform.")
+    page = Pages(found).report({})
+    assert "Against one instance of the same platform, by each workload" in page
+    assert ">Scale</a>" in page
+    assert {against(one, found) for one in found.explanations} == {"in one instance"}

@@ -17,11 +17,13 @@ from tare.present.charts.cost_plots import (
 )
 from tare.present.charts.figure import OWN_COLOUR, Figure, Spec, category, fitted, layer, within
 from tare.present.view import theme
+from tare.present.view.density import is_density
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import SHORT, explained, gap
 from tare.present.view.names import platform_text
 from tare.present.view.neighbours import is_isolation
 from tare.present.view.numbers import cost_text, costs_text, share_text
+from tare.present.view.scaling_finding import is_scaling
 from tare.results.compare.comparison import Comparison
 from tare.results.questions.attribution import Attribution
 from tare.results.stats.sequential import Verdict
@@ -53,14 +55,8 @@ def forest(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
         for row in rows
         for word in [words.get(row.cell.id, "")]
     ]
-    against = (
-        "Cost of each workload next to each neighbour as a multiple of the same workload alone on "
-        "the same platform"
-        if is_isolation(rows)
-        else f"Cost on each platform as a multiple of its baseline, {found.plan.reference}"
-    )
     caption = (
-        f"{against}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
+        f"{_against(found, rows)}: 1 is equal, right is worse, on a logarithmic scale. Bars are "
         "intervals that hold at every look together (95 %). Points are filled where there is a "
         f"verdict, hollow where there is none. The band is the margin of ±{share_text(margin)}."
         f"{explained(set(words.values()))}"
@@ -80,8 +76,33 @@ def forest(found: Findings, groups: Sequence[CellGroup], name: str) -> Figure:
         y = axis_of_names("platform", order, left)
         return plots(values, interval_layers(x, y, margin), y, plot, width)
 
-    title = "Cost of every neighbour" if is_isolation(rows) else "Cost of every platform"
-    return Figure(name, f"{title} on every workload", caption, draw)
+    return Figure(name, f"Cost of every {_subject(rows)} on every workload", caption, draw)
+
+
+def _against(found: Findings, rows: Sequence[Comparison]) -> str:
+    """Return what the costs of a forest are multiples of."""
+    if is_isolation(rows):
+        return (
+            "Cost of each workload next to each neighbour as a multiple of the same workload alone "
+            "on the same platform"
+        )
+    if is_scaling(rows):
+        return (
+            "Cost of each workload in each of several instances at once as a multiple of one "
+            "instance of the same platform"
+        )
+    if is_density(found):
+        return (
+            "How many instances fit of the baseline, "
+            f"{found.plan.reference}, as a multiple of how many fit of each platform"
+        )
+    return f"Cost on each platform as a multiple of its baseline, {found.plan.reference}"
+
+
+def _subject(rows: Sequence[Comparison]) -> str:
+    if is_isolation(rows):
+        return "neighbour"
+    return "number of instances" if is_scaling(rows) else "platform"
 
 
 def has_layers(found: Findings, groups: Sequence[CellGroup]) -> bool:

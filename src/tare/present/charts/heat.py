@@ -9,11 +9,13 @@ from tare.present.charts.canvas import Canvas
 from tare.present.charts.figure import Figure
 from tare.present.charts.grid import STRENGTH, Box, Legend, Line, grid
 from tare.present.view import theme
+from tare.present.view.density import is_density
 from tare.present.view.findings import CellGroup, Findings
 from tare.present.view.marks import FLAWED, MARKS, NOT_RUN, SHORT, explained, gap, is_flawed
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import MINUS, TIMES, cost_text, costs_text
 from tare.present.view.reasons import reason_text
+from tare.present.view.scaling_finding import is_scaling
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
@@ -33,10 +35,14 @@ def heat_map(found: Findings, _: Sequence[CellGroup], name: str) -> Figure:
     end, is_all = _end(costs)
     lines = [_line(found, group, shown, end) for group in groups]
     words = {box.number[0] for line in lines for box in line.boxes}
+    reference = f"the baseline, {found.plan.reference}"
+    if is_scaling(found.headline):
+        reference = "one instance of the same platform"
     caption = (
-        f"Cost as a multiple of the baseline, {found.plan.reference}. Colour grows with the "
+        f"Cost as a multiple of {reference}. Colour grows with the "
         "logarithm of the cost: sienna is worse, indigo is better, uncoloured is equal. "
-        f"{MARKS_TEXT} An empty cell says why there is no number.{explained(words)}"
+        f"{DENSITY_MARKS_TEXT if is_density(found) else MARKS_TEXT} An empty cell says why there "
+        f"is no number.{explained(words)}"
     )
     if any(box.flawed for line in lines for box in line.boxes):
         caption += FLAWED
@@ -54,6 +60,7 @@ def heat_map(found: Findings, _: Sequence[CellGroup], name: str) -> Figure:
 
 
 MARKS_TEXT = "▲ is slower, ▼ faster, = the same within the margin, ? undecided."
+DENSITY_MARKS_TEXT = MARKS_TEXT.replace("slower", "worse").replace("faster", "better")
 _DOUBTED = " (not trusted)"
 
 

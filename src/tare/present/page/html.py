@@ -20,7 +20,7 @@ from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
 from tare.present.view import numbers
-from tare.present.view.density import density_tables, fittings
+from tare.present.view.density import density_tables, fittings, is_density
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
 from tare.present.view.facts import facts, limit_rows, mismatch_rows, selftest, version
@@ -34,6 +34,7 @@ from tare.present.view.numbers import NONE
 from tare.present.view.reasons import reason_text
 from tare.present.view.regained import part as regained_part
 from tare.present.view.scaling import scaled_works, scaling_tables
+from tare.present.view.scaling_finding import is_scaling
 from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.theme import dark_rules, page_colours, variables
@@ -145,6 +146,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         scaling={
             "workloads": range(1, len(scaled_works(found)) + 1),
             "tables": [*scaling_tables(found), *density_tables(found)],
+            "is_density": is_density(found),
         }
         if scaled_works(found) or fittings(found)
         else None,
@@ -155,7 +157,11 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         why={
             "caution": CAUTION,
             "unbroken": _unbroken,
-            "against": "alone" if is_isolation(found.headline) else f"on {plan.reference}",
+            "against": "alone"
+            if is_isolation(found.headline)
+            else "in one instance"
+            if is_scaling(found.headline)
+            else f"on {plan.reference}",
             "cells": explained(found),
             "slower": len(slower(found)),
             "has_counters": has_counters(found),

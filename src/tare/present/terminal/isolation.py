@@ -25,8 +25,12 @@ SCALING_WEIGHTS = {
     "workload": 6,
 }
 DENSITY_NUMBERS = ("memory each", "ready p50", "ready p99")
-DENSITY_WEIGHTS = {"ready p50": 1, "ready p99": 2, "memory each": 3, "ended by": 4, "workload": 5}
+DENSITY_WEIGHTS = {"ready p50": 1, "ready p99": 2, "memory each": 3, "workload": 4}
 """The columns that are left out where there is no room, the first of them first."""
+WHOLE = 60
+"""Texts up to this width are not broken while another column can be left out."""
+WRAPPED = {"ended by": 20}
+"""Columns of sentences, which may be broken before any other is left out."""
 
 
 def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
@@ -44,7 +48,10 @@ def _printed(
     tables: Iterable[TextTable], width: int, numbers: Collection[str], weights: Mapping[str, int]
 ) -> Iterator[Table | Text]:
     for table in tables:
-        fields = [Field(one, one in numbers, weights.get(one), 60) for one in table.columns]
+        fields = [
+            Field(one, one in numbers, weights.get(one), WRAPPED.get(one, WHOLE))
+            for one in table.columns
+        ]
         yield Text(table.title, style="bold")
         yield from laid_out(fields, table.lines, width)
         yield Text("")

@@ -20,9 +20,9 @@ COLUMNS = ("platform", "fit", "ended by", "memory each", "ready p50", "ready p99
 READING = (
     "The largest number of instances that ran the workload at once and met the objective: the "
     "median of the trials, with the fewest and the most of them. Ended by is what broke with more, "
-    "in the last trial. Memory each is by how much less memory was available on the host, divided "
-    "by their number; ready is from the command that makes an instance until it answers, while the "
-    "others are made (medians of the trials' own quantiles)."
+    "in the trial nearest to the median. Memory each is by how much less memory was available on "
+    "the host, divided by their number; ready is from the command that makes an instance until it "
+    "answers, while the others are made (medians of the trials' own quantiles)."
 )
 
 
@@ -58,6 +58,11 @@ def fittings(found: Findings) -> list[Fitting]:
     ]
 
 
+def is_density(found: Findings) -> bool:
+    """Return whether a study asks how many instances fit."""
+    return any(metrics[0].name == FIT for metrics in found.plan.metrics.values())
+
+
 def density_finding(found: Findings) -> str:
     """Return in one sentence how many fit on each platform; empty of any other study."""
     every = fittings(found)
@@ -81,6 +86,16 @@ def _count(one: Fitting) -> str:
     return text if least == most else f"{text} ({least:g} to {most:g})"
 
 
+def _end(one: Fitting) -> str:
+    """Return what ended the trial whose number is nearest to the median, of equal ones the last."""
+    counts = one.values(FIT)
+    if not counts:
+        return one.trials[-1].reason if one.trials else NONE
+    middle = median(counts)
+    known = [trial for trial in reversed(one.trials) if FIT in trial.samples]
+    return min(known, key=lambda trial: abs(trial.samples[FIT] - middle)).reason
+
+
 def density_tables(found: Findings) -> Iterator[TextTable]:
     """Yield the table of a study of density; nothing where there is none."""
     lines = [_line(one) for one in fittings(found)]
@@ -93,7 +108,7 @@ def _line(one: Fitting) -> Sequence[str]:
     return (
         platform_text(one.cell),
         _count(one),
-        one.trials[-1].reason if one.trials else NONE,
+        _end(one),
         _middle(one, MEMORY_EACH, Unit.BYTE),
         _middle(one, READY_P50, Unit.SECOND),
         _middle(one, READY_P99, Unit.SECOND),

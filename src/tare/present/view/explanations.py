@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.core.model import ContrastKind, Source
+from tare.core.model.instances import FIT
 from tare.present.view import numbers
 from tare.present.view.counter_words import COUNTERS, Amount, amounts_text, counter_text, unit_of
 from tare.present.view.findings import Findings
@@ -71,16 +72,23 @@ def sentence(one: Explanation, found: Findings) -> str:
 
 def against(one: Explanation, found: Findings) -> str:
     """Name what the counters of a cell are compared with, behind a number."""
-    is_isolation = one.row.kind is ContrastKind.ISOLATION
-    return "alone" if is_isolation else f"on {found.plan.reference}"
+    return {
+        ContrastKind.ISOLATION: "alone",
+        ContrastKind.SCALING: "in one instance",
+    }.get(one.row.kind, f"on {found.plan.reference}")
 
 
 def slower(found: Findings) -> list[Explanation]:
-    """List the cells that have a degradation to be explained; work put in explains itself."""
+    """List the cells that have a degradation to be explained.
+
+    Work put in explains itself, and that fewer instances fit has a reason of its own.
+    """
     return [
         one
         for one in found.explanations
-        if one.is_slower and one.row.kind is not ContrastKind.INJECTED
+        if one.is_slower
+        and one.row.kind is not ContrastKind.INJECTED
+        and one.row.metric.name != FIT
     ]
 
 

@@ -16,12 +16,14 @@ from tare.present.view.names import platform_text
 class Starts:
     """The spread of the starts of a cell's measured trials: the last part's less the first's.
 
-    ``missing`` counts parts that were not seen to start.
+    ``parts`` are the most, where trials differ, and ``least_parts`` the fewest. ``missing`` counts
+    parts that were not seen to start.
     """
 
     platform: str
     workload: str
     parts: int
+    least_parts: int
     trials: int
     median_s: float
     most_s: float
@@ -42,6 +44,7 @@ def starts(found: Findings) -> Iterator[Starts]:
                 platform=" and ".join(platform_text(cells[one]) for one in ids),
                 workload=found.group_names[ids[0]],
                 parts=max(map(len, those)),
+                least_parts=min(map(len, those)),
                 trials=len(spreads),
                 median_s=float(median(spreads)),
                 most_s=max(spreads),
@@ -77,10 +80,16 @@ def start_sentences(found: Findings) -> Iterator[str]:
     for one in starts(found):
         missing = f"; {one.missing} parts were not seen to start" if one.missing else ""
         yield (
-            f"{one.workload}, {one.platform}: the {one.parts} parts of a trial start within "
+            f"{one.workload}, {one.platform}: the {_counted(one)} parts of a trial start within "
             f"{1000 * one.median_s:.3g} ms of each other (median of {one.trials} trials, at most "
             f"{1000 * one.most_s:.3g} ms){missing}."
         )
+
+
+def _counted(one: Starts) -> str:
+    if one.least_parts == one.parts:
+        return str(one.parts)
+    return f"{one.least_parts} to {one.parts}"
 
 
 def start_rows(found: Findings) -> list[dict[str, Any]]:

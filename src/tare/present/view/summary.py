@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tare.core.model import ContrastKind, Evidence
 from tare.present.view import numbers, verdict_texts
+from tare.present.view.density import is_density
 from tare.present.view.finding import finding
 from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
@@ -98,8 +99,8 @@ def _counts(rows: Sequence[Comparison], found: Findings) -> str:
     counts = Counter(row.verdict for row in rows)
     same = f"the same within {numbers.share_text(found.plan.repetition.margin)}"
     text = {
-        Verdict.SLOWER: "slower",
-        Verdict.FASTER: "faster",
+        Verdict.SLOWER: "worse" if is_density(found) else "slower",
+        Verdict.FASTER: "better" if is_density(found) else "faster",
         Verdict.SAME: same,
         Verdict.UNDECIDED: "undecided",
         Verdict.NOT_MEASURED: "not measured",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tare.core.model import Cell, Evidence, Kind, Status, Variant
+from tare.core.model.instances import FIT
 from tare.present.view.findings import Findings
 from tare.present.view.names import platform_text
 from tare.present.view.numbers import duration_text, p_text, share_text, size_text
@@ -25,10 +26,16 @@ VARIANTS = {
 }
 
 
+DENSITY_WORDS = {Verdict.SLOWER: "worse", Verdict.FASTER: "better"}
+"""The verdicts on how many instances fit, which is neither slow nor fast."""
+
+
 def verdict_text(row: Comparison, margin: float) -> str:
     """Return a verdict as people read it."""
     if row.verdict is Verdict.SAME:
         return f"same within {share_text(margin)}"
+    if row.metric.name == FIT:
+        return DENSITY_WORDS.get(row.verdict, row.verdict.value)
     return row.verdict.value
 
 
