@@ -194,3 +194,15 @@ def test_the_raw_output_has_each_level_that_was_tried(dense):
     assert [one["instances"] for one in raw["levels"]] == [1, 2, 4, 8, 6, 7]
     assert [bool(one["broke"]) for one in raw["levels"]] == [False] * 3 + [True, False, True]
     assert len(raw["ready_s"]) >= 8
+
+
+def test_the_memory_of_an_instance_is_the_slope_over_the_levels():
+    def level(count, used, outcome=OUTCOME):
+        return Level(count=count, broke="", used_bytes=used, outcome=outcome)
+
+    base, each = 50_000_000, 3_000_000
+    line = [level(n, base + n * each) for n in (1, 2, 4)]
+    assert memory_each(line) == pytest.approx(each)
+    assert memory_each([*line, level(8, 10**12, outcome=None)]) == pytest.approx(each)
+    assert memory_each(line[:2]) is None
+    assert memory_each([level(n, base - n * each) for n in (1, 2, 4)]) is None

@@ -58,11 +58,11 @@ LEVELS = 8
 class Dense(Measured):
     """A workload, and the objective until which instances of a platform are added that run it.
 
-    ``instances_that_fit`` is the largest number that was measured to meet the objective. Of that
-    level are ``slowest``, how many times as long as one alone the slowest took, and
-    ``memory_each``: by how much less memory was available on the controlling host than before the
-    first instance, divided by their number. ``ready_p50`` and ``ready_p99`` are from the command
-    that makes an instance until it answers, of all that were made in the trial.
+    ``instances_that_fit`` is the largest number that was measured to meet the objective,
+    ``slowest`` how many times as long as one alone the slowest of these took. ``memory_each`` is
+    by how much less memory was available on the controlling host with each instance more: the
+    slope of a line through all levels. ``ready_p50`` and ``ready_p99`` are from the command that
+    makes an instance until it answers, of all that were made in the trial.
     """
 
     each: Workload

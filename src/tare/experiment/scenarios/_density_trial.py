@@ -36,6 +36,8 @@ BASE_RUNS = 3
 """Runs of one instance alone, of which the median is what all others are compared with."""
 SLACK_S = 10.0
 """A command may take so much longer than the objective allows before it is ended."""
+LEAST_LEVELS = 3
+"""Of fewer levels no line through their memory is made: any two points have one."""
 MIB = 2**20
 
 
@@ -116,9 +118,21 @@ def measure(context: TrialContext[Any]) -> Outcome:
         READY_P99.name: float(np.quantile(trial.ready_s, 0.99)),
         SLOWEST.name: good.slowest,
     }
-    if good.used_bytes > 0:  # else others freed more than the instances took
-        samples[MEMORY_EACH.name] = good.used_bytes / good.count
+    if (each_bytes := memory_each(levels)) is not None:
+        samples[MEMORY_EACH.name] = each_bytes
     return replace(whole, samples=samples, parts=good.outcome.parts)
+
+
+def memory_each(levels: Sequence[Level]) -> float | None:
+    """Return by how much less memory was available with each instance more: the slope of a line.
+
+    None where fewer than three levels were measured, or others freed more than instances took.
+    """
+    known = {one.count: one.used_bytes for one in levels if one.outcome is not None}
+    if len(known) < LEAST_LEVELS:
+        return None
+    slope = float(np.polyfit(list(known), list(known.values()), 1)[0])
+    return slope if slope > 0 else None
 
 
 def _plain(level: Level) -> dict[str, object]:
