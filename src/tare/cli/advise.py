@@ -41,6 +41,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     results = load(options.results)
+    if any(one.kind is ContrastKind.SCALING for one in results.plan.contrasts):
+        raise ResultsError(
+            f"{options.results} has a study of scale, which compares each platform with itself and "
+            "none with another; name results of a study that compares platforms"
+        )
     study = compare(results.plan, results.trials, results.facts)
     side = ResultSet(results.plan, results.trials, results.facts, study.comparisons)
     mix = read_mix(text_of(options.mix), str(options.mix), side)

@@ -7,11 +7,11 @@ own under tare/experiment/scenarios, with a class named Scenario in it, or a plu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from tare.core.errors import ConfigError
 from tare.core.model import (
@@ -41,6 +41,13 @@ if TYPE_CHECKING:  # reading a study must not import what runs trials
 M = TypeVar("M", bound=Measured)
 
 
+class Fresh(Protocol):
+    """Gives the innermost layer and a site for each of some instances that a trial makes itself."""
+
+    def __call__(self, count: int, first: int = 0) -> Sequence[tuple[Layer, Site]]:
+        """Return those of ``count`` more; ``first`` is how many the trial has already."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrialContext(Generic[M]):
     """All that a scenario needs to run a cell once: what is measured, where, and on which CPUs.
@@ -61,7 +68,7 @@ class TrialContext(Generic[M]):
     kept: Kept
     ledger: Ledger
     deadline_s: float
-    fresh: Callable[[int], Sequence[tuple[Layer, Site]]]
+    fresh: Fresh
     calibrations: Calibrations
 
 

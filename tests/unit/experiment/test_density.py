@@ -10,9 +10,10 @@ from tare.core.model import Kind, Status
 from tare.core.model.instances import FIT, READY_P50, SLOWEST
 from tare.experiment import scenario
 from tare.experiment.scenarios._dense import LEAST_BYTES, Dense, Objective
-from tare.experiment.scenarios._density_trial import Level, search
+from tare.experiment.scenarios._density_trial import Level, memory_each, search
 from tare.experiment.study import read_study
 from tare.experiment.trial import guard
+from tare.experiment.trial.measure import Outcome
 from tare.work import workload
 from tare.work.roles import Role, Succeeds
 
@@ -35,7 +36,8 @@ def read(objective="{}", workload="integer_loop", repetition=""):
 
 def tried(holds, most):
     """Search where ``holds`` says which numbers meet the objective; return all that were tried."""
-    levels = search(lambda n: Level(count=n, broke="" if holds(n) else "broke"), most)
+    levels = []
+    search(lambda n: Level(count=n, broke="" if holds(n) else "broke"), most, levels)
     return [one.count for one in levels]
 
 
@@ -197,7 +199,9 @@ def test_the_raw_output_has_each_level_that_was_tried(dense):
 
 
 def test_the_memory_of_an_instance_is_the_slope_over_the_levels():
-    def level(count, used, outcome=OUTCOME):
+    done = Outcome(instance="x", status=Status.OK)
+
+    def level(count, used, outcome=done):
         return Level(count=count, broke="", used_bytes=used, outcome=outcome)
 
     base, each = 50_000_000, 3_000_000

@@ -71,5 +71,5 @@ def instances_of(params: Params) -> Instances | None:
 
 
 def without_instances(params: Params) -> Params:
-    """Return the parameters of a cell's workload alone."""
-    return tuple(one for one in params if one[0] not in KEYS)
+    """Return parameters that cells share whose numbers of instances alone differ."""
+    return tuple(one for one in params if one[0] != COUNT)

@@ -154,17 +154,15 @@ def needs(study: Study, plan: Plan) -> list[Need]:
         own = layers[-1].commits(limits)
         made_bytes = IDLE_BYTES if own is None else own
         at_peer = 0 if _held(study.peer.made, limits)[0] is not None else limits.memory_bytes
-        is_over = all(one.overcommits() for one in run)
-        if is_over:
+        if any(one.overcommits() for one in run):
             held = None if held is None else min(held, IDLE_BYTES)
         # Neighbours may be in containers where the workload is in a machine with its own memory.
         others = {other for one in run for other in chosen.platforms(one) if other}
         is_kept = held is not None and all(
             _held(platforms[other].made, limits)[0] is not None for other in others
         )
-        is_passing = not (is_kept or makes or is_over)
-        most = parts[which] if not others else plan.most_parts
-        of_parts = most * limits.memory_bytes if is_passing else 0
+        most = max((len(chosen.parts(one)) for one in run if not one.overcommits()), default=0)
+        of_parts = 0 if is_kept or makes else most * limits.memory_bytes
         found.append(
             Need(
                 platform=name,

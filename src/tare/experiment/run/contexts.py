@@ -63,8 +63,13 @@ class Contexts:
             calibrations=self._calibrations,
         )
 
-    def fresh(self, cell: Cell, member: Member, count: int) -> list[tuple[Layer, Site]]:
-        """Return the innermost layer and a site for each of some made that a trial makes."""
+    def fresh(
+        self, cell: Cell, member: Member, count: int, first: int = 0
+    ) -> list[tuple[Layer, Site]]:
+        """Return the innermost layer and a site for each of some made that a trial makes.
+
+        ``first`` is how many the trial has already: each has the next set of CPUs.
+        """
         if self._pool.headroom is not None:
             self._pool.headroom.before_trial(cell.platform, cell.limits, count)
         instances = self._pool.instance_sets[key(cell)]
@@ -73,7 +78,7 @@ class Contexts:
         for number in range(count):
             name = f"{instances.name}-{member.label}-{self._lives}-{number}"
             deadline_s = self._study.deadlines.start_s
-            site = self._session.site(name, cell.limits, deadline_s, number)
+            site = self._session.site(name, cell.limits, deadline_s, first + number)
             # It has the CPUs of what it is made in.
             layer, cpuset = instances.platform.made[-1], member.stack.cpuset or site.cpuset
             agents = site.agents if self._by_agent else None

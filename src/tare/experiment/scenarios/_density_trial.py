@@ -26,6 +26,7 @@ from tare.experiment.trial.guard import Guard
 from tare.experiment.trial.measure import GOOD, Outcome, status_of
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.rendezvous import combined
+from tare.machines.cgroup.cgroup import cpus_of
 from tare.machines.instance import Threads
 from tare.machines.layer import Layer, Site
 from tare.machines.stack import Stack, open_stack
@@ -56,12 +57,13 @@ class Level:
     outcome: Outcome | None = None
 
 
-def search(trial: Callable[[int], Level], most: int) -> list[Level]:
+def search(trial: Callable[[int], Level], most: int, levels: list[Level]) -> None:
     """Try twice as many until a level breaks or ``most`` is reached, then halve what lies between.
 
-    Returns the levels in the order in which they were tried; the first is one instance.
+    The levels are added in the order in which they are tried, so that those before an error are
+    known; the first is one instance.
     """
-    levels = [trial(1)]
+    levels.append(trial(1))
     good, bad = 1, 0
     while not levels[-1].broke and good < most:
         levels.append(trial(min(2 * good, most)))
@@ -72,7 +74,6 @@ def search(trial: Callable[[int], Level], most: int) -> list[Level]:
     while bad - good > 1:
         levels.append(trial((good + bad) // 2))
         good, bad = (good, levels[-1].count) if levels[-1].broke else (levels[-1].count, bad)
-    return levels
 
 
 def measure(context: TrialContext[Any]) -> Outcome:
@@ -84,14 +85,14 @@ def measure(context: TrialContext[Any]) -> Outcome:
     status, reason, levels = Status.OK, "", list[Level]()
     trial = _Trial(context, placed, made)
     try:
-        levels = search(trial.at, made.objective.most)
+        search(trial.at, made.objective.most, levels)
     except TareError as error:
         status, reason = status_of(error), str(error)
-    except BaseException:
+    except BaseException:  # an interrupt: the session removes what is in its ledger
         context.host.cancel()
+        trial.let_go()
         raise
-    finally:
-        left = trial.close_to(0)
+    left = trial.close_to(0)
     took_s = time.monotonic() - begin
     good = max((one for one in levels if not one.broke), key=lambda one: one.count, default=None)
     if status is Status.OK and left:
@@ -180,12 +181,18 @@ class _Trial:
             outcome = self._run()
             if self.alone is None:
                 self._note_alone([outcome, *(self._run() for _ in range(BASE_RUNS - 1))])
-        used = self.free_bytes - available_bytes()
+        used = self.free_bytes - guard.least_bytes
         slowest = self._slowest(outcome)
-        why = self._judged(outcome, slowest, guard.danger)
+        why = self._judged(outcome, slowest, guard)
         if not slowest and (left := self.close_to(0)):  # what did not answer is not used again
             raise LayerError(left)
         return Level(count=count, broke=why, slowest=slowest, used_bytes=used, outcome=outcome)
+
+    def let_go(self) -> None:
+        """End what reads in the instances, and leave their removal to others."""
+        while self.opened:
+            if (reader := self.opened.pop().how.reader) is not None:
+                reader.close()
 
     def close_to(self, count: int) -> str:
         """Close the last ones until there are ``count``; return what could not be removed."""
@@ -204,17 +211,22 @@ class _Trial:
         """Open more, some at a time, while there is memory; return why that ended early."""
         sites: list[tuple[Layer, Site]] = []
         try:
-            for _ in range(count - len(self.opened)):
-                sites += self.context.fresh(1)
+            for number in range(len(self.opened), count):
+                sites += self.context.fresh(1, number)
         except Unavailable as error:
             if not self.opened:
                 raise
             return str(error)
         with ThreadPoolExecutor(max_workers=AT_ONCE * len(os.sched_getaffinity(0))) as workers:
             asked = [workers.submit(self._open_one, *one) for one in sites]
-            failures = [found for one in asked if (found := one.exception()) is not None]
-        for failure in failures:
-            if not isinstance(failure, TareError) or not self.opened:
+            try:
+                failures = [found for one in asked if (found := one.exception()) is not None]
+            except BaseException:  # an interrupt of the waiting thread: no more are opened
+                workers.shutdown(wait=False, cancel_futures=True)
+                self.context.host.cancel()
+                raise
+        for failure in failures:  # what an engine cannot do is no answer to how many fit
+            if not isinstance(failure, Unavailable) or not self.opened:
                 raise failure
         return str(failures[0]) if failures else self._short_of_memory()
 
@@ -232,7 +244,11 @@ class _Trial:
             self.around,
             instance=f"{self.around.instance}-{site.name.split('-')[-2]}",
             stack=stack,
-            how=replace(self.around.how, reader=reader_of([layer], stack.instances)),
+            how=replace(
+                self.around.how,
+                cpus=self.around.how.cpus if outer.instances else sorted(cpus_of(site.cpuset)),
+                reader=reader_of([layer], stack.instances),
+            ),
             first=[self.context.cell.id],
             is_cold=True,
             kept={},
@@ -245,8 +261,10 @@ class _Trial:
         self.ready_s.append(took_s)
         self.opened.append(placed)
 
-    def _short_of_memory(self) -> str:
-        left, wanted = available_bytes(), self.made.objective.memory_left_bytes
+    def _short_of_memory(self, left: int | None = None) -> str:
+        """Return how memory is short: what is ``left`` now, or was at a time; empty: it is not."""
+        left = available_bytes() if left is None else left
+        wanted = self.made.objective.memory_left_bytes
         if left >= wanted:
             return ""
         return f"{left / MIB:.0f} MiB of the host's memory were left, fewer than {wanted / MIB:.0f}"
@@ -292,10 +310,10 @@ class _Trial:
             self.alone = median(known)
             self.alone_s = max(one.duration_s for one in outcomes)
 
-    def _judged(self, outcome: Outcome, slowest: float, danger: str) -> str:
+    def _judged(self, outcome: Outcome, slowest: float, guard: Guard) -> str:
         """Return how the objective broke; empty where it held."""
-        if danger:
-            return f"they were ended, for the host was in danger: {danger}"
+        if guard.danger:
+            return f"they were ended, for the host was in danger: {guard.danger}"
         answered = sum(one.status in GOOD for one in outcome.parts)
         if answered < len(outcome.parts):
             return f"{answered} of {len(outcome.parts)} answered; {outcome.reason}"
@@ -303,8 +321,10 @@ class _Trial:
             return f"{self.made.each.metrics[0].name} was not measured in each"
         allowed = self.made.objective.slowdown
         if slowest > allowed:
-            return f"the slowest took {slowest:.2f} times as long as one alone, of {allowed:g}"
-        return self._short_of_memory()
+            if self.made.each.metrics[0].better is Better.LOWER:
+                return f"the slowest took {slowest:.2f} times as long as one alone, of {allowed:g}"
+            return f"the slowest reached 1/{slowest:.2f} of what one alone does, of 1/{allowed:g}"
+        return self._short_of_memory(guard.least_bytes)
 
 
 KEPT = ("machine", "workdir", "instances", "scopes", "cpuset", "no_agent")

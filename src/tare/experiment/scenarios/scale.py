@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, cast
 
 from tare.core.errors import TareError
@@ -50,7 +51,8 @@ class Scenario(solo.Scenario):
     ) -> Iterator[tuple[Params, Workload]]:
         """See Scenario.crossed: first in one instance, on each kind of CPUs that levels have.
 
-        Raises ValueError on a workload whose roles are in several instances.
+        Raises ValueError on a workload whose roles are in several instances, and on levels that
+        differ in nothing that a cell says.
         """
         if len(homes := made.all_roles().homes()) > 1:
             raise ValueError(
@@ -59,8 +61,15 @@ class Scenario(solo.Scenario):
                 "instance"
             )
         known = cast(Sequence[Instances], levels)
-        singles = dict.fromkeys(replace(one, count=1) for one in known)
-        for one in dict.fromkeys((*singles, *known)):
+        several = [one for one in known if one.count > 1]
+        for one, other in combinations(several, 2):
+            if one.params == other.params:
+                raise ValueError(
+                    f"overcommit: {one.count} instances stand there with it and without; expected "
+                    "one of the two"
+                )
+        singles = dict.fromkeys(replace(one, count=1, overcommit=False) for one in known)
+        for one in (*singles, *several):
             yield one.params, Scaled(each=made, instances=one)
 
     def objections(self, repetition: Repetition) -> Iterator[str]:
@@ -142,7 +151,7 @@ def _count(cell: Cell) -> int:
 def _which(cell: Cell) -> tuple[str, Instances | None]:
     """Return what a cell shares with the one that it is compared with."""
     found = instances_of(cell.params)
-    return cell.platform, None if found is None else replace(found, count=1)
+    return cell.platform, None if found is None else replace(found, count=1, overcommit=False)
 
 
 def _copies(context: TrialContext[Workload]) -> list[TrialContext[Workload]]:

@@ -58,6 +58,8 @@ class Guard:
         # They stay open: on a host in danger no file may be opened any more.
         self._files = KeptFiles()
         self.danger = ""
+        self.least_bytes = sys.maxsize
+        """The least memory of the host that was available when it looked."""
         self.ended = threading.Event()
         """Set once the groups have been killed."""
 
@@ -98,6 +100,7 @@ class Guard:
         if self._late >= MOST_LATE:
             return f"Tare itself had to wait {late_s:.1f} s for a CPU"
         available = self._available_bytes()
+        self.least_bytes = min(self.least_bytes, available)
         if available < limits.available_bytes:
             return (
                 f"{available / MIB:.0f} MiB of the host's memory were left, less than "

@@ -131,19 +131,15 @@ class RolePlacement:
         if len(roles) == 1:
             started.append(self._start(roles[0], addresses))
             return
-        with ThreadPoolExecutor(max_workers=len(roles)) as workers:
-            asked = [workers.submit(self._start, role, addresses) for role in roles]
-            try:
-                errors = [error for one in asked if (error := one.exception()) is not None]
-            except BaseException:  # an interrupt of the waiting thread
-                workers.shutdown(wait=False, cancel_futures=True)
-                raise
-            finally:
-                started += [
-                    one.result()
-                    for one in asked
-                    if one.done() and not one.cancelled() and one.exception() is None
-                ]
+        workers = ThreadPoolExecutor(max_workers=len(roles))
+        asked = [workers.submit(self._start, role, addresses) for role in roles]
+        try:
+            errors = [error for one in asked if (error := one.exception()) is not None]
+        except BaseException:  # an interrupt: what comes up later ends with its instance, or is in
+            workers.shutdown(wait=False, cancel_futures=True)  # the ledger
+            raise
+        workers.shutdown()
+        started += [one.result() for one in asked if one.exception() is None]
         if errors:
             raise errors[0]
 

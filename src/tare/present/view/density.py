@@ -33,6 +33,8 @@ class Fitting:
     name: str
     cell: Cell
     trials: tuple[Trial, ...]
+    why: str = ""
+    """Why the last trial has no number, where none has."""
 
     def values(self, metric: str) -> list[float]:
         """Return a metric of the trials that have it."""
@@ -46,14 +48,12 @@ def fittings(found: Findings) -> list[Fitting]:
         Fitting(
             group.name,
             cell,
-            tuple(
-                one
-                for one in found.trials[cell.id]
-                if one.kind is Kind.MEASURED and has_numbers(one)
-            ),
+            tuple(one for one in measured if has_numbers(one)),
+            measured[-1].reason if measured else "",
         )
         for group in found.groups
         for cell in group.cells
+        for measured in [[one for one in found.trials[cell.id] if one.kind is Kind.MEASURED]]
         if plan.metrics[cell.workload][0].name == FIT and cell.id not in plan.control_ids
     ]
 
@@ -108,12 +108,17 @@ def _line(one: Fitting) -> Sequence[str]:
     return (
         platform_text(one.cell),
         _count(one),
-        _end(one),
+        _ended(one),
         _middle(one, MEMORY_EACH, Unit.BYTE),
         _middle(one, READY_P50, Unit.SECOND),
         _middle(one, READY_P99, Unit.SECOND),
         one.name,
     )
+
+
+def _ended(one: Fitting) -> str:
+    """Return what ended the trial nearest to the median, or why none has a number."""
+    return _end(one) if one.trials else one.why or NONE
 
 
 def _middle(one: Fitting, metric: str, unit: Unit) -> str:

@@ -41,6 +41,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,8 @@ from tare.results.stats.hierarchy import t_interval, t_quantile
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.signed_rank import Array, Interval
 from tare.results.stats.values import Estimated, numbers
+
+T = TypeVar("T")
 
 LEAST_LEVELS = 3
 """Two levels make a curve whatever lies between them."""
@@ -119,7 +122,7 @@ def law(observations: Sequence[Observation]) -> Law | None:
     What did not respond is left out by the caller: it has no throughput. ValueError for a number
     of instances below 1 or a throughput that is not finite and above 0.
     """
-    data = _Data.of(observations)
+    data = _Data.of(_several([(one.instances, one.block, one) for one in observations]))
     if len(data.levels) < LEAST_LEVELS:
         return None
     bounded = _fitted(data, np.array([0.1, 0.001]), is_bounded=True)
@@ -140,6 +143,17 @@ def law(observations: Sequence[Observation]) -> Law | None:
         fit=fit,
         p=p,
     )
+
+
+def _several(known: Sequence[tuple[int, int, T]]) -> list[T]:
+    """Return what blocks have that hold several levels; the others say nothing of how they differ.
+
+    Given are a level, its block, and what is known of it.
+    """
+    levels: dict[int, set[int]] = {}
+    for level, block, _ in known:
+        levels.setdefault(block, set()).add(level)
+    return [one for _, block, one in known if len(levels[block]) > 1]
 
 
 def efficiency(
@@ -189,6 +203,7 @@ def marginal(amounts: Sequence[tuple[int, int, float]]) -> Estimated | None:
     squares, its interval that of the delete-one-block jackknife with Student's t, or, of fewer than
     ``LEAST_BLOCKS`` blocks, that of the regression. None unless a block has two levels.
     """
+    amounts = _several([(one, block, (one, block, amount)) for one, block, amount in amounts])
     if not amounts:
         return None
     instances = numbers([one for one, _, _ in amounts])
