@@ -19,7 +19,7 @@ from tare.core.model import (
     Use,
 )
 from tare.core.model.cell import OPTIONAL
-from tare.core.model.reservation import CPUS, DerivedLimit, given
+from tare.core.model.reservation import CPUS, DISK_RATES, DerivedLimit, given
 from tare.present.export.markdown import markdown
 from tare.present.page.html import Pages
 from tare.present.report import as_json, describe
@@ -34,6 +34,7 @@ from tare.present.view.reservation_commands import (
     libvirt,
     systemd,
 )
+from tare.present.view.reservation_words import derived_text
 from tare.results.store import Results
 from unit.invented import EVENTS
 from unit.makers import make_cell, make_plan, make_trial
@@ -117,6 +118,29 @@ def test_no_limit_is_left_out_in_silence(system):
         assert lines
         if name not in KNOWN:
             assert lines == [f"# {system} has nothing that holds something_new"]
+
+
+# --- what limits were derived from
+
+
+def test_the_two_limits_of_a_disk_are_one_sentence():
+    limits = [
+        DerivedLimit(
+            resource=name,
+            used=10e6,
+            readings=5,
+            kept=11e6,
+            capacity=91e6,
+            neighbours=2,
+            each=20e6,
+        )
+        for name in DISK_RATES
+    ]
+    assert derived_text(Reservation(derived=Use.PEAK), limits) == (
+        "alone the workload takes 9.537 MiB/s of the disk (95th percentile of 5 seconds); of "
+        "86.78 MiB/s, 10.49 MiB/s are kept for it, and each of the neighbours has disk read 19.07 "
+        "MiB/s and disk write 19.07 MiB/s."
+    )
 
 
 # --- tables
