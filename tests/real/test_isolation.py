@@ -18,7 +18,7 @@ from tare.core.model import (
     Use,
     neighbour_of,
 )
-from tare.core.model.reservation import CPUS, LEAST_CPUS, given
+from tare.core.model.reservation import CPUS, DISK_RATES, LEAST_CPUS, LEAST_DISK_BYTES_PER_S, given
 from tare.experiment.trial import guard
 from tare.present.view.names import platform_text
 from tare.results.store.calibrations import read_calibrations
@@ -208,6 +208,40 @@ def test_cpus_that_this_host_does_not_have_make_those_cells_alone_unavailable(tm
                 assert (other.cpuset == own.cpuset) == (neighbour.cpus == "same")
         seen.add(neighbour and neighbour.cpus)
     assert seen == {None, "same", *placed}
+
+
+@pytest.mark.slow
+@pytest.mark.needs("docker")
+def test_a_neighbour_is_held_to_what_the_workload_leaves_of_the_disk(tmp_path, capsys):
+    results = run(
+        tmp_path / "results",
+        ["host", "host/docker"],
+        [{"integer_loop": {"iterations": 700_000}}],
+        blocks=1,
+        scenario="isolation",
+        neighbours=[{"stressor": "disk"}],
+        reservation=["none", "derived"],
+    )
+
+    # One that is not read back as it was given fails its trial.
+    for one in results.trials:
+        cell = results.plan.cells_by_id[one.cell]
+        assert one.status in GOOD, f"{platform_text(cell)}: {one.reason}"
+
+    stored = results.facts.reservations
+    assert len(stored) == 2
+    for limits in stored.values():
+        assert [limit.resource for limit in limits] == [*DISK_RATES]
+        for limit in limits:
+            assert limit.readings >= 1
+            assert limit.used >= 0
+            assert limit.kept <= limit.capacity
+            assert LEAST_DISK_BYTES_PER_S / 2 <= limit.each <= limit.capacity / 2
+
+    assert main(["show", str(tmp_path / "results")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "--device-read-bps DEVICE:" in shown
+    assert "Derived (integer_loop, host" in shown
 
 
 PERIOD_S = 0.1

@@ -18,7 +18,7 @@ from tare.core.model import (
     Status,
     Use,
 )
-from tare.core.model.reservation import CPUS, given
+from tare.core.model.reservation import CPUS, DISK_RATES, LEAST_DISK_BYTES_PER_S, given
 from tare.experiment.probes.series import Series
 from tare.experiment.run.cell_run import CellRun
 from tare.experiment.run.instance_set import InstanceSet, Member
@@ -35,7 +35,9 @@ NEIGHBOUR = Neighbour(
 )
 ALONE = make_cell("host")
 HELD = make_cell("host", params=NEIGHBOUR.params)
-PLAN = make_plan(ALONE, HELD)
+OF_DISK = make_cell("host", params=replace(NEIGHBOUR, stressor="disk").params)
+PLAN = make_plan(ALONE, HELD, OF_DISK)
+MIB = 2**20
 PARTS = ("neighbour1", "neighbour2")
 
 
@@ -54,11 +56,11 @@ def made(tmp_path):
     writer.close()
 
 
-def cell_run(parts=("command", *PARTS), numbers=(0, 0, 0)):
+def cell_run(parts=("command", *PARTS), numbers=(0, 0, 0), cell=HELD):
     members = [Member(index=n, stack=None, number=of) for n, of in enumerate(numbers)]
     platform = Platform(name="host", stack="host", layers=(("host", ()),))
     return CellRun(
-        HELD,
+        cell,
         0,
         tuple(Placement(part=part, instance=n) for n, part in enumerate(parts)),
         [InstanceSet(platform, LIMITS, "host", members)] * len(members),
@@ -173,7 +175,7 @@ def never(cell):
 
 def test_the_rest_of_the_cpus_in_common_is_shared(made):
     made.note(*trial(0.5))
-    made.derive(cell_run(), PARTS, never)
+    made.derive(cell_run(), PARTS, never, never)
 
     (limit,) = made.derived[HELD.id]
     assert (limit.used, limit.kept, limit.each) == pytest.approx((0.5, 0.5, 0.25))
@@ -182,7 +184,7 @@ def test_the_rest_of_the_cpus_in_common_is_shared(made):
 
 def test_what_was_derived_is_stored_at_once_and_used_again(made, tmp_path):
     made.note(*trial(0.5))
-    made.derive(cell_run(), PARTS, never)
+    made.derive(cell_run(), PARTS, never, never)
 
     stored = read_facts(tmp_path)
     assert stored["host"] == {"cpus": 2}
@@ -190,7 +192,7 @@ def test_what_was_derived_is_stored_at_once_and_used_again(made, tmp_path):
     writer = Writer(tmp_path)
     again = Reservations(PLAN, OneCpu(), writer)
     writer.close()
-    again.derive(cell_run(), PARTS, never)
+    again.derive(cell_run(), PARTS, never, never)
     assert again.derived == made.derived
 
 
@@ -218,7 +220,7 @@ def test_the_workload_is_measured_alone_until_enough_is_known(made):
         measured.append(cell)
         made.note(*trial(0.4, seconds=2))
 
-    made.derive(cell_run(), PARTS, measure)
+    made.derive(cell_run(), PARTS, measure, never)
 
     assert measured == [ALONE] * 3
     assert made.derived[HELD.id][0].readings == 6 >= ENOUGH_SECONDS
@@ -232,7 +234,7 @@ def test_a_workload_that_fails_alone_has_no_reservation(made):
         made.note(*trial(0.4, status=Status.FAILED))
 
     with pytest.raises(Unavailable, match="the workload takes alone is not known"):
-        made.derive(cell_run(), PARTS, measure)
+        made.derive(cell_run(), PARTS, measure, never)
     assert len(measured) == MOST_TRIALS
     assert made.derived == {}
 
@@ -240,12 +242,12 @@ def test_a_workload_that_fails_alone_has_no_reservation(made):
 def test_trials_next_to_a_neighbour_do_not_count(made):
     made.note(*trial(0.9, cell=HELD))
     with pytest.raises(Unavailable):
-        made.derive(cell_run(), PARTS, lambda cell: None)
+        made.derive(cell_run(), PARTS, lambda cell: None, never)
 
 
 def test_what_other_work_took_is_the_workloads(made):
     made.note(*trial(0.25, status=Status.SUSPECT, delay_s=2.5))
-    made.derive(cell_run(), PARTS, never)
+    made.derive(cell_run(), PARTS, never, never)
 
     assert made.derived[HELD.id][0].used == pytest.approx(0.5)
 
@@ -253,7 +255,7 @@ def test_what_other_work_took_is_the_workloads(made):
 def test_undisturbed_trials_count_before_suspect_ones(made):
     made.note(*trial(0.1, status=Status.SUSPECT))
     made.note(*trial(0.6))
-    made.derive(cell_run(), PARTS, never)
+    made.derive(cell_run(), PARTS, never, never)
 
     assert made.derived[HELD.id][0].used == pytest.approx(0.6)
 
@@ -269,6 +271,99 @@ def test_only_the_parts_on_the_neighbours_cpus_keep_anything_of_them(made):
     made.note(replace(whole, parts=tuple(parts)), series)
 
     run = cell_run(("server", "command", *PARTS), numbers=(0, 1, 0, 0))
-    made.derive(run, PARTS, never)
+    made.derive(run, PARTS, never, never)
 
     assert made.derived[HELD.id][0].used == pytest.approx(0.3)
+
+
+# --- of the disk
+
+
+def disk(name, bytes_per_s, *, seconds=5, device="vda", reason=""):
+    times_s = [float(second) for second in range(seconds + 1)]
+    values = [bytes_per_s * one for one in times_s]
+    return Series(Source.HOST.value, name, times_s, values, device=device, reason=reason)
+
+
+def on_disk(*series, **trial_of):
+    """A warm-up, and what was read of it and of the host's disks."""
+    one, read = trial(0.1, **trial_of)
+    return one, {part: [*of_part, *series] for part, of_part in read.items()}
+
+
+READS = disk("disk_read_bytes", 6 * MIB), disk("disk_read_bytes", 1 * MIB, device="vdb")
+WRITES = (disk("disk_written_bytes", 3 * MIB),)
+
+
+def test_the_rest_of_the_disk_is_shared_in_both_directions(made, tmp_path):
+    made.note(*on_disk(*READS, *WRITES))
+    made.derive(cell_run(cell=OF_DISK), PARTS, never, lambda cell: 90.0 * MIB)
+
+    limits = made.derived[OF_DISK.id]
+    assert [one.resource for one in limits] == [*DISK_RATES]
+    for one in limits:
+        assert (one.used, one.kept, one.capacity) == pytest.approx((10 * MIB, 10 * MIB, 90 * MIB))
+        assert (one.each, one.readings, one.neighbours) == (20 * MIB, 5, 2)
+    assert facts_of(read_facts(tmp_path)).reservations == made.derived
+
+
+def test_neighbours_are_left_a_little_of_a_disk_that_the_workload_takes_alone(made):
+    made.note(*on_disk(*READS, *WRITES))
+    made.derive(cell_run(cell=OF_DISK), PARTS, never, lambda cell: 5.0 * MIB)
+
+    assert {one.each for one in made.derived[OF_DISK.id]} == {LEAST_DISK_BYTES_PER_S / 2}
+
+
+def test_a_limit_of_the_study_is_not_raised(made):
+    limits = replace(LIMITS, disk_read_bytes_per_s=2 * MIB)
+    alone, held = (replace(one, limits=limits) for one in (ALONE, OF_DISK))
+    made = Reservations(make_plan(alone, held), OneCpu(), made._writer)
+    made.note(*on_disk(*READS, *WRITES))
+    made.derive(cell_run(cell=held), PARTS, never, lambda cell: 90.0 * MIB)
+
+    assert [one.each for one in made.derived[held.id]] == [2 * MIB, 20 * MIB]
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        (),
+        READS,
+        (*READS, disk("disk_written_bytes", 1.0, reason="it was not read")),
+    ],
+    ids=["no disk", "reads alone", "a counter that ended"],
+)
+def test_nothing_is_derived_of_a_disk_that_is_not_counted(made, series):
+    made.note(*on_disk(*series))
+    with pytest.raises(Unavailable, match="disk bytes a second the workload takes alone is not"):
+        made.derive(cell_run(cell=OF_DISK), PARTS, lambda cell: None, never)
+    assert made.derived == {}
+
+
+def test_the_limits_of_a_disk_are_put_on_each_neighbour_and_taken_back(made):
+    made.note(*on_disk(*READS, *WRITES))
+    made.derive(cell_run(cell=OF_DISK), PARTS, never, lambda cell: 90.0 * MIB)
+    run = cell_run(cell=OF_DISK)
+    stacks = [DiskGroup() for _ in PARTS]
+    for member, stack in zip(run.members[1:], stacks, strict=True):
+        member.stack = stack
+
+    made.hold(run, PARTS)
+    assert {stack.held() for stack in stacks} == {
+        GroupLimits(None, disk_read_bytes_per_s=20 * MIB, disk_write_bytes_per_s=20 * MIB)
+    }
+    run.awake.close()
+    assert {stack.held() for stack in stacks} == {GroupLimits(None)}
+
+
+class DiskGroup:
+    """A stack whose group is held to the limits that it is told."""
+
+    machine = SimpleNamespace(name="tare-x")
+    limits = LIMITS
+
+    def held(self):
+        return replace(GroupLimits(None), **dict(self.limits.optional))
+
+    def confine(self, limits):
+        self.limits = limits

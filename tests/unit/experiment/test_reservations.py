@@ -94,9 +94,9 @@ def test_a_wrong_reservation_of_one_neighbour_is_told_where_it_stands():
     with pytest.raises(ConfigError, match=r"study.yaml:6:30: neighbours\[0\].reservation"):
         read(neighbours="[{stressor: cpu, reservation: some}]")
     with pytest.raises(
-        ConfigError, match=r"neighbours\[0\].reservation: no reservation of what disk"
+        ConfigError, match=r"neighbours\[0\].reservation: no reservation of what net_send"
     ):
-        read(neighbours="[{stressor: disk, reservation: derived}]")
+        read(neighbours="[{stressor: net_send, reservation: derived}]")
 
 
 def test_a_study_without_reservations_is_planned_as_before():
@@ -150,14 +150,21 @@ def test_a_wrong_reservation_is_named_with_its_line(reservation, says):
 @pytest.mark.parametrize(
     ("neighbours", "says"),
     [
-        ("[{stressor: disk}]", "no reservation of what disk takes can be derived yet"),
-        ("[{stressor: net_send}]", "no reservation of what net_send takes can be derived yet"),
+        ("[{stressor: net_send}]", "no reservation of what net_send takes can be derived, as no"),
+        ("[{stressor: net_receive}]", "no reservation of what net_receive takes can be derived"),
         ("[{stressor: cpu, cpus: apart}]", "the neighbour cpu has other CPUs than the workload"),
     ],
 )
 def test_what_cannot_be_derived_is_refused(neighbours, says):
     with pytest.raises(ConfigError, match=says):
         read("[none, derived]", neighbours=neighbours)
+
+
+def test_the_disk_is_shared_whatever_cpus_its_neighbour_has():
+    plan = planned("derived", neighbours="[{stressor: disk, cpus: apart}]")
+
+    (held,) = filter(None, of_host(plan))
+    assert held.reservation == Reservation(derived=Use.PEAK)
 
 
 def test_other_scenarios_have_no_reservations():
@@ -211,7 +218,7 @@ def test_a_workload_that_takes_all_leaves_the_least_there_is():
     ("uses", "capacity", "says"),
     [
         ({}, {CPUS: 1.0}, "how many cpus the workload takes alone is not known"),
-        ({"disk": [1.0]}, {"disk": 1.0}, "a reservation of disk cannot be derived yet"),
+        ({"memory": [1.0]}, {"memory": 1.0}, "a reservation of memory cannot be derived yet"),
     ],
 )
 def test_what_is_not_known_is_not_derived(uses, capacity, says):

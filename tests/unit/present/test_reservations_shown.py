@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tare.core.model import (
     NO_FACTS,
+    Calibration,
     Contrast,
     ContrastKind,
     Neighbour,
@@ -19,11 +20,12 @@ from tare.core.model import (
     Use,
 )
 from tare.core.model.cell import OPTIONAL
-from tare.core.model.reservation import CPUS, DerivedLimit, given
+from tare.core.model.reservation import CPUS, DISK_RATES, DerivedLimit, given
 from tare.present.export.markdown import markdown
 from tare.present.page.html import Pages
 from tare.present.report import as_json, describe
 from tare.present.terminal.verdicts import show
+from tare.present.view.facts import facts
 from tare.present.view.names import neighbour_text
 from tare.present.view.reservation_commands import (
     KNOWN,
@@ -34,6 +36,7 @@ from tare.present.view.reservation_commands import (
     libvirt,
     systemd,
 )
+from tare.present.view.reservation_words import derived_text
 from tare.results.store import Results
 from unit.invented import EVENTS
 from unit.makers import make_cell, make_plan, make_trial
@@ -117,6 +120,49 @@ def test_no_limit_is_left_out_in_silence(system):
         assert lines
         if name not in KNOWN:
             assert lines == [f"# {system} has nothing that holds something_new"]
+
+
+# --- what limits were derived from
+
+
+def test_the_two_limits_of_a_disk_are_one_sentence():
+    limits = [
+        DerivedLimit(
+            resource=name,
+            used=10e6,
+            readings=5,
+            kept=11e6,
+            capacity=91e6,
+            neighbours=2,
+            each=20e6,
+        )
+        for name in DISK_RATES
+    ]
+    assert derived_text(Reservation(derived=Use.PEAK), limits) == (
+        "alone the workload takes 9.537 MiB/s of the disk (95th percentile of 5 seconds); of "
+        "86.78 MiB/s, 10.49 MiB/s are kept for it, and each of the neighbours has disk read 19.07 "
+        "MiB/s and disk write 19.07 MiB/s."
+    )
+
+
+def test_the_facts_have_the_maximum_of_a_disk_and_no_level_where_none_was_asked_for():
+    one = found()
+    cell = one.plan.cells[-1]
+    measured = Calibration(
+        resource="disk",
+        level=1.0,
+        maximum=2.0**30,
+        alone=0.0,
+        neighbours=2.0**30,
+        intensity=1.0,
+        reached=None,
+    )
+    one = describe(replace(one.results, calibrations={cell.id: measured}))
+
+    (title,) = [fact for fact in facts(one) if fact.title == "Levels of neighbours"]
+    ((_, text),) = title.lines
+    assert text.startswith("at most 1 GiB/s; alone the workload took ")
+    assert "reached" not in text
 
 
 # --- tables

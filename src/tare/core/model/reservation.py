@@ -77,6 +77,11 @@ class Reservation:
         return replace(limits, **values)
 
 
+DISK_RATES = ("disk_read_bytes_per_s", "disk_write_bytes_per_s")
+"""The limits of a reservation of the disk, of what is read and of what is written."""
+
+LEAST_DISK_BYTES_PER_S = 2 * 2**20
+"""With less, half of it each way, a stressor of the disk would take too long to be ready."""
 LEAST_CPUS = 0.01
 """The kernel takes no quota below a millisecond in each tenth of a second."""
 MOST_HEADROOM = 10.0
@@ -112,7 +117,8 @@ class DerivedLimit:
 
     ``readings`` is the number of seconds in which that was read. ``kept`` is what is kept for the
     workload of the ``capacity`` that it shares with its ``neighbours``, ``each`` the limit of each.
-    All are in the resource's own unit; that of ``cpus`` is CPUs.
+    All are in the resource's own unit; that of ``cpus`` is CPUs. Of the disk, whose two limits are
+    one of reads and one of writes, all but ``each`` are of both together.
     """
 
     resource: str

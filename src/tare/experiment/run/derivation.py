@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tare.core.errors import Unavailable
 from tare.core.model import Reservation, Use
-from tare.core.model.reservation import CPUS, LEAST_CPUS, DerivedLimit
+from tare.core.model.reservation import (
+    CPUS,
+    DISK_RATES,
+    LEAST_CPUS,
+    LEAST_DISK_BYTES_PER_S,
+    DerivedLimit,
+)
 
 PEAK_SHARE = 0.95
 """Of the seconds, in this part the workload takes no more than its peak."""
@@ -16,7 +23,9 @@ SECOND_S = 0.9
 TAIL_S = 0.5
 """The end of a trial counts as a second from this on."""
 
-LEAST = {CPUS: LEAST_CPUS}
+DISK_BYTES = "disk bytes a second"
+"""What is read from and written to the disk together."""
+LEAST = {CPUS: LEAST_CPUS, DISK_BYTES: float(LEAST_DISK_BYTES_PER_S)}
 """The resources of which a limit can be derived so far, and the smallest limit of each."""
 
 
@@ -85,3 +94,14 @@ def derive(
             )
         )
     return found
+
+
+def both_ways(limit: DerivedLimit) -> list[DerivedLimit]:
+    """Return the limits of reads and of writes, half of that of both together for each of them.
+
+    A disk shares its time between the two, so that what a workload needs of either is taken from
+    both; the stressor of the disk reads as much as it writes.
+    """
+    return [
+        replace(limit, resource=name, each=float(math.floor(limit.each / 2))) for name in DISK_RATES
+    ]

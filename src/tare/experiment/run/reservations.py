@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 from tare.core.model import (
     Cell,
@@ -20,13 +21,15 @@ from tare.core.model import (
 from tare.core.model.group import Group, group
 from tare.core.model.reservation import CPUS, DerivedLimit, given
 from tare.experiment.run.cell_run import CellRun
-from tare.experiment.run.derivation import derive, rates
+from tare.experiment.run.derivation import DISK_BYTES, both_ways, derive, rates
 from tare.experiment.run.holding import holding, lacks
 from tare.experiment.run.instance_set import Member
 from tare.experiment.run.session import Session
 from tare.experiment.trial.measure import GOOD, SeriesOfParts
 from tare.results.store import Writer, read_facts
 from tare.results.store.facts import RESERVATIONS, checked_reservations
+from tare.work import stressor
+from tare.work.stressor import StressedResource
 
 PROCESSES = "processes"
 CEILINGS = "process_ceilings"
@@ -45,6 +48,25 @@ SecondsOfParts = dict[str, list[float]]
 """How many CPUs each part of a trial took, in each of its seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What a workload took in a trial alone: of the CPUs, and of the disks of the host."""
+
+    status: Status
+    cpus: SecondsOfParts = field(default_factory=dict)
+    disk_bytes: Sequence[float] = ()
+    """Bytes a second that were read and written, in each second; of everything on the host."""
+
+    def seconds(self, resource: str) -> int:
+        """Return in how many seconds the use of a resource was read.
+
+        Of a trial with several parts the shortest: their seconds are those of one time.
+        """
+        if resource == DISK_BYTES:
+            return len(self.disk_bytes)
+        return min(map(len, self.cpus.values()), default=0)
+
+
 class Reservations:
     """What neighbours are held to: the limits that a study names, or those derived in its session.
 
@@ -54,7 +76,7 @@ class Reservations:
 
     def __init__(self, plan: Plan, session: Session, writer: Writer) -> None:
         self._plan, self._session, self._writer = plan, session, writer
-        self._uses: dict[Workload, list[tuple[Status, SecondsOfParts]]] = {}
+        self._uses: dict[Workload, list[Alone]] = {}
         # Of others nothing is derived, and a long study would keep the seconds of all its trials.
         self._wanted = {_workload(cell) for cell in plan.cells if _derives(cell)}
         stored = checked_reservations(read_facts(writer.folder), writer.folder / "facts.json")
@@ -81,15 +103,22 @@ class Reservations:
                     name, result = parts[instance]
                     times = _undisturbed(result)
                     seconds[name] = [times * rate for rate in rates(one.times_s, one.values)]
-        self._uses.setdefault(_workload(cell), []).append((trial.status, seconds))
+        taken = Alone(trial.status, seconds, disk_bytes_per_s(series))
+        self._uses.setdefault(_workload(cell), []).append(taken)
 
     def derive(
-        self, one: CellRun, parts: Sequence[str], measure_alone: Callable[[Cell], None]
+        self,
+        one: CellRun,
+        parts: Sequence[str],
+        measure_alone: Callable[[Cell], None],
+        measure_maximum: Callable[[Cell], float],
     ) -> None:
         """Derive what the parts of a cell that are its neighbour's are left, if it is to be.
 
-        ``measure_alone`` runs a trial of the cell that has the workload alone. Raises Unavailable
-        where nothing can be derived, or another TareError where that trial cannot be run.
+        ``measure_alone`` runs a trial of the cell that has the workload alone, and
+        ``measure_maximum`` returns the most bytes a second that the host's disk gives in a cell.
+        Raises Unavailable where nothing can be derived, or another TareError where a trial cannot
+        be run.
         """
         reservation = _reservation(one.cell)
         if reservation is None or reservation.derived is None or one.cell.id in self.derived:
@@ -100,14 +129,19 @@ class Reservations:
             for cell in self._plan.cells
             if neighbour_of(cell.params) is None and not cell.replica and _workload(cell) == which
         )
+        resource = DISK_BYTES if is_of_disk(one.cell) else CPUS
         for _ in range(MOST_TRIALS):
             known = self._uses.get(which, ())
-            # Of a trial with several parts the shortest: their seconds are those of one time.
-            seconds = (min(map(len, trial.values()), default=0) for _, trial in known)
-            if sum(seconds) >= ENOUGH_SECONDS:
+            if sum(trial.seconds(resource) for trial in known) >= ENOUGH_SECONDS:
                 break
             measure_alone(alone)
-        self.derived[one.cell.id] = self._limits(one, one.of(parts), reservation)
+        held = one.of(parts)
+        if resource == DISK_BYTES:
+            maximum = partial(measure_maximum, one.cell)
+            limits = self._limits_of_disk(one.cell, len(held), reservation, maximum)
+        else:
+            limits = self._limits(one, held, reservation)
+        self.derived[one.cell.id] = limits
         self._writer.facts({**read_facts(self._writer.folder), **self.facts})
 
     def hold(self, one: CellRun, parts: Sequence[str], process_ceiling: int | None = None) -> None:
@@ -156,19 +190,77 @@ class Reservations:
             for placement, member in zip(one.placements, one.members, strict=True)
             if member not in held and common & cpus[member.index]
         ]
-        known = self._uses.get(_workload(one.cell), ())
-        # In a suspect trial others may have kept it from taking what it wanted.
-        trusted = [trial for status, trial in known if status is Status.OK and trial]
         together = []
-        for trial in trusted or [trial for _, trial in known]:
+        for trial in self._trusted(one.cell, CPUS):
             # A workload that has but one part alone has it without a name.
-            seconds = [trial[part] for part in sharing if part in trial] or [*trial.values()]
+            taken = trial.cpus
+            seconds = [taken[part] for part in sharing if part in taken] or [*taken.values()]
             together += [sum(each) for each in zip(*seconds, strict=False)]
         found = derive(reservation, {CPUS: together}, {CPUS: float(len(common))}, len(held))
         return tuple(replace(each, each=min(each.each, float(limits.cpus))) for each in found)
 
+    def _limits_of_disk(
+        self,
+        cell: Cell,
+        neighbours: int,
+        reservation: Reservation,
+        measure_maximum: Callable[[], float],
+    ) -> tuple[DerivedLimit, ...]:
+        """Derive what each of a cell's neighbours is left of the host's disk, in both directions.
+
+        A limit of the study's own is not raised.
+        """
+        trials = self._trusted(cell, DISK_BYTES)
+        seconds = [taken for trial in trials for taken in trial.disk_bytes]
+        # Without any the reservation is unavailable, whatever the maximum.
+        capacity = measure_maximum() if seconds else 0.0
+        uses = {DISK_BYTES: seconds}
+        (together,) = derive(reservation, uses, {DISK_BYTES: capacity}, neighbours)
+        own = dict(cell.limits.optional)
+        return tuple(
+            replace(limit, each=min(limit.each, float(own.get(limit.resource, math.inf))))
+            for limit in both_ways(together)
+        )
+
+    def _trusted(self, cell: Cell, resource: str) -> Sequence[Alone]:
+        """Return the trials of a cell's workload alone in which its use of a resource was read.
+
+        Suspect ones where there are no others: others may have kept it from taking what it wanted.
+        """
+        known = [t for t in self._uses.get(_workload(cell), ()) if t.seconds(resource)]
+        return [trial for trial in known if trial.status is Status.OK] or known
+
     def _cpus(self, limits: Limits, member: Member) -> frozenset[int]:
         return frozenset(self._session.cpus_under(limits, member.number))
+
+
+def disk_bytes_per_s(series: SeriesOfParts) -> list[float]:
+    """Return what the host's disks read and wrote together in each second of a trial.
+
+    Each part of a trial has the readings of the whole host: those of one are taken. Empty where
+    any of them is missing or ended early.
+    """
+    for read in series.values():
+        counters = [one for one in read if one.source == Source.HOST and one.name in DISK_BYTES_OF]
+        if {one.name for one in counters} != {*DISK_BYTES_OF}:
+            continue
+        if any(one.reason or not one.times_s for one in counters):
+            continue
+        each = [rates(one.times_s, one.values) for one in counters]
+        return [math.fsum(second) for second in zip(*each, strict=False)]
+    return []
+
+
+DISK_BYTES_OF = ("disk_read_bytes", "disk_written_bytes")
+"""The counters of the bytes that were read and written."""
+
+
+def is_of_disk(cell: Cell) -> bool:
+    """Return whether a cell's neighbour is to be left what its workload leaves of the disk."""
+    neighbour = neighbour_of(cell.params)
+    if neighbour is None or not _derives(cell):
+        return False
+    return stressor.kind(neighbour.stressor).resource is StressedResource.DISK
 
 
 def _undisturbed(result: Result) -> float:

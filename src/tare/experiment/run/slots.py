@@ -128,7 +128,8 @@ class Slots:
     def _wake(self, slot: Slot, one: CellRun) -> None:
         """Wake the instances of a cell, prepared, held to its reservation and warm."""
         held = self.scenario.held_parts(self.contexts.made(one.cell))
-        self.reservations.derive(one, held, partial(self._measure_alone, slot))
+        alone, maximum = partial(self._measure_alone, slot), partial(self._maximum, slot)
+        self.reservations.derive(one, held, alone, maximum)
         # What was measured alone for it may have lost an instance that it has as well.
         now = self._running(slot, slot.cells.index(one.cell.id))
         if now.closed is not None:
@@ -243,6 +244,22 @@ class Slots:
             run.rest()
             if run.is_lost or not is_good:
                 self._has_replaced(run)
+
+    def _maximum(self, slot: Slot, cell: Cell) -> float:
+        """Prepare a cell whose neighbour is calibrated; return the most its resource gives.
+
+        It is prepared without its reservation, and once more when it is measured.
+        """
+        run = self._running(slot, slot.cells.index(cell.id))
+        try:
+            run.wake()
+            self._prepare(run)
+            found = self.contexts.of(run, Kind.WARMUP).calibrations.of(cell)
+        finally:
+            run.rest()
+        if found is None:
+            raise LayerError(f"nothing measured how much this host gives {cell.id} at most")
+        return found.maximum
 
     def _before(self, one: CellRun, kind: Kind) -> TrialContext[Measured]:
         """Prepare each trial of a cell."""

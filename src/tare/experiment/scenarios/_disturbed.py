@@ -82,6 +82,13 @@ class Disturbed(Workload):
         return stressor.kind(self.neighbour.stressor).resource
 
     @property
+    def takes_the_rest_of_the_disk(self) -> bool:
+        """Whether its neighbour is left what the workload leaves of the disk."""
+        held = self.neighbour.reservation
+        is_derived = held is not None and held.derived is not None
+        return is_derived and self.resource is StressedResource.DISK
+
+    @property
     def is_bomb(self) -> bool:
         """Whether its neighbour takes what the host cannot do without: processes or memory."""
         return self.neighbour.stressor != IDLE and self.resource in BOMBS
@@ -222,9 +229,11 @@ def check_reservation(neighbour: Neighbour) -> None:
     name = neighbour.stressor
     if stressor.kind(name).resource in UNDERIVED:
         raise ValueError(
-            f"no reservation of what {name} takes can be derived yet; give its limits in the "
-            "reservation instead"
+            f"no reservation of what {name} takes can be derived, as no counter says what the "
+            "workload takes of the network; give its limits in the reservation instead"
         )
+    if stressor.kind(name).resource is StressedResource.DISK:
+        return  # whatever the CPUs are
     if neighbour.cpus is not NeighbourCpus.SAME:
         raise ValueError(
             f"the neighbour {name} has other CPUs than the workload, so nothing of them is kept "
@@ -234,12 +243,9 @@ def check_reservation(neighbour: Neighbour) -> None:
 
 BOMBS = (StressedResource.PROCESSES, StressedResource.MEMORY)
 """Resources without which nothing else on the host goes on either."""
-UNDERIVED = (
-    StressedResource.DISK,
-    StressedResource.NETWORK_OUT,
-    StressedResource.NETWORK_IN,
-)
-"""Resources whose capacity is not measured yet, so that nothing can be derived of them."""
+UNDERIVED = (StressedResource.NETWORK_OUT, StressedResource.NETWORK_IN)
+"""Resources of which no counter says what the workload takes: control groups do not count network
+bytes, and a host counts them on each of the devices that they pass."""
 CONTINUOUS = (Dial.TIME, Dial.SIZE)
 """How a stressor can be dialled in a study: a rate at full is not measured yet, and one worker, as
 each instance has, is not divided."""

@@ -138,10 +138,15 @@ class Scenario(solo.Scenario):
                 yield Contrast(cell=cell.id, reference=reference.id, kind=ContrastKind.ISOLATION)
 
     def prepare(self, context: TrialContext[Workload]) -> None:
-        """See Scenario.prepare; finds how neighbours reach their level, or its maximum."""
+        """See Scenario.prepare; finds how neighbours reach their level, or its maximum.
+
+        A reservation of the disk is derived from that maximum.
+        """
         super().prepare(context)
         made = context.made
-        if isinstance(made, Disturbed) and made.neighbour.level is not None:
+        if not isinstance(made, Disturbed):
+            return
+        if made.neighbour.level is not None or made.takes_the_rest_of_the_disk:
             finds = find_maximum if made.neighbour.target is None else bring_to_level
             finds(self, self._guarded, context, made)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tare.core.model import DetectedStack, EndedSession, NamedValue, Unit
+from tare.core.model import DetectedStack, EndedSession, NamedValue, Unit, neighbour_of
 from tare.core.parameter import unit_of, word_of
 from tare.present.view.findings import Findings
 from tare.present.view.names import limits_text, platform_text
@@ -64,7 +64,10 @@ def facts(found: Findings) -> list[Fact]:
 
 
 def _levels(found: Findings) -> Iterator[tuple[str, str]]:
-    """Return how each cell whose neighbours have a level to reach was calibrated."""
+    """Return how each cell was calibrated whose neighbours have a level to reach.
+
+    Of those whose reservation rests on what the disk gives at most, what was measured of it.
+    """
 
     def percent(share: float | None) -> str:
         return "an unknown part" if share is None else f"{100 * share:.1f} %"
@@ -78,10 +81,16 @@ def _levels(found: Findings) -> Iterator[tuple[str, str]]:
         else:
             rate = scale_for(Unit.BYTE_PER_SECOND, [one.maximum]).full
             most, uses = f"at most {rate(one.maximum)}", (rate(one.alone), rate(one.neighbours))
+        neighbour = neighbour_of(cell.params)
+        dialled = (
+            f"{percent(one.reached)} of {most} reached by {percent(one.intensity)} of what the "
+            "stressor takes at full"
+        )
+        has_level = neighbour is not None and neighbour.level is not None
         yield (
             f"{found.group_names[cell.id]} on {platform_text(cell)}",
-            f"{percent(one.reached)} of {most} reached by {percent(one.intensity)} of what the "
-            f"stressor takes at full; alone the workload took {uses[0]}, the neighbours {uses[1]}",
+            f"{dialled if has_level else most}; alone the workload took {uses[0]}, the neighbours "
+            f"{uses[1]}",
         )
 
 
