@@ -177,7 +177,7 @@ def test_as_many_fit_as_the_known_law_allows(lab, dense):
         assert trial.samples[READY_P50] >= 0
         assert len(trial.parts) == 6
         assert trial.reason == (
-            "7 instances: the slowest took 4.00 times as long as one alone, of 3.75"
+            "7 instances: the slowest reached 1/4.00 of what one alone does, of 1/3.75"
         )
     assert lab.leftovers() == []
 

@@ -110,7 +110,7 @@ def test_overcommitted_instances_are_not_counted_with_all_their_memory():
     )
 
     assert plain == 8 * 256 * 2**20
-    assert over == 0
+    assert over == 256 * 2**20  # of the one alone
 
 
 @pytest.mark.parametrize(
@@ -204,3 +204,19 @@ def test_of_a_trial_in_which_an_instance_fails_nothing_is_compared(lab, scripted
         assert not trial.samples
         assert {part.status for part in trial.parts} == {Status.OK, Status.FAILED}
         assert any(part.samples for part in trial.parts)
+
+
+def test_levels_that_differ_in_overcommitted_memory_alone_are_refused():
+    with pytest.raises(ConfigError, match="4 instances stand there with it and without"):
+        read("[4, {count: 4, overcommit: true}]")
+
+    plan = planned("[{count: 2}, {count: 4, overcommit: true}]")
+    assert [said(cell)[2] for cell in plan.cells if cell.platform == "host/docker"] == [1, 2, 4]
+    assert len({cell.id for cell in plan.cells}) == len(plan.cells)
+
+
+def test_one_instance_on_shared_cpus_is_no_other_work_than_on_its_own_but_another_group():
+    plan = planned("{count: [1, 2], cpus: [shared, own]}")
+
+    assert len({group(cell) for cell in plan.cells}) == 2
+    assert sum(one.kind is ContrastKind.CONTROL for one in plan.contrasts) == 2

@@ -92,7 +92,7 @@ def test_a_line_has_the_number_what_ended_it_and_what_one_takes():
         *("host/docker", "5 (4 to 6)", reason(5)),
         *("4 MiB", "125 ms", "500 ms"),
     )
-    assert one.lines[2] == ("host/kvm", "not measured", NONE, NONE, NONE, NONE)
+    assert one.lines[2] == ("host/kvm", "not measured", GUEST[1], NONE, NONE, NONE)
     assert table(study(workloads=("spin", "build"))).columns[-1] == "workload"
 
 

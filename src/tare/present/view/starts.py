@@ -93,5 +93,9 @@ def _counted(one: Starts) -> str:
 
 
 def start_rows(found: Findings) -> list[dict[str, Any]]:
-    """Return it as plain data, in seconds."""
-    return [asdict(one) for one in starts(found)]
+    """Return it as plain data, in seconds; the fewest parts only where trials differ."""
+    rows = [asdict(one) for one in starts(found)]
+    for row in rows:
+        if row["least_parts"] == row["parts"]:
+            del row["least_parts"]
+    return rows

@@ -122,6 +122,7 @@ def law(observations: Sequence[Observation]) -> Law | None:
     What did not respond is left out by the caller: it has no throughput. ValueError for a number
     of instances below 1 or a throughput that is not finite and above 0.
     """
+    _Data.of(observations)  # which refuses what is no throughput
     data = _Data.of(_several([(one.instances, one.block, one) for one in observations]))
     if len(data.levels) < LEAST_LEVELS:
         return None

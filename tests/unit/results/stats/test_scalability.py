@@ -212,3 +212,10 @@ def test_the_interval_of_a_slope_holds_the_truth():
             found = marginal(some)
             held[blocks] += found.interval.low <= 50 <= found.interval.high
     assert min(held.values()) >= 0.93 * 400
+
+
+def test_blocks_of_one_level_each_say_nothing_of_a_law():
+    alone = [Observation(n, block, 5 / n) for block, n in enumerate((1, 2, 4, 8))]
+
+    assert law(alone) is None
+    assert marginal([(1, 0, 5.0), (2, 1, 7.0), (4, 2, 11.0)]) is None
