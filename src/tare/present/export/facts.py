@@ -9,6 +9,7 @@ from typing import Any
 
 from tare.core.model import Cell, Status, Trial
 from tare.present.view import regained
+from tare.present.view.at_once import at_once_rows
 from tare.present.view.density import density_rows
 from tare.present.view.doses import dose_rows
 from tare.present.view.explanations import explanation_rows
@@ -62,6 +63,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
             isolation_compared=compared_rows(found),
             mechanisms=mechanism_rows(found),
             scaling=scaling_rows(found),
+            platforms_at_once=at_once_rows(found),
             density=density_rows(found),
         ),
         "starts": start_rows(found),

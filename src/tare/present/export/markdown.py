@@ -19,6 +19,7 @@ from tare.present.export.verdict_lines import (
     table_lines,
 )
 from tare.present.view import ladders, regained
+from tare.present.view.at_once import at_once_tables
 from tare.present.view.density import density_tables
 from tare.present.view.explanations import CAUTION, sentences
 from tare.present.view.isolation_tables import TextTable, all_tables
@@ -48,6 +49,7 @@ def markdown(found: StudyView) -> str:
         parts.append(_verdict_table(table_lines(cells)))
     parts += _tables(all_tables(found))
     parts += _tables(scaling_tables(found))
+    parts += _tables(at_once_tables(found))
     parts += _tables(density_tables(found))
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]

@@ -20,6 +20,7 @@ from tare.present.charts.catalogue import drawn
 from tare.present.page.templating import environment
 from tare.present.page.trials_page import FOLDER, DrillDown, cell_pages, drill_down, raw_link
 from tare.present.view import numbers
+from tare.present.view.at_once import at_once_tables
 from tare.present.view.density import density_tables, fittings, is_density
 from tare.present.view.disturbances import disturbances
 from tare.present.view.explanations import CAUTION, explained, has_counters, slower
@@ -145,7 +146,11 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
         else None,
         scaling={
             "workloads": range(1, len(scaled_works(found)) + 1),
-            "tables": [*scaling_tables(found), *density_tables(found)],
+            "tables": [
+                *scaling_tables(found),
+                *at_once_tables(found),
+                *density_tables(found),
+            ],
             "is_density": is_density(found),
         }
         if scaled_works(found) or fittings(found)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.present.terminal.tables import Field, laid_out
+from tare.present.view.at_once import at_once_tables
 from tare.present.view.density import density_tables
 from tare.present.view.isolation_tables import TextTable, all_tables
 from tare.present.view.scaling import NUMBERS as SCALING_NUMBERS
@@ -41,6 +42,7 @@ def isolation(found: StudyView, width: int) -> Iterator[Table | Text]:
 def scaling(found: StudyView, width: int) -> Iterator[Table | Text]:
     """Yield the tables of a study of scale or density; nothing of any other."""
     yield from _printed(scaling_tables(found), width, SCALING_NUMBERS, SCALING_WEIGHTS)
+    yield from _printed(at_once_tables(found), width, NUMBERS, WEIGHTS)
     yield from _printed(density_tables(found), width, DENSITY_NUMBERS, DENSITY_WEIGHTS)
 
 

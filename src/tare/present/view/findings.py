@@ -21,6 +21,7 @@ from tare.results.compare.by_name import by_name
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.summary import Summary
+from tare.results.questions.at_once import AtOnce, platforms_at_once
 from tare.results.questions.dose import DoseCurve, dose_curves
 from tare.results.questions.explanation import Explanation, explanations
 from tare.results.questions.isolation import IsolationCompared, isolation_compared
@@ -153,6 +154,11 @@ class Findings:
     def scaling_curves(self) -> tuple[ScalingCurve, ...]:
         """What numbers of instances did together, in the order of the plan."""
         return scaling_curves(self.comparisons.estimates)
+
+    @cached_property
+    def platforms_at_once(self) -> tuple[AtOnce, ...]:
+        """Every two platforms at the same number of instances."""
+        return platforms_at_once(self.comparisons.estimates)
 
     @cached_property
     def isolation_compared(self) -> tuple[IsolationCompared, ...]:

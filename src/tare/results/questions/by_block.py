@@ -8,18 +8,21 @@ has no rank to keep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 
 from tare.core.model import Contrast, Replicates
 from tare.results.compare.estimate import rule_of
 from tare.results.compare.estimates import Estimates
+from tare.results.compare.evidence import FAMILYWISE
 from tare.results.compare.instances import linked
 from tare.results.compare.reason import Reason, ReasonKind, reason_of
 from tare.results.stats.hierarchy import means, numbered
+from tare.results.stats.holm import holm
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.sequential import INFINITE_FROM, LookKind, Verdict
 from tare.results.stats.signed_rank import estimate
@@ -42,6 +45,34 @@ class Combined:
     p: float | None = None
     verdict: Verdict = Verdict.NOT_MEASURED
     reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfFamily:
+    """Something that was ``found``, as one of several of a study that are judged together."""
+
+    found: Combined
+    holm_p: float | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is shown among all of them: a difference by Holm's p, or that there is none."""
+        alone = self.found.verdict
+        if alone in (Verdict.SLOWER, Verdict.FASTER):
+            holds = self.holm_p is not None and self.holm_p <= FAMILYWISE
+            return alone if holds else Verdict.UNDECIDED
+        return alone
+
+
+F = TypeVar("F", bound=OfFamily)
+
+
+def judged_together(found: Sequence[F]) -> Iterator[F]:
+    """Yield each of a family with its p by Holm; what has no p yet counts for none."""
+    known = [one.found.p for one in found if one.found.p is not None]
+    adjusted = iter(holm(known))
+    for one in found:
+        yield one if one.found.p is None else replace(one, holm_p=next(adjusted))
 
 
 def combined(estimates: Estimates, terms: Sequence[tuple[float, Contrast]]) -> Combined:

@@ -10,18 +10,16 @@ combined (``stats.independent``). Holm's p is over all pairs of a study.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from tare.core.model import Contrast, ContrastKind, Neighbour, neighbour_of
 from tare.core.model.group import Group, group
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.estimates import Estimates
-from tare.results.compare.evidence import FAMILYWISE
 from tare.results.compare.reason import ReasonKind
-from tare.results.questions.by_block import Combined, combined
-from tare.results.stats.holm import holm
+from tare.results.questions.by_block import Combined, OfFamily, combined, judged_together
 from tare.results.stats.independent import p_of_difference, weighted_sum
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.sequential import Verdict
@@ -30,7 +28,7 @@ from tare.results.stats.values import Estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsolationCompared:
+class IsolationCompared(OfFamily):
     """Two platforms with the same workload and the same neighbour.
 
     ``found`` is the degradation of ``row`` over that of ``other``, as a ratio of costs: above 1 the
@@ -40,18 +38,7 @@ class IsolationCompared:
     neighbour: Neighbour
     row: Comparison
     other: Comparison
-    found: Combined
     paired: bool = True
-    holm_p: float | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is shown among all pairs: a difference by Holm's p, or that there is none."""
-        alone = self.found.verdict
-        if alone in (Verdict.SLOWER, Verdict.FASTER):
-            holds = self.holm_p is not None and self.holm_p <= FAMILYWISE
-            return alone if holds else Verdict.UNDECIDED
-        return alone
 
 
 def isolation_compared(
@@ -70,14 +57,7 @@ def isolation_compared(
         for other, row in combinations(some, 2)
         for both, paired in [_compared(estimates, row, other, margin)]
     ]
-    return tuple(_with_holm(found))
-
-
-def _with_holm(found: Sequence[IsolationCompared]) -> Iterator[IsolationCompared]:
-    known = [one.found.p for one in found if one.found.p is not None]
-    adjusted = iter(holm(known))
-    for one in found:
-        yield one if one.found.p is None else replace(one, holm_p=next(adjusted))
+    return tuple(judged_together(found))
 
 
 def _compared(
