@@ -185,3 +185,27 @@ def test_instances_are_added_until_the_objective_breaks(tmp_path, capsys):
     assert inside(tmp_path / "results") == {}
     assert main(["show", str(results.folder)]) == 0
     assert "Instances that fit at once" in capsys.readouterr().out
+
+
+@pytest.mark.needs("docker")
+def test_requests_start_containers_of_their_own(tmp_path, capsys):
+    results = run(
+        tmp_path / "results",
+        ["host", "host/docker"],
+        [{"integer_loop": {"iterations": 100_000}}],
+        blocks=1,
+        scenario="stream",
+        limits={"cpus": 1, "memory": "64MiB"},
+        arrivals={"rate_per_s": 4, "requests": 6, "at_once": 3},
+    )
+
+    measured = [one for one in results.trials if one.kind is Kind.MEASURED and not one.repeat]
+    assert len(measured) == 3
+    for trial in measured:
+        assert trial.status in GOOD, trial.reason
+        samples = trial.samples
+        assert 0 < samples["ready_p50"] <= samples["latency_p50"] <= samples["latency_p99"]
+        assert samples["delete_p50"] > 0
+    assert inside(tmp_path / "results") == {}
+    assert main(["show", str(results.folder)]) == 0
+    assert "latency_p50" in capsys.readouterr().out

@@ -258,7 +258,8 @@ def test_a_plugin_folder_of_scenarios_is_found(lab, crowd, monkeypatch, capsys):
 
     assert main(["plan", str(path)]) == 2
     assert (
-        "scenario: found 'crowd'; expected one of density, isolation, lifecycle, scale, solo"
+        "scenario: found 'crowd'; "
+        "expected one of density, isolation, lifecycle, scale, solo, stream"
         in capsys.readouterr().err
     )
     assert main(["--plugins", crowd, "plan", "--json", str(path)]) == 0
@@ -277,9 +278,10 @@ def test_a_scenario_that_cannot_be_loaded_says_why(tmp_path, monkeypatch, text):
 
 
 def test_there_are_these_scenarios():
-    assert scenario.names() == ["density", "isolation", "lifecycle", "scale", "solo"]
+    assert scenario.names() == ["density", "isolation", "lifecycle", "scale", "solo", "stream"]
     with pytest.raises(
         ConfigError,
-        match="no scenario is called 'x'; there are: density, isolation, lifecycle, scale, solo",
+        match="no scenario is called 'x'; there are: density, isolation, lifecycle, scale, solo, "
+        "stream",
     ):
         scenario.load("x")

@@ -366,7 +366,7 @@ MISTAKES = {
         "name: small",
         "name: small\nscenario: tiers",
         "small.yaml:2:1: scenario: found 'tiers'; "
-        "expected one of density, isolation, lifecycle, scale, solo",
+        "expected one of density, isolation, lifecycle, scale, solo, stream",
     ),
     "empty factor": (
         "threads: 2",
