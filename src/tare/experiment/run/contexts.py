@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import partial
 
@@ -35,7 +36,7 @@ class Contexts:
         self._plan, self._pool, self._session = plan, pool, pool.session
         self._peers, self._calibrations = peers, calibrations
         self._by_agent = scenario.load(self._study.scenario).by_agent
-        self._lives = 0
+        self._lives = itertools.count(1)
 
     def made(self, cell: Cell) -> Measured:
         """Return what a cell runs."""
@@ -73,10 +74,10 @@ class Contexts:
         if self._pool.headroom is not None:
             self._pool.headroom.before_trial(cell.platform, cell.limits, count)
         instances = self._pool.instance_sets[key(cell)]
-        self._lives += 1
+        life = next(self._lives)  # of trials that make instances in several threads at once
         made = []
         for number in range(count):
-            name = f"{instances.name}-{member.label}-{self._lives}-{number}"
+            name = f"{instances.name}-{member.label}-{life}-{number}"
             deadline_s = self._study.deadlines.start_s
             site = self._session.site(name, cell.limits, deadline_s, first + number)
             # It has the CPUs of what it is made in.
