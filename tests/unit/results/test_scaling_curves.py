@@ -126,3 +126,23 @@ def test_memory_of_parts_that_were_not_all_read_is_that_of_the_trial():
     (found,) = curves_of(replace(results, trials=tuple(map(unread, results.trials))))
     assert found.memory_by == "layer_memory_peak_bytes"
     assert found.memory.value == pytest.approx(32e6)
+
+
+def test_spread_deviation_and_stragglers_are_of_the_instances_of_each_trial():
+    results = scaled({"host": law(0.1, 0.0)}, levels=(1, 2, 4))
+    times = (10.0, 10.0, 12.0, 18.0)
+
+    def uneven(trial):
+        own = [
+            replace(one, samples={"elapsed": value})
+            for one, value in zip(trial.parts, times, strict=False)
+        ]
+        return replace(trial, parts=tuple(own))
+
+    (one,) = curves_of(replace(results, trials=tuple(map(uneven, results.trials))))
+    alone, two, four = one.levels
+    assert (alone.spread, alone.deviation, alone.stragglers) == (None, None, None)
+    assert (two.spread, two.deviation, two.stragglers) == (0.0, 0.0, 0.0)
+    assert four.spread == pytest.approx(8.0)
+    assert four.deviation == pytest.approx(3.786, abs=0.001)
+    assert four.stragglers == 1.0

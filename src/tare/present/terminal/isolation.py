@@ -18,12 +18,13 @@ from tare.present.view.study import StudyView
 NUMBERS = ("p (Holm)", "blocks")
 WEIGHTS = {"blocks": 1, "degradation": 2, "p (Holm)": 3, "workload": 4}
 SCALING_WEIGHTS = {
-    "fairness": 1,
-    "knee at": 2,
-    "memory of one more": 3,
-    "together": 4,
-    "answered": 5,
-    "workload": 6,
+    "spread": 1,
+    "fairness": 2,
+    "knee at": 3,
+    "memory of one more": 4,
+    "together": 5,
+    "answered": 6,
+    "workload": 7,
 }
 DENSITY_NUMBERS = ("memory each", "ready p50", "ready p99")
 DENSITY_WEIGHTS = {"ready p50": 1, "ready p99": 2, "memory each": 3, "workload": 4}

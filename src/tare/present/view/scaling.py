@@ -33,16 +33,17 @@ LAW_READING = (
 )
 LEVEL_TITLE = "By number of instances"
 LEVEL_COLUMNS = (
-    *("platform", "instances", "measured", "together", "efficiency", "fairness", "answered"),
-    "workload",
+    *("platform", "instances", "measured", "together", "efficiency", "fairness", "spread"),
+    *("answered", "workload"),
 )
 LEVEL_READING = (
     "Measured is the workload's first metric: a time is the mean of the instances, a rate that of "
     "all. Efficiency is what an instance keeps of its throughput with the fewest instances, in the "
     "same block; fairness is Jain's index, 1 where all get the same. Answered: the trials in which "
-    "every instance did. Intervals are Student's of 95 %."
+    "every instance did; spread is the largest less the smallest value of the instances. "
+    "Intervals are Student's of 95 %."
 )
-NUMBERS = ("instances", "measured", "together", "efficiency", "fairness", "answered")
+NUMBERS = ("instances", "measured", "together", "efficiency", "fairness", "spread", "answered")
 FITS = {Fit.FITS: "fits", Fit.MISFIT: "does not fit", Fit.UNTESTED: "not tested"}
 NEVER = "none"
 
@@ -132,6 +133,7 @@ def _levels(curve: ScalingCurve) -> Iterator[Sequence[str]]:
             else _with_unit(one.together, Unit.PER_SECOND),
             NONE if keeps is None else estimated_text(keeps),
             NONE if one.fairness is None else plain(one.fairness, 3),
+            NONE if one.spread is None else _with_unit(Estimated(one.spread, None), unit),
             f"{one.answered} of {one.tried}",
         )
 
@@ -201,6 +203,9 @@ def _level_row(one: ScaleLevel) -> dict[str, Any]:
         "blocks": {str(block): value for block, value in one.blocks.items()},
         "efficiency": _plain(one.efficiency),
         "fairness": one.fairness,
+        "spread": one.spread,
+        "deviation": one.deviation,
+        "stragglers": one.stragglers,
         "answered": one.answered,
         "tried": one.tried,
         "dnr": one.dnr,

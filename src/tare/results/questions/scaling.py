@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, median, stdev
 
 from tare.core.model import (
     INJECTED,
@@ -45,6 +45,8 @@ from tare.results.stats.values import Estimated
 
 INSTANCES = COUNT
 """The parameter of a cell that says how many instances do its work at the same moment."""
+STRAGGLES = 1.5
+"""An instance straggles that takes this many times as long as the median of its trial."""
 LEAST = 2
 """The fewest numbers of instances of a curve."""
 MEMORY = ("layer_pss_bytes", "layer_memory_peak_bytes")
@@ -59,8 +61,10 @@ class ScaleLevel:
     ``value`` is that of the metric: of a rate that of all together, of a time that of one, the mean
     of them. ``together`` is the throughput of all, ``blocks`` what it was in each. ``efficiency``
     is what an instance keeps of that of the curve's ``base``. ``fairness`` is the mean over the
-    trials of Jain's index of the instances. ``answered`` of ``tried`` trials have numbers; ``dnr``
-    says that none has and all were ended at their deadline.
+    trials of Jain's index of the instances, ``spread`` that of the difference between the largest
+    and the smallest value of the metric, ``deviation`` that of their standard deviation, and
+    ``stragglers`` that of how many did worse than ``STRAGGLES`` times their median. ``answered`` of
+    ``tried`` trials have numbers; ``dnr`` says that none has and all were ended at their deadline.
     """
 
     instances: int
@@ -70,6 +74,9 @@ class ScaleLevel:
     blocks: Mapping[int, float]
     efficiency: Estimated | None
     fairness: float | None
+    spread: float | None
+    deviation: float | None
+    stragglers: float | None
     answered: int
     tried: int
     dnr: bool
@@ -183,7 +190,7 @@ def _level(  # noqa: PLR0913 - what a level is made of
     trials = estimates.histories[cell.id].trials.values()
     own, fewest = together[instances], together.get(base, {})
     shared = [block for block in own if block in fewest]
-    fair = [one for trial in trials if (one := _fairness(trial, metric)) is not None]
+    several = [found for trial in trials if (found := _own(trial, metric)) is not None]
     return ScaleLevel(
         instances=instances,
         cell=cell,
@@ -198,21 +205,36 @@ def _level(  # noqa: PLR0913 - what a level is made of
         )
         if instances != base
         else Estimated(1.0, None),
-        fairness=fmean(fair) if fair else None,
+        fairness=_mean([fairness(_rates(one, metric)) for one in several]),
+        spread=_mean([max(one) - min(one) for one in several]),
+        deviation=_mean([stdev(one) for one in several]),
+        stragglers=_mean([_stragglers(_rates(one, metric)) for one in several]),
         answered=len(own),
         tried=len(trials),
         dnr=bool(trials) and all(one.status is Status.DNR for one in trials),
     )
 
 
-def _fairness(trial: Trial, metric: Metric) -> float | None:
-    """Return Jain's index of what the instances of a trial did: of times, of their inverse."""
+def _own(trial: Trial, metric: Metric) -> list[float] | None:
+    """Return the metric of each of a trial's instances; None where it has fewer than two of it."""
     if not has_numbers(trial):
         return None
     found = [one.samples[metric.name] for one in trial.parts if metric.name in one.samples]
-    if len(found) < 2 or not all(0 < one < math.inf for one in found):
-        return None
-    return fairness(found if metric.better is Better.HIGHER else [1 / one for one in found])
+    return found if len(found) > 1 and all(0 < one < math.inf for one in found) else None
+
+
+def _rates(own: Sequence[float], metric: Metric) -> list[float]:
+    """Return how much each instance did in a time: of times, their inverse."""
+    return list(own) if metric.better is Better.HIGHER else [1 / one for one in own]
+
+
+def _stragglers(rates: Sequence[float]) -> float:
+    return float(sum(STRAGGLES * one < median(rates) for one in rates))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return fmean(known) if known else None
 
 
 def _memory(estimates: Estimates, cells: Mapping[int, Cell]) -> tuple[str, Estimated | None]:
