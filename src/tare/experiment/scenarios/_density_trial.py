@@ -177,12 +177,14 @@ class _Trial:
         if why := self._open_to(count):
             return Level(count=count, broke=why)
         groups = [group for one in self.opened if (group := one.stack.own_group()) is not None]
+        is_first = self.alone is None
         with Guard(groups) as guard:
             outcome = self._run()
-            if self.alone is None:
+            if is_first:
                 self._note_alone([outcome, *(self._run() for _ in range(BASE_RUNS - 1))])
         used = self.free_bytes - guard.least_bytes
-        slowest = self._slowest(outcome)
+        # The first run of all finds everything cold; what is compared with is the median.
+        slowest = 1.0 if is_first and self.alone else self._slowest(outcome)
         why = self._judged(outcome, slowest, guard)
         if not slowest and (left := self.close_to(0)):  # what did not answer is not used again
             raise LayerError(left)
