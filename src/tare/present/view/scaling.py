@@ -29,7 +29,9 @@ LAW_READING = (
     "cost each other. Throughput is largest at the peak; from the knee on an instance more adds "
     "more waiting than throughput (largest power, Kleinrock 1979). What lies beyond the most "
     "instances that were measured is what the law foretells. Where it does not fit, its numbers "
-    "describe another curve than the one that was measured."
+    "describe another curve than the one that was measured. Memory of one more is what an instance "
+    "keeps once its work has ended (proportional set size), or where that cannot be read the most "
+    "that its group ever had."
 )
 LEVEL_TITLE = "By number of instances"
 LEVEL_COLUMNS = (

@@ -87,7 +87,7 @@ class ScalingCurve:
     """A workload on a platform, by a number of instances that rises.
 
     ``base`` is the fewest instances that have numbers, 0 where none has. ``law`` is None where too
-    few levels have numbers. ``memory`` is what one instance more takes of the host's memory, in
+    few levels have numbers. ``memory`` is what one instance more keeps of the host's memory, in
     bytes, read as ``memory_by``.
     """
 
