@@ -207,5 +207,5 @@ def test_requests_start_containers_of_their_own(tmp_path, capsys):
         assert 0 < samples["ready_p50"] <= samples["latency_p50"] <= samples["latency_p99"]
         assert samples["delete_p50"] > 0
     assert inside(tmp_path / "results") == {}
-    assert main(["show", str(results.folder)]) == 0
+    assert main(["show", "--json", str(results.folder)]) == 0
     assert "latency_p50" in capsys.readouterr().out
