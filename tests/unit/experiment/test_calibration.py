@@ -49,7 +49,7 @@ def context(tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
 
     def make(neighbour=NINETY, name="abc", folder=tmp_path):
-        made = Disturbed(victim=workload.load("sysbench_cpu"), neighbour=neighbour)
+        made = Disturbed(workload=workload.load("sysbench_cpu"), neighbour=neighbour)
         cell = Cell(
             id=name,
             platform="host",

@@ -114,7 +114,7 @@ def test_what_cannot_be_is_refused_with_its_line(objective, why):
 
 
 def test_a_variant_of_the_time_is_refused():
-    with pytest.raises(ConfigError, match="a number of instances has no time"):
+    with pytest.raises(ConfigError, match="expected wall where trials make their own instances"):
         read(repetition=", variant: host_cpu")
 
 
@@ -130,7 +130,7 @@ def test_a_workload_with_roles_is_refused():
 
 def test_files_on_the_disk_are_those_of_the_most_instances():
     fio = workload.load("fio")
-    dense = Dense(each=fio, objective=Objective(most=16))
+    dense = Dense(workload=fio, objective=Objective(most=16))
     assert dense.disk_bytes() == 16 * fio.disk_bytes()
     assert dense.makes() == 1
 

@@ -18,10 +18,13 @@ from tare.experiment import scenario
 from tare.experiment.design import make_plan
 from tare.experiment.design.admission import needs
 from tare.experiment.scenarios._scaled import Scaled
+from tare.experiment.scenarios._wrapped import Wrapped
 from tare.experiment.study import read_study
 from tare.experiment.trial.distributed import mean_of
 from tare.work import workload
-from tare.work.roles import OWN, Role, Succeeds
+from tare.work.roles import OWN as IN_INSTANCE
+from tare.work.roles import Role, Succeeds
+from tare.work.workload import Measured, Workload
 
 TEXT = """\
 name: scale
@@ -131,7 +134,7 @@ def test_what_cannot_be_is_refused_with_its_line(instances, why):
 
 class Tiered(type(workload.load("integer_loop"))):
     def roles(self):
-        return [Role(name="base", command=["true"], place=OWN, ready=Succeeds(["true"]))]
+        return [Role(name="base", command=["true"], place=IN_INSTANCE, ready=Succeeds(["true"]))]
 
 
 def test_a_workload_whose_roles_have_their_own_instances_is_refused():
@@ -146,7 +149,7 @@ def test_a_duet_of_several_instances_is_refused():
 
 def test_the_parts_and_the_disk_are_those_of_all_instances():
     fio = workload.load("fio")
-    scaled = Scaled(each=fio, instances=Instances(count=3, cpus=InstanceCpus.OWN))
+    scaled = Scaled(workload=fio, instances=Instances(count=3, cpus=InstanceCpus.OWN))
 
     assert scaled.parts() == ("1", "2", "3")
     assert scaled.disk_bytes() == 3 * fio.disk_bytes()
@@ -220,3 +223,22 @@ def test_one_instance_on_shared_cpus_is_no_other_work_than_on_its_own_but_anothe
 
     assert len({group(cell) for cell in plan.cells}) == 2
     assert sum(one.kind is ContrastKind.CONTROL for one in plan.contrasts) == 2
+
+
+DERIVED = {"all_packages", "all_programs", "all_roles", "uses_peer", "outlasts_trials"}
+"""What a workload makes of its other words."""
+OWN = {"makes", "overcommits"}
+"""What a scenario says and no workload does."""
+
+
+def test_a_wrapped_workload_passes_on_every_word_of_its_workload():
+    said = {
+        name
+        for kind in (Workload, Measured)
+        for name, value in vars(kind).items()
+        if callable(value) and not name.startswith("_")
+    }
+
+    assert said - DERIVED - OWN <= vars(Wrapped).keys()
+    for name in (*DERIVED, *OWN):
+        assert name in said

@@ -160,7 +160,7 @@ def test_a_plan_of_parts_with_cpus_of_their_own_says_nothing_of_them():
 
 def test_a_disturbed_workload_is_the_workload_with_roles():
     alone = workload.load("sysbench_cpu", threads=1)
-    made = Disturbed(victim=alone, neighbour=Neighbour(stressor="cpu", count=2))
+    made = Disturbed(workload=alone, neighbour=Neighbour(stressor="cpu", count=2))
 
     assert made.command() == alone.command()
     assert made.metrics == alone.metrics
@@ -178,17 +178,17 @@ def test_a_disturbed_workload_is_the_workload_with_roles():
 )
 def test_bombs_have_a_ceiling_of_processes(stressor, ceiling):
     made = Disturbed(
-        victim=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor=stressor)
+        workload=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor=stressor)
     )
     chosen = scenario.load("isolation")
 
     assert chosen.process_ceiling(made) == ceiling
-    assert chosen.process_ceiling(made.victim) is None
+    assert chosen.process_ceiling(made.workload) is None
 
 
 def test_an_idle_neighbour_is_an_instance_that_sleeps():
     made = Disturbed(
-        victim=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor="idle")
+        workload=workload.load("sysbench_cpu", threads=1), neighbour=Neighbour(stressor="idle")
     )
     (role,) = made.roles()
     assert role.command == ["sleep", "infinity"]
@@ -196,7 +196,7 @@ def test_an_idle_neighbour_is_an_instance_that_sleeps():
 
 def test_roles_of_the_workload_stay_in_front():
     alone = workload.load("iperf")
-    made = Disturbed(victim=alone, neighbour=Neighbour(stressor="cpu"))
+    made = Disturbed(workload=alone, neighbour=Neighbour(stressor="cpu"))
     chosen = scenario.load("isolation")
 
     assert list(made.roles())[: len(alone.roles())] == list(alone.roles())

@@ -257,7 +257,7 @@ def test_a_preset_is_true_to_its_study(name):
 def test_the_files_of_all_workloads_fit_the_disk_of_a_guest(name, scale):
     study = load_study(name, scale)
     # Of several instances each has a disk of its own.
-    files = sum(getattr(one.made, "each", one.made).disk_bytes() for one in study.workloads)
+    files = sum(getattr(one.made, "workload", one.made).disk_bytes() for one in study.workloads)
 
     for one in study.platforms:
         if layer.kind(one.layers[-1][0]).boots_guest:

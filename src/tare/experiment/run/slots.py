@@ -27,7 +27,7 @@ from tare.core.model import (
     recorded,
 )
 from tare.experiment import scenario
-from tare.experiment.run.cell_run import CellRun, answers
+from tare.experiment.run.cell_run import CellRun
 from tare.experiment.run.contexts import Contexts
 from tare.experiment.run.guest_overhead import measure_guest_overhead
 from tare.experiment.run.idle_gate import IdleGate, jitter_s
@@ -36,6 +36,7 @@ from tare.experiment.run.peers import Peers
 from tare.experiment.run.pool import Pool
 from tare.experiment.run.recycling import Recycling
 from tare.experiment.run.repeats import may_repeat
+from tare.experiment.run.replacement import replace_dead
 from tare.experiment.run.reservations import Reservations
 from tare.experiment.run.resolved_study import ResolvedStudy
 from tare.experiment.run.stored_trials import StoredTrials
@@ -198,9 +199,8 @@ class Slots:
 
     def _has_replaced(self, one: CellRun) -> bool:
         """Replace the instances of a cell that are dead; return whether any was, or the peer."""
-        homes = zip(one.homes, one.members, strict=bool(one.members))
-        replaced = [self._replace_dead(home, member) for home, member in homes]
-        return any([*replaced, self._has_lost_peer()])
+        is_replaced = replace_dead(self.pool, one.homes, one.members)
+        return self._has_lost_peer() or is_replaced
 
     def _prepare(self, one: CellRun) -> None:
         """Prepare a cell in instances that it has not been run in."""
@@ -386,20 +386,6 @@ class Slots:
                 session=self.session.id,
             )
             self.stored.add(trial, (None,))
-
-    def _replace_dead(self, instances: InstanceSet, member: Member) -> bool:
-        """Replace an instance if it no longer answers, and all others that went down with it."""
-        if member not in instances.members:  # it went down with another part's, and was seen to
-            return True
-        if answers(member):
-            return False
-        self.progress.says(f"{instances.platform.name} no longer answers and is started again")
-        others = [other for other in instances.members if other is not member]
-        self.pool.reopen(instances, member)
-        for other in others:
-            if instances.status is Status.OK and not answers(other):
-                self.pool.reopen(instances, other)
-        return True
 
     def _has_lost_peer(self) -> bool:
         """Return whether a peer no longer answers, and report that."""

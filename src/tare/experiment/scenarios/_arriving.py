@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from tare.core.model import Better, Metric, Params, Unit
-from tare.work.workload import Measured, Workload
+from tare.experiment.scenarios._fresh_instances import InFreshInstances
 
 LATENCY_P50 = Metric("latency_p50", Unit.SECOND, Better.LOWER)
 LATENCY_P99 = Metric("latency_p99", Unit.SECOND, Better.LOWER)
@@ -53,7 +52,7 @@ class Arrivals:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arriving(Measured):
+class Arriving(InFreshInstances):
     """A workload, and how its requests arrive: each makes an instance, runs in it and removes it.
 
     A latency is from the time at which a request was to come until its command has ended, so that
@@ -63,25 +62,15 @@ class Arriving(Measured):
     arrival to the last answer.
     """
 
-    each: Workload
     arrivals: Arrivals
 
     metrics: ClassVar[tuple[Metric, ...]] = (
         LATENCY_P50, LATENCY_P99, READY_P50, DELETE_P50, ANSWERED,
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        """Take over what a workload says as a class."""
-        for name in ("packages", "programs"):
-            object.__setattr__(self, name, getattr(self.each, name))
-
-    def tools(self) -> Sequence[str]:
-        """See Measured.tools."""
-        return self.each.tools()
-
     def expected_s(self) -> float:
         """See Measured.expected_s."""
-        return self.arrivals.lasts_s + self.each.expected_s()
+        return self.arrivals.lasts_s + self.workload.expected_s()
 
     def makes(self) -> int:
         """See Measured.makes."""
@@ -89,4 +78,4 @@ class Arriving(Measured):
 
     def disk_bytes(self) -> int:
         """See Measured.disk_bytes."""
-        return self.each.disk_bytes() * self.makes()
+        return self.workload.disk_bytes() * self.makes()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from tare.core.model import Better, Metric, Params, Unit, instances
-from tare.work.workload import Measured, Workload
+from tare.experiment.scenarios._fresh_instances import InFreshInstances
 
 FIT = Metric(instances.FIT, Unit.RATIO, Better.HIGHER)
 MEMORY_EACH = Metric(instances.MEMORY_EACH, Unit.BYTE, Better.LOWER)
@@ -55,7 +54,7 @@ LEVELS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dense(Measured):
+class Dense(InFreshInstances):
     """A workload, and the objective until which instances of a platform are added that run it.
 
     ``instances_that_fit`` is the largest number that was measured to meet the objective,
@@ -65,23 +64,13 @@ class Dense(Measured):
     makes an instance until it answers, of all that were made in the trial.
     """
 
-    each: Workload
     objective: Objective
 
     metrics: ClassVar[tuple[Metric, ...]] = (FIT, MEMORY_EACH, READY_P50, READY_P99, SLOWEST)
 
-    def __post_init__(self) -> None:
-        """Take over what a workload says as a class."""
-        for name in ("packages", "programs"):
-            object.__setattr__(self, name, getattr(self.each, name))
-
-    def tools(self) -> Sequence[str]:
-        """See Measured.tools."""
-        return self.each.tools()
-
     def expected_s(self) -> float:
         """See Measured.expected_s: as if instances did not slow each other."""
-        return LEVELS * self.each.expected_s()
+        return LEVELS * self.workload.expected_s()
 
     def makes(self) -> int:
         """See Measured.makes: one at a time, and each only where the memory for it is there."""
@@ -89,4 +78,4 @@ class Dense(Measured):
 
     def disk_bytes(self) -> int:
         """See Measured.disk_bytes."""
-        return self.each.disk_bytes() * self.objective.most
+        return self.workload.disk_bytes() * self.objective.most

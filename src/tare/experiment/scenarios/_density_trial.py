@@ -280,25 +280,25 @@ class _Trial:
             replace(self._copy(replace(one, part=str(number))), deadline_s=deadline_s)
             for number, one in enumerate(self.opened, start=1)
         ]
-        if self.made.each.before_trial() is not None:
+        if self.made.workload.before_trial() is not None:
             for one in copies:
                 solo.before(one, one.placed_parts)
         return combined(solo.Scenario().measure_together(copies, 0.0), {})
 
     def _copy(self, placed: PlacedPart) -> TrialContext[Any]:
-        return replace(self.context, made=self.made.each, placed_parts=[placed])
+        return replace(self.context, made=self.made.workload, placed_parts=[placed])
 
     def _slowest(self, outcome: Outcome) -> float:
         """Return how many times as long as one alone the slowest took; 0 where one did not."""
         worst = self._worst(outcome)
         if not worst or not self.alone:
             return 0.0
-        is_lower = self.made.each.metrics[0].better is Better.LOWER
+        is_lower = self.made.workload.metrics[0].better is Better.LOWER
         return worst / self.alone if is_lower else self.alone / worst
 
     def _worst(self, outcome: Outcome) -> float:
         """Return the worst value of all instances; 0 where one has none."""
-        metric = self.made.each.metrics[0]
+        metric = self.made.workload.metrics[0]
         values = [one.samples.get(metric.name) for one in outcome.parts]
         known = [one for one in values if one]
         if len(known) < len(values) or any(one.status not in GOOD for one in outcome.parts):
@@ -320,10 +320,10 @@ class _Trial:
         if answered < len(outcome.parts):
             return f"{answered} of {len(outcome.parts)} answered; {outcome.reason}"
         if not slowest:
-            return f"{self.made.each.metrics[0].name} was not measured in each"
+            return f"{self.made.workload.metrics[0].name} was not measured in each"
         allowed = self.made.objective.slowdown
         if slowest > allowed:
-            if self.made.each.metrics[0].better is Better.LOWER:
+            if self.made.workload.metrics[0].better is Better.LOWER:
                 return f"the slowest took {slowest:.2f} times as long as one alone, of {allowed:g}"
             return f"the slowest reached 1/{slowest:.2f} of what one alone does, of 1/{allowed:g}"
         return self._short_of_memory(guard.least_bytes)

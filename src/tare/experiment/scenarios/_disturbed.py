@@ -9,33 +9,28 @@ from typing import Self
 from tare.core.errors import ConfigError
 from tare.core.model import IDLE, CpuSet, FileAccess, Neighbour, NeighbourCpus, Sample
 from tare.experiment.scenarios._level import KNOWN
+from tare.experiment.scenarios._wrapped import Wrapped
 from tare.work import stressor
 from tare.work.roles import OWN, Role, Succeeds
 from tare.work.stressor import Dial, StressedResource
-from tare.work.workload import Course, Output, Workload
+from tare.work.workload import Course, Output
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disturbed(Workload):
+class Disturbed(Wrapped):
     """A workload, and a neighbour whose instances each run one stressor as a role.
 
     All that it measures is what the workload measures; the stressors are ready before it begins,
     and are ended after it.
     """
 
-    victim: Workload
     neighbour: Neighbour
     full_bytes_per_s: int = 0
     """What one of the neighbour's instances was measured to move at full; 0: it is not dialled."""
 
-    def __post_init__(self) -> None:
-        """Take over what a workload says as a class."""
-        for name in ("metrics", "packages", "programs", "spins", "recorded"):
-            object.__setattr__(self, name, getattr(self.victim, name))
-
     def roles(self) -> Sequence[Role]:
         """See Measured.roles: those of the workload, and the stressors."""
-        return (*self.victim.roles(), *self.stressors())
+        return (*self.workload.roles(), *self.stressors())
 
     def stressors(self) -> Iterator[Role]:
         """Return what each of the neighbour's instances runs, and what of it is at the peer."""
@@ -54,7 +49,9 @@ class Disturbed(Workload):
     def disk_bytes(self) -> int:
         """See Measured.disk_bytes: that of the workload and of all stressors."""
         bounds = self.bounds()
-        return self.victim.disk_bytes() + (bounds.disk_bytes * len(self.instances) if bounds else 0)
+        return self.workload.disk_bytes() + (
+            bounds.disk_bytes * len(self.instances) if bounds else 0
+        )
 
     @property
     def _stressor(self) -> stressor.Stressor:
@@ -74,7 +71,7 @@ class Disturbed(Workload):
     def unloaded(self) -> Unloaded:
         """Return its neighbour at full and no load on the workload's own programs."""
         neighbour = replace(self.neighbour, level=None)
-        return Unloaded(victim=self.victim, neighbour=neighbour)
+        return Unloaded(workload=self.workload, neighbour=neighbour)
 
     @property
     def resource(self) -> stressor.StressedResource:
@@ -110,42 +107,6 @@ class Disturbed(Workload):
             return [*range(len(parts))]
         theirs: CpuSet = 0 if chosen is NeighbourCpus.SAME else chosen.value
         return [theirs if part in self.instances else n for n, part in enumerate(parts)]
-
-    def command(self) -> Sequence[str]:
-        """See Workload.command."""
-        return self.victim.command()
-
-    def place(self) -> str:
-        """See Workload.place."""
-        return self.victim.place()
-
-    def parse(self, output: Output) -> Iterator[Sample]:
-        """See Workload.parse."""
-        return self.victim.parse(output)
-
-    def courses(self, output: Output) -> Iterator[Course]:
-        """See Workload.courses."""
-        return self.victim.courses(output)
-
-    def prepare(self) -> Sequence[str] | None:
-        """See Workload.prepare."""
-        return self.victim.prepare()
-
-    def before_trial(self) -> Sequence[str] | None:
-        """See Workload.before_trial."""
-        return self.victim.before_trial()
-
-    def tools(self) -> Sequence[str]:
-        """See Workload.tools."""
-        return self.victim.tools()
-
-    def expected_s(self) -> float:
-        """See Measured.expected_s: alone; how much longer it takes is what is asked."""
-        return self.victim.expected_s()
-
-    def file_access(self) -> FileAccess:
-        """See Measured.file_access."""
-        return self.victim.file_access()
 
 
 class Unloaded(Disturbed):

@@ -103,7 +103,7 @@ def _serve(context: TrialContext[Any], number: int, one: Request, first_s: float
         one.begun_s = time.monotonic() - first_s
         stack = open_stack(context.placed_parts[0].stack.machine, [layer], site)
         one.ready_s = time.monotonic() - first_s
-        _run(stack, context.made.each, context.deadline_s)
+        _run(stack, context.made.workload, context.deadline_s)
         one.answered_s = time.monotonic() - first_s
     except TareError as error:
         one.error, one.status = str(error), status_of(error)

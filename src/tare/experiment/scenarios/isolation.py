@@ -78,7 +78,7 @@ class Scenario(solo.Scenario):
         """See Scenario.crossed: alone, and with each neighbour."""
         yield (), made
         for neighbour in cast(Sequence[Neighbour], levels):
-            yield neighbour.params, Disturbed(victim=made, neighbour=neighbour)
+            yield neighbour.params, Disturbed(workload=made, neighbour=neighbour)
 
     def objections(self, repetition: Repetition) -> Iterator[str]:
         """See Scenario.objections."""

@@ -70,7 +70,7 @@ class Scenario(solo.Scenario):
                 )
         singles = dict.fromkeys(replace(one, count=1, overcommit=False) for one in known)
         for one in (*singles, *several):
-            yield one.params, Scaled(each=made, instances=one)
+            yield one.params, Scaled(workload=made, instances=one)
 
     def objections(self, repetition: Repetition) -> Iterator[str]:
         """See Scenario.objections."""
@@ -160,7 +160,7 @@ def _copies(context: TrialContext[Workload]) -> list[TrialContext[Workload]]:
     assert isinstance(made, Scaled)  # noqa: S101 - all that it measures is
     placed = {one.part: one for one in context.placed_parts}
     return [
-        replace(context, made=made.each, placed_parts=[placed[part] for part in parts])
+        replace(context, made=made.workload, placed_parts=[placed[part] for part in parts])
         for parts in map(made.parts_of, made.instances.parts)
     ]
 

@@ -9,6 +9,7 @@ from tare.present.view.findings import Findings
 from tare.present.view.isolation_tables import TextTable
 from tare.present.view.numbers import NONE, p_text, share_text, size_text
 from tare.present.view.reasons import reason_text
+from tare.present.view.rivals import said
 from tare.results.compare.evidence import FAMILYWISE
 from tare.results.questions.at_once import AtOnce
 from tare.results.stats.sequential import Verdict
@@ -45,22 +46,12 @@ def _line(one: AtOnce, found: Findings) -> Sequence[str]:
     return (
         one.cell.platform,
         str(one.instances),
-        _said(one),
+        said(one.verdict, one.other.platform, WORDS),
         size if both.cost is not None else reason_text(both.reason),
         p_text(one.holm_p),
         str(both.pairs),
         found.group_names[one.cell.id],
     )
-
-
-def _said(one: AtOnce) -> str:
-    other = one.other.platform
-    if one.verdict in WORDS:
-        return f"{WORDS[one.verdict]} than {other}"
-    if one.verdict is Verdict.SAME:
-        return f"the same as {other}"
-    is_measured = one.verdict is not Verdict.NOT_MEASURED
-    return f"{'undecided' if is_measured else 'not known'}, against {other}"
 
 
 def at_once_rows(found: Findings) -> list[dict[str, Any]]:

@@ -5,26 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.core.model import IDLE, neighbour_of
+from tare.present.view.by_platform import DECIDED, sentence
 from tare.present.view.findings import Findings
-from tare.present.view.names import neighbour_text, plain_names
+from tare.present.view.names import neighbour_text
 from tare.present.view.speed import speed_text
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
 
-DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
-
 
 def isolation_finding(found: Findings, rows: Sequence[Comparison]) -> str:
     """Return what a neighbour costs at worst on each platform, and what is not decided."""
-    names = plain_names(found.plan)
-    clauses = []
-    for platform in dict.fromkeys(row.cell.platform for row in rows):
-        own = [row for row in rows if row.cell.platform == platform]
-        clauses.append(f"{names[platform]} {_clause(own, found)}")
-    so_far = "" if found.results.run.stop else "so far "
-    doubt = "not to be trusted, for the control differs from itself: " if found.untrusted else ""
-    text = f"{doubt}with a neighbour, {so_far}{'; '.join(clauses)}."
-    return text[0].upper() + text[1:]
+    return sentence(found, rows, "with a neighbour,", _clause)
 
 
 def _clause(rows: Sequence[Comparison], found: Findings) -> str:

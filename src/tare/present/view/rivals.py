@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.present.view.findings import Findings
@@ -48,7 +48,7 @@ def _line(one: IsolationCompared, found: Findings, neighbour: str) -> Sequence[s
     size = NONE if both.cost is None else size_text(both.cost, both.low, both.high)
     return (
         one.row.cell.platform,
-        said(one),
+        said(one.verdict, one.other.cell.platform),
         size if both.cost is not None else reason_text(both.reason),
         p_text(one.holm_p),
         str(both.pairs),
@@ -57,14 +57,13 @@ def _line(one: IsolationCompared, found: Findings, neighbour: str) -> Sequence[s
     )
 
 
-def said(one: IsolationCompared) -> str:
-    """Return what the first platform loses, against the second."""
-    other = one.other.cell.platform
-    if one.verdict in WORDS:
-        return f"{WORDS[one.verdict]} than {other}"
-    if one.verdict is Verdict.SAME:
+def said(verdict: Verdict, other: str, words: Mapping[Verdict, str] = WORDS) -> str:
+    """Return what is known of a platform against another one: more than host, the same as host."""
+    if verdict in words:
+        return f"{words[verdict]} than {other}"
+    if verdict is Verdict.SAME:
         return f"the same as {other}"
-    is_measured = one.verdict is not Verdict.NOT_MEASURED
+    is_measured = verdict is not Verdict.NOT_MEASURED
     return f"{'undecided' if is_measured else 'not known'}, against {other}"
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.core.model import ContrastKind, instances_of
+from tare.present.view.by_platform import DECIDED, sentence
 from tare.present.view.findings import Findings
-from tare.present.view.names import instances_text, plain_names
+from tare.present.view.names import instances_text
 from tare.present.view.speed import speed_text
 from tare.results.compare.comparison import Comparison
 from tare.results.stats.sequential import Verdict
-
-DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 
 
 def is_scaling(rows: Sequence[Comparison]) -> bool:
@@ -21,15 +20,7 @@ def is_scaling(rows: Sequence[Comparison]) -> bool:
 
 def scaling_finding(found: Findings, rows: Sequence[Comparison]) -> str:
     """Return how each platform does with the most instances that are decided of it."""
-    names = plain_names(found.plan)
-    clauses = []
-    for platform in dict.fromkeys(row.cell.platform for row in rows):
-        own = [row for row in rows if row.cell.platform == platform]
-        clauses.append(f"{names[platform]} {_clause(own, found)}")
-    so_far = "" if found.results.run.stop else "so far "
-    doubt = "not to be trusted, for the control differs from itself: " if found.untrusted else ""
-    text = f"{doubt}{so_far}each of several instances at once: {'; '.join(clauses)}."
-    return text[0].upper() + text[1:]
+    return sentence(found, rows, "each of several instances at once:", _clause)
 
 
 def _clause(rows: Sequence[Comparison], found: Findings) -> str:

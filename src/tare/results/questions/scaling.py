@@ -32,15 +32,8 @@ from tare.core.model import (
 from tare.core.model.instances import COUNT
 from tare.results.compare.columns import has_numbers
 from tare.results.compare.estimates import Estimates
-from tare.results.stats.scalability import (
-    Law,
-    Observation,
-    efficiency,
-    fairness,
-    geometric,
-    law,
-    marginal,
-)
+from tare.results.stats.scalability import Law, Observation, law
+from tare.results.stats.shares import efficiency, fairness, geometric, marginal
 from tare.results.stats.values import Estimated
 
 INSTANCES = COUNT

@@ -41,24 +41,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.results.stats.hierarchy import t_interval, t_quantile
+from tare.results.stats.blocks import (
+    LEAST_BLOCKS,
+    LEVEL,
+    centred,
+    jackknife,
+    several,
+    slope_of,
+)
+from tare.results.stats.hierarchy import t_quantile
 from tare.results.stats.ratio import ratio, ratios
 from tare.results.stats.signed_rank import Array, Interval
-from tare.results.stats.values import Estimated, numbers
-
-T = TypeVar("T")
+from tare.results.stats.values import Estimated
 
 LEAST_LEVELS = 3
 """Two levels make a curve whatever lies between them."""
-LEAST_BLOCKS = 3
-"""The fewest blocks of an interval."""
-LEVEL = 0.05
-"""The two-sided chance that an interval misses the truth."""
 MISFIT_P = 0.05
 OFF = 0.02
 """From this share on a level that lies off the law matters."""
@@ -123,7 +124,7 @@ def law(observations: Sequence[Observation]) -> Law | None:
     of instances below 1 or a throughput that is not finite and above 0.
     """
     _Data.of(observations)  # which refuses what is no throughput
-    data = _Data.of(_several([(one.instances, one.block, one) for one in observations]))
+    data = _Data.of(several([(one.instances, one.block, one) for one in observations]))
     if len(data.levels) < LEAST_LEVELS:
         return None
     bounded = _fitted(data, np.array([0.1, 0.001]), is_bounded=True)
@@ -144,89 +145,6 @@ def law(observations: Sequence[Observation]) -> Law | None:
         fit=fit,
         p=p,
     )
-
-
-def _several(known: Sequence[tuple[int, int, T]]) -> list[T]:
-    """Return what blocks have that hold several levels; the others say nothing of how they differ.
-
-    Given are a level, its block, and what is known of it.
-    """
-    levels: dict[int, set[int]] = {}
-    for level, block, _ in known:
-        levels.setdefault(block, set()).add(level)
-    return [one for _, block, one in known if len(levels[block]) > 1]
-
-
-def efficiency(
-    own: Sequence[float], instances: int, base: Sequence[float], base_instances: int = 1
-) -> Estimated | None:
-    """Return how much of its throughput each instance keeps: X(n) / n over that of the base.
-
-    ``own`` and ``base`` are throughputs of the same blocks; the estimate is the geometric mean of
-    the blocks' ratios. None without blocks.
-    """
-    more, fewer = numbers(own), numbers(base)
-    if not len(more) or len(more) != len(fewer):
-        return None
-    return geometric((more / instances) / (fewer / base_instances))
-
-
-def geometric(values: Sequence[float] | Array) -> Estimated | None:
-    """Return the geometric mean of values above 0, and Student's interval of their logarithms.
-
-    None without values.
-    """
-    logs = np.log(numbers(values))
-    if not len(logs):
-        return None
-    ends = t_interval(logs, LEVEL)
-    return Estimated(ratio(float(logs.mean())), None if ends is None else ratios(ends))
-
-
-def fairness(shares: Sequence[float]) -> float | None:
-    """Return Jain's index of what each instance got: 1 if all are equal, 1/n if one got it all.
-
-    It is (sum x)^2 / (n sum x^2) (Jain, Chiu and Hawe 1984, DEC-TR-301). None without a share
-    above 0.
-    """
-    got = numbers(shares)
-    if not len(got) or not got.max() > 0 or got.min() < 0:
-        return None
-    got = got / got.max()
-    return float(got.sum() ** 2 / (len(got) * (got**2).sum()))
-
-
-def marginal(amounts: Sequence[tuple[int, int, float]]) -> Estimated | None:
-    """Return what one instance more takes: the slope of amounts over the number of instances.
-
-    An amount is a number of instances, a block, and what they take together, such as memory. Each
-    block has a base of its own (what the host takes without any); the slope is that of least
-    squares, its interval that of the delete-one-block jackknife with Student's t, or, of fewer than
-    ``LEAST_BLOCKS`` blocks, that of the regression. None unless a block has two levels.
-    """
-    amounts = _several([(one, block, (one, block, amount)) for one, block, amount in amounts])
-    if not amounts:
-        return None
-    instances = numbers([one for one, _, _ in amounts])
-    taken = numbers([amount for _, _, amount in amounts])
-    named, blocks = np.unique([block for _, block, _ in amounts], return_inverse=True)
-    names = range(len(named))
-    centred_n, centred = _centred(instances, blocks), _centred(taken, blocks)
-    squares = float((centred_n**2).sum())
-    if squares == 0:
-        return None
-    slope = float((centred_n * centred).sum()) / squares
-    ends: Interval | None = None
-    if len(names) >= LEAST_BLOCKS:
-        without = [
-            _slope(centred_n[blocks != name], centred[blocks != name], slope) for name in names
-        ]
-        spread = _jackknife(np.array(without)[:, None])
-        ends = _student(slope, math.sqrt(float(spread[0, 0])), len(names) - 1)
-    elif (left := len(taken) - len(names) - 1) > 0:
-        error = math.sqrt(float(((centred - slope * centred_n) ** 2).sum()) / left / squares)
-        ends = _student(slope, error, left)
-    return Estimated(slope, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +189,7 @@ def _slowed(n: Array, parameters: Array) -> Array:
 def _left(data: _Data, parameters: Array) -> Array:
     """Return what the law leaves of each observation, the level of its block taken off."""
     ideal = np.log(data.n) - np.log(_slowed(data.n, parameters))
-    return _centred(data.logs - ideal, data.place)
-
-
-def _centred(values: Array, place: NDArray[np.intp]) -> Array:
-    """Take the mean of its block off each value; blocks are numbered from 0, without a gap."""
-    means = np.bincount(place, values) / np.bincount(place)
-    return np.asarray(values - means[place], dtype=np.float64)
+    return centred(data.logs - ideal, data.place)
 
 
 def _fitted(data: _Data, start: Array, *, is_bounded: bool) -> Array:
@@ -287,8 +199,8 @@ def _fitted(data: _Data, start: Array, *, is_bounded: bool) -> Array:
         slowed = _slowed(data.n, found)
         columns = np.column_stack(
             [
-                _centred(-(data.n - 1) / slowed, data.place),
-                _centred(-data.n * (data.n - 1) / slowed, data.place),
+                centred(-(data.n - 1) / slowed, data.place),
+                centred(-data.n * (data.n - 1) / slowed, data.place),
             ]
         )
         wanted = left + columns @ found
@@ -321,7 +233,7 @@ def _least(columns: Array, wanted: Array, *, is_bounded: bool) -> Array:
     best = np.zeros(2)
     for kept in (0, 1):
         one = np.zeros(2)
-        one[kept] = max(0.0, _slope(scaled[:, kept], wanted, 0.0))
+        one[kept] = max(0.0, slope_of(scaled[:, kept], wanted, 0.0))
         if _squares(scaled, wanted, one) < _squares(scaled, wanted, best):
             best = one
     return np.asarray(best / sizes, dtype=np.float64)
@@ -339,11 +251,6 @@ def _both(columns: Array, wanted: Array) -> Array:
 
 def _squares(columns: Array, wanted: Array, parameters: Array) -> float:
     return float(((wanted - columns @ parameters) ** 2).sum())
-
-
-def _slope(column: Array, wanted: Array, otherwise: float) -> float:
-    squares = float((column**2).sum())
-    return float((column * wanted).sum()) / squares if squares > 0 else otherwise
 
 
 def _height(data: _Data, parameters: Array) -> float:
@@ -373,19 +280,7 @@ def _spread(data: _Data, start: Array) -> _Spread | None:
         return None
     found = [(one, _fitted(one, start, is_bounded=False)) for one in parts]
     rows = np.array([[*parameters, _height(one, parameters)] for one, parameters in found])
-    return _Spread(_jackknife(rows), t_quantile(1 - LEVEL / 2, data.blocks - 1))
-
-
-def _jackknife(without: Array) -> Array:
-    """Return the covariance of estimates, of those that leave out one block each."""
-    count = len(without)
-    apart = without - without.mean(axis=0)
-    return np.asarray((count - 1) / count * apart.T @ apart, dtype=np.float64)
-
-
-def _student(value: float, error: float, free: int) -> Interval:
-    half = t_quantile(1 - LEVEL / 2, free) * error
-    return Interval(value - half, value + half)
+    return _Spread(jackknife(rows), t_quantile(1 - LEVEL / 2, data.blocks - 1))
 
 
 def _parameter(value: float, free: float, spread: _Spread | None, which: int) -> Estimated:
@@ -470,10 +365,10 @@ def _tested(data: _Data, parameters: Array) -> tuple[Fit, float | None]:
     """Test the squares that the law leaves between levels against those of pure error."""
     levels = data.levels
     every = np.column_stack(
-        [_centred((data.n == level).astype(np.float64), data.place) for level in levels[1:]]
+        [centred((data.n == level).astype(np.float64), data.place) for level in levels[1:]]
     )
-    solved, _, rank, _ = np.linalg.lstsq(every, _centred(data.logs, data.place), rcond=None)
-    pure = _centred(data.logs, data.place) - every @ solved
+    solved, _, rank, _ = np.linalg.lstsq(every, centred(data.logs, data.place), rcond=None)
+    pure = centred(data.logs, data.place) - every @ solved
     free_pure = len(data.n) - data.blocks - int(rank)
     free_lack = int(rank) - int((parameters > 0).sum())
     if free_pure < 1 or free_lack < 1:

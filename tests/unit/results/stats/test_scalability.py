@@ -5,14 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tare.results.stats.scalability import (
-    Fit,
-    Observation,
-    efficiency,
-    fairness,
-    law,
-    marginal,
-)
+from tare.results.stats.scalability import Fit, Observation, law
+from tare.results.stats.shares import efficiency, fairness, marginal
 
 LEVELS = (1, 2, 4, 8, 16, 32, 64, 128)
 
