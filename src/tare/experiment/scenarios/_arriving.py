@@ -56,7 +56,8 @@ class Arriving(InFreshInstances):
     """A workload, and how its requests arrive: each makes an instance, runs in it and removes it.
 
     A latency is from the time at which a request was to come until its command has ended, so that
-    what a slow platform puts off counts (no coordinated omission). ``ready_p50`` is from the
+    what a slow platform puts off counts (no coordinated omission); quantiles lie between requests,
+    so that the p99 of fewer than 100 is between the two slowest. ``ready_p50`` is from the
     command that makes the instance until it answers, ``delete_p50`` how long its removal takes,
     which no request waits for. ``answered`` is how many were answered in a second, from the first
     arrival to the last answer.
