@@ -85,6 +85,11 @@ class Role:
     stays in the foreground and is ended by SIGTERM. One that is gone before fails the trial: it
     may have served only a part.
 
+    ``snapshot`` is a command that is run once in each instance, in an empty directory, within
+    ``snapshot_s``. What it leaves there, such as the files of a loaded database, is copied into the
+    role's directory before each start, so that every trial begins with the same. It names no role:
+    several roles and cells share what the same words made.
+
     Its own address is 0.0.0.0 in its own words: all that it can listen at.
     """
 
@@ -93,6 +98,8 @@ class Role:
     place: str = OWN
     packages: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    snapshot: Sequence[str] | None = None
+    snapshot_s: float = 900.0
     files: Mapping[str, str] = field(default_factory=dict)
     setup: Sequence[str] | None = None
     ready: Listens | Prints | Succeeds = field(default_factory=Listens)
@@ -112,14 +119,19 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Main:
-    """A workload's command as one among its roles: where it is, and its words."""
+    """A workload's command as one among its roles: where it is, its words, and how it is warmed up.
+
+    ``warm_up`` is run at its place before it, once the roles are up and outside of the clock.
+    """
 
     place: str
     command: Sequence[str]
+    warm_up: Sequence[str] = ()
 
     def texts(self) -> Iterator[str]:
         """List every text of it that may name a role."""
         yield from self.command
+        yield from self.warm_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +256,14 @@ def _of_place(name: str, role: Role | Main, known: Mapping[str, object]) -> Iter
         yield f"{name} has no words; expected a command"
     if not isinstance(role, Role):
         return
-    if role.ready_s <= 0:
-        yield f"{name} has {role.ready_s:g} s to get ready; expected more than 0"
+    for time_s, purpose in ((role.ready_s, "to get ready"), (role.snapshot_s, "for its snapshot")):
+        if time_s <= 0:
+            yield f"{name} has {time_s:g} s {purpose}; expected more than 0"
+    for of, what in _placeholders(role.snapshot or ()):
+        yield (
+            f"{name} names {{{of}.{what}}} in its snapshot, which is made before any role is "
+            "started; expected no role there"
+        )
     for file in role.files:
         path = PurePosixPath(file)
         if file in OWN_FILES or not path.name or path.is_absolute() or ".." in path.parts:

@@ -139,7 +139,8 @@ class Workload(Measured):
 
     def all_roles(self) -> Roles:
         """Return the command together with its roles."""
-        return Roles(Main(self.place(), self.command()), tuple(self.roles()))
+        main = Main(self.place(), self.command(), tuple(self.warm_up() or ()))
+        return Roles(main, tuple(self.roles()))
 
     def uses_peer(self) -> bool:
         """See Measured.uses_peer."""
@@ -168,6 +169,14 @@ class Workload(Measured):
 
     def before_trial(self) -> Sequence[str] | None:
         """Build the command that is run before each trial, outside its clock, or None."""
+        return None
+
+    def warm_up(self) -> Sequence[str] | None:
+        """Build the command that is run before each trial once all roles are up, or None.
+
+        It is run where the command is and outside of its clock, so that caches are warm by rule
+        where a role is started anew for each trial. Its words may name roles.
+        """
         return None
 
     def tools(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ from tare.experiment.trial.measure import _served
 from tare.experiment.trial.peer import Peer
 from tare.experiment.trial.placed_part import PlacedPart
 from tare.experiment.trial.role_placement import RolePlacement, end_kept
-from tare.experiment.trial.service import ProgramEnd
+from tare.experiment.trial.service import STOP, ProgramEnd
 from tare.machines.instance import Instance
 from tare.machines.stack import Stack
 from tare.work.roles import OWN, PEER, Lifetime, Listens, Main, Prints, Role, Roles, Succeeds
@@ -88,6 +88,36 @@ THREE = Roles(
 def started(machine):
     """List what was started in a machine: the words after those that check if it is ready."""
     return [argv[argv.index("LC_ALL=C") + 1 :] for argv in machine.ran if "LC_ALL=C" in argv]
+
+
+def test_it_is_warmed_up_once_its_roles_are_there(tmp_path):
+    at = peer()
+    warm = replace(LOADED, main=replace(LOADED.main, warm_up=["warm", "{server.data_port}"]))
+    inside = placed()
+
+    with RolePlacement(warm, "cell", [inside], at).up() as command:
+        port, data_port = command.argv[-1], at.stack.machine.ran[-1][-1]
+
+    assert at.stack.machine.ran[-1] == [
+        "env", "-C", command.argv[2], "LC_ALL=C", "warm", data_port
+    ]  # fmt: skip
+    assert data_port.isdigit()
+    assert data_port != port
+    assert started(inside.stack.machine) == [["serve", port]]
+
+
+def test_a_role_is_ended_when_the_warm_up_fails():
+    warm = replace(LOADED, main=replace(LOADED.main, warm_up=["warm"]))
+    inside = placed()
+    at = peer(machine=Fake("peer", b"rows are missing", fails=["warm"]))
+
+    with (
+        pytest.raises(LayerError, match=r"the warm-up failed: rows are missing"),
+        RolePlacement(warm, "cell", [inside], at).up(),
+    ):
+        pass
+
+    assert STOP in inside.stack.machine.ran[-1]
 
 
 def test_without_roles_one_machine_does_it_all():
@@ -305,6 +335,11 @@ def test_what_is_on_another_computer_is_in_the_ledger(threads, written):
         (Roles(Main(OWN, ["work"]), (replace(SERVER, name="own"),)), "a role is called 'own'"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, place="server"),)), "server is at 'server'"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, command=[]),)), "server has no words"),
+        (
+            Roles(Main(OWN, ["w"]), (replace(SERVER, snapshot=["load", "{server.port}"]),)),
+            r"server names \{server.port\} in its snapshot",
+        ),
+        (Roles(Main(OWN, ["w"]), (replace(SERVER, snapshot_s=0),)), "has 0 s for its snapshot"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, ready_s=0),)), "has 0 s to get ready"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, command=["s"]),)), "names no port of its own"),
         (Roles(Main(OWN, ["w"]), (replace(SERVER, files={"../x": ""}),)), "has a file '../x'"),

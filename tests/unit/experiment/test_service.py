@@ -340,3 +340,52 @@ def test_only_the_role_is_bound_and_no_signal_ends_it(tmp_path):
     ignored = int(re.search(r"SigIgn:\s+([0-9a-f]+)", said)[1], 16)
     assert ignored & 1 << (signal.SIGXFSZ - 1)
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+LOAD = "echo loaded >> ../loads; mkdir data; echo 1 > data/rows"
+GROW = f"[ $(cat data/rows) = 1 ] && echo 2 > data/rows && exec {sys.executable} serve.py"
+
+
+def loaded(*words, **more):
+    files = {"serve.py": TCP}
+    return role("sh", "-c", GROW, files=files, snapshot=words or ["sh", "-c", LOAD], **more)
+
+
+def test_every_start_begins_with_the_snapshot_that_was_made_once(tmp_path):
+    for name in ("a", "b", "a"):  # two cells in one instance share it
+        one = server(loaded(), tmp_path / name)
+        one.start()
+        assert (tmp_path / name / "data/rows").read_text() == "2\n"
+        assert one.end().lived
+
+    assert (tmp_path / "loads").read_text() == "loaded\n"
+    assert len([*tmp_path.glob("snapshot-*")]) == 2  # and its lock
+
+
+def test_other_words_make_another_snapshot(tmp_path):
+    for words in (["sh", "-c", LOAD], ["sh", "-c", f"{LOAD} && true"]):
+        one = server(loaded(*words), tmp_path / "a")
+        one.start()
+        one.end()
+
+    assert (tmp_path / "loads").read_text() == "loaded\nloaded\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "snapshot_s", "error", "sentence"),
+    [
+        ("echo half > half; echo no room >&2; exit 9", 60, LayerError, "snapshot.*: no room"),
+        ("echo half > half; exec sleep 60", 0.5, LayerTimedOut, "its snapshot.* within 0.5 s"),
+    ],
+)
+def test_what_was_cut_short_is_no_snapshot(tmp_path, words, snapshot_s, error, sentence):
+    bad = loaded("sh", "-c", words, snapshot_s=snapshot_s)
+    with pytest.raises(error, match=sentence):
+        server(bad, tmp_path / "a").start()
+    (tmp_path / "again").touch()
+    again = f"[ -e ../again ] || {{ {words}; }}; {LOAD}; test ! -e half"
+
+    assert not [one for one in tmp_path.glob("snapshot-*") if one.suffix == "" and one.is_dir()]
+    one = server(loaded("sh", "-c", again), tmp_path / "a")
+    one.start()
+    one.end()

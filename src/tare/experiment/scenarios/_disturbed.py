@@ -132,6 +132,10 @@ class Unloaded(Disturbed):
         """See Workload.before_trial."""
         return None
 
+    def warm_up(self) -> Sequence[str] | None:
+        """See Workload.warm_up."""
+        return None
+
     def expected_s(self) -> float:
         """See Measured.expected_s."""
         return UNLOADED_S

@@ -52,6 +52,10 @@ class Wrapped(Workload):
         """See Workload.before_trial."""
         return self.workload.before_trial()
 
+    def warm_up(self) -> Sequence[str] | None:
+        """See Workload.warm_up."""
+        return self.workload.warm_up()
+
     def tools(self) -> Sequence[str]:
         """See Workload.tools."""
         return self.workload.tools()

@@ -117,6 +117,7 @@ def place_roles(
         context.peer,
         context.kept,
         context.ledger,
+        context.deadline_s,
     )
 
 

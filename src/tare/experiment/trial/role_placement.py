@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tare.core.errors import LayerError, TareError, Unavailable
+from tare.core.completed import tail_of
+from tare.core.errors import LayerError, LayerTimedOut, TareError, Unavailable
 from tare.experiment.trial.peer import Peer
 from tare.experiment.trial.placed_part import Kept, PlacedPart
 from tare.experiment.trial.port import free_port
@@ -42,7 +43,7 @@ class RolePlacement:
     ``name`` is that of their directories. Of ``placed_parts`` each role with an instance of its own
     has one, in turn: where a scenario gives fewer, several share it. ``session`` are the programs
     that last for the session, and ``ledger`` is where those are written that nothing else would
-    end.
+    end. The warm-up of the command has ``warm_up_s``.
     """
 
     def __init__(  # noqa: PLR0913 - roles, machines, and programs that earlier trials left running
@@ -53,7 +54,9 @@ class RolePlacement:
         peer: Peer | None = None,
         session: Kept | None = None,
         ledger: Ledger | None = None,
+        warm_up_s: float = 60.0,
     ) -> None:
+        self._warm_up_s = warm_up_s
         self._roles, self._name, self._placed_parts, self._peer = roles, name, placed_parts, peer
         self._session, self._ledger = {} if session is None else session, ledger
         self._placed = {
@@ -77,10 +80,10 @@ class RolePlacement:
 
     @contextmanager
     def up(self) -> Iterator[PlacedCommand]:
-        """Start all roles, and return the command that they serve.
+        """Start all roles, warm them up, and return the command that they serve.
 
         Raises Unavailable where one cannot be reached or its machine lacks its program, LayerError
-        if one cannot be started.
+        if one cannot be started, or the warm-up fails.
         """
         machine, directory = self.at(COMMAND)
         peer = self._peer if self._roles.at_peer() else None
@@ -103,6 +106,7 @@ class RolePlacement:
             self._choose_ports()
             for roles in self._roles.starts():
                 self._start_all(roles, addresses, started)
+            self._warm_up(addresses)
         except TareError as error:
             is_lost = peer is not None and not peer.answers()
             conclude(is_lost)
@@ -117,6 +121,22 @@ class RolePlacement:
             yield PlacedCommand(machine, in_directory(directory, argv), peer, conclude)
         finally:
             conclude(False)
+
+    def _warm_up(self, addresses: Mapping[tuple[str, str], str]) -> None:
+        """Run what warms the roles up, if anything does, within the time of a trial."""
+        wanted = self._roles.main.warm_up
+        if not wanted:
+            return
+        machine, directory = self.at(COMMAND)
+        argv = [self._fill(COMMAND, word, addresses) for word in wanted]
+        done = machine.run(in_directory(directory, argv), timeout_s=self._warm_up_s)
+        why = tail_of(done.stderr or done.stdout)
+        if done.timed_out:
+            raise LayerTimedOut(f"the warm-up did not end within {self._warm_up_s:.0f} s")
+        if done.returncode in NOT_IN_USERLAND:
+            raise Unavailable(f"the warm-up: {why}; the machine inside lacks the tool")
+        if done.returncode != 0:
+            raise LayerError(f"the warm-up failed: {why or f'exit status {done.returncode}'}")
 
     def _start_all(
         self,
