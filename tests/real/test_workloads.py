@@ -48,6 +48,15 @@ NETWORK = {
     "sockperf": {"rate_per_s": 1000, "under_test": ["server", "client"], "time": "2 s"},
     "web_ab": {"server": ["apache", "lighttpd", "nginx"], "clients": 4, "requests": 200},
     "web_rate": {"rate": 50, "time": "2 s"},
+    "oltp": {
+        "database": ["mariadb", "postgresql"],
+        "threads": 2,
+        "tables": 1,
+        "rows": 1000,
+        "time": "2 s",
+        "warm_up": "1 s",
+        "buffer": "64MiB",
+    },
     "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
 }
 ALL = LOCAL | NETWORK
@@ -58,6 +67,7 @@ SHORT = {
     "netperf_rr": {"time": "1 s"},
     "web_ab": ALL["web_ab"],
     "web_rate": {"rate": 50, "time": "1 s"},
+    "oltp": ALL["oltp"],
 }
 
 

@@ -34,8 +34,8 @@ LARGE = 2**15
 
 Linux takes 128 KiB in a word, and over ssh a whole command is one.
 """
-# Made under another name first: what was cut short is no snapshot. Roles that share one wait for it.
-# What is in the page cache is written before the trial, whose disk it would be otherwise.
+# Made under another name first: what was cut short is no snapshot. Roles that share one wait for
+# it. What is in the page cache is written before the trial: it would be the trial's disk otherwise.
 SNAPSHOT = r"""
 set -u
 exec 9> "$0.lock"

@@ -232,6 +232,12 @@ ALTERED = [
     ("sysbench_memory/write", r"(?m:^)(?=\d+\.\d+ MiB transferred)"),
     ("web_ab/apache", r"\n50,"),
     ("web_ab/apache", r"\n99,"),
+    ("oltp/mariadb", r"counted by the database: "),
+    ("oltp/mariadb", r"  transactions: +"),
+    ("oltp/mariadb", r"  write: +"),
+    ("oltp/mariadb", r"95th percentile: +"),
+    ("oltp/mariadb", r"\| +(?=[1-9])"),
+    ("oltp/postgresql", r"counted by the database: "),
 ]
 
 
