@@ -98,7 +98,8 @@ as="setpriv --reuid=postgres --regid=postgres --clear-groups"
 sockets=$(mktemp -d /tmp/tare-XXXXXX)
 trap 'rm -rf "$sockets"' EXIT
 mkdir data
-chown postgres:postgres data "$sockets"
+chown postgres:postgres data "$sockets" 2> /dev/null ||
+    { echo 'PostgreSQL refuses to run as root, and there is no other user here' >&2; exit 126; }
 chmod 700 data
 cd data
 $as "$bin/initdb" -D . --auth=trust --encoding=UTF8 --locale=C --no-sync > "$sockets/log" 2>&1 ||
