@@ -46,6 +46,7 @@ NETWORK = {
         "time": "2 s",
     },
     "sockperf": {"rate_per_s": 1000, "under_test": ["server", "client"], "time": "2 s"},
+    "kv": {"operation": ["get", "set"], "requests": 2000, "keys": 1000, "pipeline": [1, 4]},
     "web_ab": {"server": ["apache", "lighttpd", "nginx"], "clients": 4, "requests": 200},
     "web_rate": {"rate": 50, "time": "2 s"},
     "oltp": {

@@ -238,6 +238,25 @@ ALTERED = [
     ("oltp/mariadb", r"95th percentile: +"),
     ("oltp/mariadb", r"\| +(?=[1-9])"),
     ("oltp/postgresql", r"counted by the database: "),
+    ("kv/get", r"keyspace_hits:"),
+    ("kv/get", r"keyspace_misses:"),
+    ("kv/get", r"evicted_keys:"),
+    ("kv/get", r"cmdstat_get:calls="),
+    ("kv/set-pipelined", r"cmdstat_set:calls="),
+    ("kv/set-pipelined", r"rejected_calls="),
+    ("kv/set-pipelined", r"failed_calls="),
+    ("kv/set-pipelined", r"keyspace_hits:"),
+    ("kv/get", r"db0:keys="),
+    ("kv/get", r"first value: "),
+    ("kv/get", r"requests completed in "),
+    ("kv/get", r"throughput summary: "),
+    ("kv/get", r"\n  (?=\d+ parallel clients)"),
+    ("kv/get", r"\n  (?=\d+ bytes payload)"),
+    ("kv/get", r"100.000% .*cumulative count "),
+    ("kv/get", r"max\n +"),
+    ("kv/get", r"max\n +\S+ +"),
+    ("kv/get", r"max\n +\S+ +\S+ +"),
+    ("kv/get", r"max\n +\S+ +\S+ +\S+ +\S+ +"),
 ]
 
 
@@ -265,6 +284,8 @@ NOTHING = [
     ("sysbench_cpu/threads-2", r" sum: +"),
     ("web_ab/apache", r"\n50,"),
     ("web_rate/nginx", r'"p50_s": '),
+    ("kv/get", r"max\n +"),
+    ("kv/get", r"max\n +\S+ +\S+ +"),
 ]
 
 
