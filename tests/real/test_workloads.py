@@ -48,6 +48,7 @@ NETWORK = {
     "sockperf": {"rate_per_s": 1000, "under_test": ["server", "client"], "time": "2 s"},
     "web_ab": {"server": ["apache", "lighttpd", "nginx"], "clients": 4, "requests": 200},
     "web_rate": {"rate": 50, "time": "2 s"},
+    "php_sql": {"operation": ["select", "insert"], "count": 20},
     "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
 }
 ALL = LOCAL | NETWORK
