@@ -58,6 +58,7 @@ NETWORK = {
         "warm_up": "1 s",
         "buffer": "64MiB",
     },
+    "php_sql": {"operation": ["select", "insert"], "count": 20},
     "web_capacity": {"low_rate": 5, "high_rate": 50_000, "steps": 4, "time": "1 s"},
 }
 ALL = LOCAL | NETWORK

@@ -145,6 +145,9 @@ REFUSED = [
     ("web_capacity", {"high_rate": 300}, "high_rate: 300 was given; expected 400 or more"),
     ("web_capacity", {"high_rate": 1_000_001}, "1000001 was given; expected 1000000 at most"),
     ("web_capacity", {"objective_s": 0}, "objective_s: 0 was given; expected up to 1"),
+    ("php_sql", {"operation": "update"}, "'update' was given; expected one of select, insert"),
+    ("php_sql", {"count": 0}, "count: 0 was given; expected 1 or more"),
+    ("php_sql", {"durability": 3}, "durability: 3 was given; expected 2 at most"),
 ]
 
 
