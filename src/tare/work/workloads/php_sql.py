@@ -14,9 +14,10 @@ from tare.core.errors import OutputNotUnderstood
 from tare.core.model import Better, FileAccess, Metric, Sample, Unit
 from tare.work import workload
 from tare.work.parsing import document
-from tare.work.roles import COMMAND, OWN, Role, Succeeds
+from tare.work.roles import OWN, Role
 from tare.work.workload import TOOL_DURATION
-from tare.work.workloads import at_least, at_most, one_of
+from tare.work.workloads import _database, at_least, at_most, one_of
+from tare.work.workloads._database import Durability
 
 Operation = Literal["select", "insert"]
 
@@ -80,10 +81,8 @@ try {
 }
 """
 
-# Users, tables and rows as WordPress has them. In bootstrap grants are not known before they are
-# read. test_table's key is Tare's: the study does not tell.
+# Users, tables and rows as WordPress has them. test_table's key is Tare's: the study does not tell.
 MAKE_TABLES = """
-FLUSH PRIVILEGES;
 CREATE DATABASE wordpress CHARACTER SET utf8mb4;
 CREATE USER 'wordpress'@'%' IDENTIFIED BY 'wordpress';
 GRANT ALL ON wordpress.* TO 'wordpress'@'%';
@@ -120,47 +119,13 @@ CREATE TABLE wordpress.test_table (
     ),
 )
 
-EMPTY_BYTES, ROW_BYTES = 128 * 2**20, 128
-"""What the server's files take with few rows (ibdata1 grows by 64 MiB), and a row more at most."""
+ROW_BYTES = 128
+"""What a row more takes in the database at most."""
+BUFFER_BYTES = 128 * 2**20
+"""The server's default."""
 
-LOG = "--innodb-log-file-size=16M"
-"""Of the server: little to lay for a trial, and more than some 100,000 inserts write."""
-
-# Root stays root, which needs no second user in a sandbox; --force leaves the host's name alone.
-SETUP = f"""
-set -e
-printf %s "$0" > tables.sql
-mariadb-install-db --no-defaults --user=root --force --skip-test-db \
-    --auth-root-authentication-method=normal --datadir="$PWD/data" --extra-file=tables.sql {LOG} \
-    > install.log 2>&1 || {{ cat install.log >&2; exit 1; }}
-"""
-# MariaDB takes every disk that /dev/shm is on for persistent memory, where it neither writes nor
-# syncs its log: in a bare chroot /dev/shm is a folder of the disk, and a commit would cost nothing.
-SERVE = """
-if [ "$(stat -c %d data)" = "$(stat -c %d /dev/shm 2>/dev/null)" ]; then
-    echo '/dev/shm is on the disk of the data: the server would sync no commit' >&2
-    exit 1
-fi
-exec mariadbd --defaults-file=server.cnf --datadir="$PWD/data" --tmpdir="$PWD/data"
-"""
-PING = ["mariadb-admin", "--no-defaults", "--socket=data/server.sock", "ping"]
-
-# The socket and the file of the process are in data: a path from the root may be too long for one.
-# Asynchronous I/O of the kernel is refused in some containers and allowed elsewhere, where the
-# server would then work otherwise; a commit does not wait for any.
-CONFIGURATION = """\
-[mariadbd]
-user = root
-bind-address = 0.0.0.0
-port = {db.port}
-socket = server.sock
-pid-file = server.pid
-skip-name-resolve
-skip-log-bin
-query-cache-type = 0
-innodb-log-file-size = 16M
-innodb-use-native-aio = 0
-innodb-flush-log-at-trx-commit = {durability}
+FILL = """
+fill() { $sql -e "$1"; }
 """
 
 
@@ -170,16 +135,16 @@ class Workload(workload.Workload):
 
     ``select`` reads the two rows of wp_users, ``insert`` adds a row to a table that was emptied.
     Each insert is a transaction; without ``autocommit`` all are one, whose commit is inside the
-    clock. ``durability`` is InnoDB's of a commit: 1 waits until it is on the disk, with 2 it is
-    written at once and synced every second, with 0 both are done every second. ``together`` puts
-    the database into the script's own instance. Counts are those of aspernas2016: one select,
+    clock. With ``durability`` full a commit waits until it is on the disk; with second it is
+    written at once and synced every second. ``together`` puts
+    the script into the database's own instance. Counts are those of aspernas2016: one select,
     10,000 inserts; durability and autocommit are MySQL's defaults, of which it does not speak.
     """
 
     operation: Operation = "insert"
     count: int = 10_000
     autocommit: bool = True
-    durability: int = 1
+    durability: Durability = "full"
     together: bool = False
 
     metrics = (TOOL_DURATION, QUERIES, QUERY_MEAN)
@@ -187,29 +152,30 @@ class Workload(workload.Workload):
     recorded: ClassVar[Mapping[str, str]] = {"php8.2-cli": "8.2.36", "mariadb-server": "10.11.19"}
 
     def __post_init__(self) -> None:
-        one_of(self, operation=Operation)
-        at_least(self, count=1, durability=0)
-        at_most(self, count=100_000_000, durability=2)
+        one_of(self, operation=Operation, durability=Durability)
+        at_least(self, count=1)
+        at_most(self, count=100_000_000)
+
+    def place(self) -> str:
+        """See Workload.place."""
+        return "db" if self.together else OWN
 
     def command(self) -> Sequence[str]:
         """See Workload.command."""
         what = [self.operation, str(self.count), "1" if self.autocommit else "0"]
         # What PHP itself complains of is no line of the result.
         php = ["php", "-d", "display_errors=stderr", "-d", "html_errors=0"]
-        return [*php, "-r", SCRIPT, "--", *what, "{db.address}", "{db.port}"]
+        return [*php, "-r", SCRIPT, "--", *what, _database.ADDRESS, _database.PORT]
 
     def roles(self) -> Sequence[Role]:
         """See Workload.roles."""
-        db = Role(
-            name="db",
-            command=["sh", "-c", SERVE],
-            place=COMMAND if self.together else OWN,
-            packages=("mariadb-server",),
-            files={"server.cnf": CONFIGURATION.replace("{durability}", str(self.durability))},
-            setup=["sh", "-c", SETUP, MAKE_TABLES],
-            ready=Succeeds(PING),
-            # An emulated guest needs minutes for what takes a second here.
-            ready_s=300.0,
+        db = _database.role(
+            "mariadb",
+            FILL,
+            MAKE_TABLES,
+            buffer_bytes=BUFFER_BYTES,
+            durability=self.durability,
+            connections=1,
         )
         return (db,)
 
@@ -232,8 +198,8 @@ class Workload(workload.Workload):
             raise OutputNotUnderstood("rows returned that agree with the queries", text)
         # Each of one connection's commits is written, and synced, before the next one begins.
         commits = 0 if not is_insert else done if self.autocommit else 1
-        written, synced = found.count("log_writes"), found.count("syncs")
-        if (self.durability and written < commits) or (self.durability == 1 and synced < commits):
+        synced = found.count("syncs") if self.durability == "full" else commits
+        if found.count("log_writes") < commits or synced < commits:
             raise OutputNotUnderstood(f"{commits} commits that agree with the durability", text)
         took_s = found.count("nanoseconds") / 1e9
         if not took_s:
@@ -253,4 +219,5 @@ class Workload(workload.Workload):
 
     def disk_bytes(self) -> int:
         """See Workload.disk_bytes."""
-        return EMPTY_BYTES + ROW_BYTES * (self.count if self.operation == "insert" else 0)
+        inserted = self.count if self.operation == "insert" else 0
+        return 2 * _database.EMPTY_BYTES + ROW_BYTES * inserted

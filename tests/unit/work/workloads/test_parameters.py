@@ -147,7 +147,7 @@ REFUSED = [
     ("web_capacity", {"objective_s": 0}, "objective_s: 0 was given; expected up to 1"),
     ("php_sql", {"operation": "update"}, "'update' was given; expected one of select, insert"),
     ("php_sql", {"count": 0}, "count: 0 was given; expected 1 or more"),
-    ("php_sql", {"durability": 3}, "durability: 3 was given; expected 2 at most"),
+    ("php_sql", {"durability": "no"}, "durability: 'no' was given; expected one of full, second"),
 ]
 
 

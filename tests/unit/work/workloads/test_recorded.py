@@ -23,7 +23,7 @@ DECIMAL = re.compile(r"(?<=\d)\.(?=\d)")
 REQUIRED = {"command": {"run": "gzip --version", "install": "gzip"}}
 """Parameters that have no defaults."""
 
-LAYING_IN_THE_RUN = {"compile", "multiuser", "php_sql"}
+LAYING_IN_THE_RUN = {"compile", "multiuser"}
 """Workloads whose files are not prepared: they are a part of what is measured, or a role's."""
 
 
