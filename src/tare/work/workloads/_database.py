@@ -52,12 +52,12 @@ _MARIADB = Engine(
     load=r"""
 set -eu
 mariadb-install-db --no-defaults --user=root "--datadir=$PWD/data" --skip-test-db \
-    --auth-root-authentication-method=normal > install.log 2>&1 ||
-    { tail -n 5 install.log >&2; exit 1; }
+    --auth-root-authentication-method=normal --innodb-use-native-aio=0 > install.log 2>&1 ||
+    { grep -i -m 3 error install.log >&2 || tail -n 5 install.log >&2; exit 1; }
 cd data
 sql="mariadb --no-defaults --socket=s" words="--mysql-socket=s --mysql-user=root"
 mariadbd --no-defaults --user=root "--datadir=$PWD" --socket=s --skip-networking \
-    --innodb-flush-log-at-trx-commit=0 > ../load.log 2>&1 &
+    --innodb-flush-log-at-trx-commit=0 --innodb-use-native-aio=0 > ../load.log 2>&1 &
 server=$!
 until $sql -e 'SELECT 1' > /dev/null 2>&1; do
     kill -0 $server 2> /dev/null || { tail -n 5 ../load.log >&2; exit 1; }
@@ -102,7 +102,7 @@ _POSTGRESQL = Engine(
     # whatever those above it allow.
     load=r"""
 set -eu
-bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+for bin in /usr/lib/postgresql/*/bin; do :; done
 as="setpriv --reuid=postgres --regid=postgres --clear-groups"
 sockets=$(mktemp -d /tmp/tare-XXXXXX)
 trap 'rm -rf "$sockets"' EXIT
@@ -134,12 +134,12 @@ wait $server || true
     serve=r"""
 cd data
 as="setpriv --reuid=postgres --regid=postgres --clear-groups"
-bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+for bin in /usr/lib/postgresql/*/bin; do :; done
 exec $as "$bin/postgres" -D . -p "$1" -c listen_addresses=0.0.0.0 \
     -c unix_socket_directories= -c "shared_buffers=$(($2 / 1024))kB" \
     -c "synchronous_commit=$3" -c "max_connections=$4" -c autovacuum=off
 """,
-    ready='"$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)/pg_isready" -h 127.0.0.1 -p "$0"',
+    ready='pg_isready -q -h 127.0.0.1 -p "$0"',
     committed=r"""
 committed() {
     PGPASSWORD=tare psql -h "$host" -p "$port" -U tare -d tare -tAc \

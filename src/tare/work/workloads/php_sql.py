@@ -31,12 +31,12 @@ USERS = 2
 # counting rows is one, so the counts are outside. What cannot be done ends it: of an error
 # mysqli makes an exception.
 SCRIPT = r"""
-function told($db, $name) {
+function status($db, $name) {
     return (int) $db->query("SHOW GLOBAL STATUS LIKE '$name'")->fetch_row()[1];
 }
-function told_all($db, $operation) {
+function statuses($db, $operation) {
     $names = ["Com_$operation", 'Innodb_log_writes', 'Innodb_data_fsyncs'];
-    return array_map(fn($name) => told($db, $name), $names);
+    return array_map(fn($name) => status($db, $name), $names);
 }
 function rows($db) {
     return (int) $db->query('SELECT COUNT(*) FROM test_table')->fetch_row()[0];
@@ -55,7 +55,7 @@ try {
     $before = rows($db);
     $db->autocommit($autocommit === '1');
     $returned = 0;
-    [$counted, $writes, $syncs] = told_all($db, $operation);
+    [$counted, $writes, $syncs] = statuses($db, $operation);
     $began = hrtime(true);
     for ($n = 0; $n < $count; $n++) {
         $result = $db->query($query);
@@ -67,7 +67,7 @@ try {
         $db->commit();
     }
     $took = hrtime(true) - $began;
-    $end = told_all($db, $operation);
+    $end = statuses($db, $operation);
     $after = rows($db);
     echo json_encode([
         'operation' => $operation, 'count' => $n, 'nanoseconds' => $took, 'returned' => $returned,
