@@ -150,8 +150,8 @@ class Workload(workload.Workload):
                 most_s=most_s,
                 absolute_s=9e-6,
             ).check(text)
-            # So many are on their way at most at any time (Little's law); the clock of latencies is
-            # read later than that of the run.
+            # Little's law: no more are on their way at a time than the clients send at once. The
+            # clock of latencies is read later than that of the run.
             inflight = self.clients * self.pipeline
             if mean_s * self.requests > inflight * (1.01 * took_s + CLOCKS_S):
                 raise OutputNotUnderstood("mean latency that agrees with the rate", text)
