@@ -77,7 +77,9 @@ rm -f ../install.log ../load.log
     # moment of its own choice: the warm-up does.
     serve=r"""
 cd data
-if [ "$(stat -c %d .)" = "$(stat -c %d /dev/shm 2> /dev/null)" ]; then
+shared=$(stat -c %d /dev/shm 2> /dev/null) here=$(stat -c %d . 2> /dev/null)
+# Some sandboxes answer neither; a mount of its own is another disk.
+if [ "$shared" = "$here" ] && { [ "$here" ] || ! grep -qs ' /dev/shm ' /proc/self/mounts; }; then
     echo '/dev/shm is on the disk of the data: the server would sync no commit' >&2
     exit 1
 fi
