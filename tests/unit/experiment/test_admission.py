@@ -80,7 +80,8 @@ def test_a_container_that_keeps_files_or_a_machine_in_memory_is_counted_as_a_gue
 
 SERVES = {"serve": "serve {port}", "run": "ask {server} {port}", "called": "mine"}
 AT_PEER = [
-    *({name: {}} for name in workload.names() if name != "command"),
+    *({name: {}} for name in workload.names() if name not in {"command", "php_sql"}),
+    {"php_sql": {"together": True}},  # apart it has two instances, which are counted elsewhere
     *({name: {"under_test": "client"}} for name in ("netperf_rr", "sockperf")),
     *({"command": {**SERVES, "server_under_test": side}} for side in (True, False)),
 ]
