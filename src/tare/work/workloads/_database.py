@@ -77,9 +77,8 @@ rm -f ../install.log ../load.log
     # moment of its own choice: the warm-up does.
     serve=r"""
 cd data
-shared=$(stat -c %d /dev/shm 2> /dev/null) here=$(stat -c %d . 2> /dev/null)
-# Some sandboxes answer neither; a mount of its own is another disk.
-if [ "$shared" = "$here" ] && { [ "$here" ] || ! grep -qs ' /dev/shm ' /proc/self/mounts; }; then
+disk_of() { find "$1" -maxdepth 0 -printf %D 2> /dev/null; } # gVisor refuses the statx of stat
+if [ "$(disk_of .)" = "$(disk_of /dev/shm)" ]; then
     echo '/dev/shm is on the disk of the data: the server would sync no commit' >&2
     exit 1
 fi
