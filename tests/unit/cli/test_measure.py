@@ -374,7 +374,8 @@ def test_commands_are_compared_with_each_other_and_exported(lab, monkeypatch, ca
     monkeypatch.chdir(lab.folder)
     exports = ["--export-json", "r.json", "--export-markdown", "r.md", "--export-csv", "r.csv"]
 
-    assert main(["measure", *SIM, "-r", "8", *exports, "sleep 1", "sleep 3", "-n", "short"]) == 0
+    measured = [*SIM, "-r", "8", "--seed", "7", *exports]  # an interval misses 3 for some seeds
+    assert main(["measure", *measured, "sleep 1", "sleep 3", "-n", "short"]) == 0
 
     said = capsys.readouterr().out
     assert "multiple of that of short" in " ".join(said.split())

@@ -45,6 +45,21 @@ _PAIRS = (
     Column("agreement", weight=6),
 )
 
+_NOTE = "the study ran MySQL, of a version that it does not give"
+_MEASURES = {
+    f"sql-{operation}": (
+        Measure(
+            "php_sql",
+            "tool_duration",
+            {"operation": operation},
+            {"count": count},
+            note=_NOTE,
+            experiment=f"sql-{operation}",
+        ),
+    )
+    for operation, count in (("select", 1), ("insert", 10_000))
+}
+
 
 def analysis(rows: Sequence[Row]) -> tuple[list[Table], list[Finding]]:
     """Compute averages, percentages, outliers and all pairs from the raw runs."""
@@ -69,8 +84,8 @@ def printed(rows: Sequence[Row]) -> Iterator[Printed]:
 
 
 def measures(row: Row) -> tuple[Measure, ...]:
-    """Return what of our results measures a row: nothing yet, its work is not here."""
-    return ()
+    """Return what of our results measures a row: of the web test nothing yet."""
+    return _MEASURES.get(row.experiment, ())
 
 
 def _averages(experiment: Experiment) -> Table:
