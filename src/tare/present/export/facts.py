@@ -21,6 +21,7 @@ from tare.present.view.rivals import compared_rows
 from tare.present.view.scaling import scaling_rows
 from tare.present.view.starts import start_rows
 from tare.present.view.study import StudyView
+from tare.present.view.tiers import tier_rows
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.summary import Summary
 
@@ -65,6 +66,7 @@ def as_json(found: StudyView) -> dict[str, Any]:
             scaling=scaling_rows(found),
             platforms_at_once=at_once_rows(found),
             density=density_rows(found),
+            roles=tier_rows(found),
         ),
         "starts": start_rows(found),
         "explanations": [

@@ -25,6 +25,7 @@ from tare.present.view.explanations import CAUTION, sentences
 from tare.present.view.isolation_tables import TextTable, all_tables
 from tare.present.view.scaling import scaling_tables
 from tare.present.view.study import StudyView
+from tare.present.view.tiers import tier_tables
 
 FILE = "results.md"
 
@@ -51,6 +52,7 @@ def markdown(found: StudyView) -> str:
     parts += _tables(scaling_tables(found))
     parts += _tables(at_once_tables(found))
     parts += _tables(density_tables(found))
+    parts += _tables(tier_tables(found))
     if apart := list(ladders.brief(found)):
         parts += ["## Which switch costs what", in_markdown(ladders.READING)]
         parts.append("\n".join(f"- {in_markdown(one)}" for one in apart))

@@ -40,6 +40,7 @@ from tare.present.view.starts import start_sentences
 from tare.present.view.study import CellRows, StudyView
 from tare.present.view.theme import dark_rules, page_colours, variables
 from tare.present.view.threats import threats
+from tare.present.view.tiers import tier_tables
 from tare.present.view.value_tables import disk_lines, metric_tables, other_test_lines
 from tare.present.view.verdict_rows import Note, VerdictRow
 from tare.results.questions.attribution import Attribution
@@ -170,6 +171,7 @@ def _report(found: StudyView, drawings: Mapping[str, Drawing], drill: DrillDown)
             "cells": explained(found),
             "slower": len(slower(found)),
             "has_counters": has_counters(found),
+            "tables": list(tier_tables(found)),
         },
         drill=drill,
         data=drill.embedded and Markup(drill.embedded),  # noqa: S704 - escaped by its maker

@@ -14,6 +14,7 @@ from tare.present.view.isolation_tables import TextTable, all_tables
 from tare.present.view.scaling import NUMBERS as SCALING_NUMBERS
 from tare.present.view.scaling import scaling_tables
 from tare.present.view.study import StudyView
+from tare.present.view.tiers import tier_tables
 
 NUMBERS = ("p (Holm)", "blocks")
 WEIGHTS = {"blocks": 1, "degradation": 2, "p (Holm)": 3, "workload": 4}
@@ -29,6 +30,8 @@ SCALING_WEIGHTS = {
 DENSITY_NUMBERS = ("memory each", "ready p50", "ready p99")
 DENSITY_WEIGHTS = {"ready p50": 1, "ready p99": 2, "memory each": 3, "workload": 4}
 """The columns that are left out where there is no room, the first of them first."""
+TIER_NUMBERS = ("CPU time", "share", "against baseline", "blocks")
+TIER_WEIGHTS = {"blocks": 1, "share": 2, "per": 3, "workload": 4}
 WHOLE = 60
 """Texts up to this width are not broken while another column can be left out."""
 WRAPPED = {"ended by": 20}
@@ -45,6 +48,11 @@ def scaling(found: StudyView, width: int) -> Iterator[Table | Text]:
     yield from _printed(scaling_tables(found), width, SCALING_NUMBERS, SCALING_WEIGHTS)
     yield from _printed(at_once_tables(found), width, NUMBERS, WEIGHTS)
     yield from _printed(density_tables(found), width, DENSITY_NUMBERS, DENSITY_WEIGHTS)
+
+
+def roles(found: StudyView, width: int) -> Iterator[Table | Text]:
+    """Yield the table of what each role took; nothing of workloads in one instance."""
+    yield from _printed(tier_tables(found), width, TIER_NUMBERS, TIER_WEIGHTS)
 
 
 def _printed(

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from tare.present.terminal.isolation import isolation, scaling
+from tare.present.terminal.isolation import isolation, roles, scaling
 from tare.present.terminal.regained import regained_lines
 from tare.present.terminal.tables import Field, laid_out
 from tare.present.view.explanations import brief_lines
@@ -64,6 +64,7 @@ class Shown:
         yield from regained_lines(found, options.max_width)
         yield from isolation(found, options.max_width)
         yield from scaling(found, options.max_width)
+        yield from roles(found, options.max_width)
         for one in found.comparisons.ladders:
             yield Text(title(found, one), style="bold")
             yield from map(Text, sentences(found, one))

@@ -27,6 +27,7 @@ from tare.results.questions.explanation import Explanation, explanations
 from tare.results.questions.isolation import IsolationCompared, isolation_compared
 from tare.results.questions.other_tests import OtherTests, other_tests
 from tare.results.questions.scaling import ScalingCurve, scaling_curves
+from tare.results.questions.tiers import Tier, tiers
 from tare.results.stats.sequential import Verdict
 from tare.results.stats.signed_rank import Array
 from tare.results.store import Results
@@ -144,6 +145,11 @@ class Findings:
     def explanations(self) -> tuple[Explanation, ...]:
         """What counters say of each compared cell, in the order of the plan."""
         return explanations(self.comparisons.estimates, self.comparisons.comparisons)
+
+    @cached_property
+    def tiers(self) -> tuple[Tier, ...]:
+        """What each role's instance took, where workloads have several."""
+        return tiers(self.comparisons.estimates, self.comparisons.comparisons)
 
     @cached_property
     def dose_curves(self) -> tuple[DoseCurve, ...]:
