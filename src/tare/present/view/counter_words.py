@@ -71,7 +71,7 @@ WHERE = {
 
 UNITS = {Quantity.TIME: Unit.SECOND, Quantity.SIZE: Unit.BYTE}
 
-NOUNS = {"throughput": "request", "sent": "message"}
+NOUNS = {"throughput": "request", "sent": "message", "queries": "query"}
 """What rates count whose names do not say it."""
 
 POWERS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "1,000"))
@@ -114,14 +114,10 @@ def unit_of(one: Explanation) -> Amount:
         return Amount(*next((some for some in BYTES if some[0] <= typical), (2.0**10, "KiB")))
     plural = _is_plural(rate.name)
     word = rate.name.replace("_", " ")
-    single = NOUNS.get(rate.name, _single(word) if plural else f"unit of {word}")
+    single = NOUNS.get(rate.name, word[:-1] if plural else f"unit of {word}")
     factor, many = next((some for some in POWERS if some[0] <= typical), (1.0, ""))
     several = word if plural else f"{single}s" if rate.name in NOUNS else f"units of {word}"
     return Amount(factor, f"{many} {several}" if many else single)
-
-
-def _single(word: str) -> str:
-    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
 
 
 def _is_plural(word: str) -> bool:
