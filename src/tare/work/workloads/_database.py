@@ -34,7 +34,8 @@ class Engine:
     """How one database is made, loaded and served; all of it in the current directory.
 
     ``load`` ends with ``fill``, which is the caller's: it finds ``$sql``, the command of a client
-    with all rights, and ``$words``, those that sysbench connects with. ``committed`` defines a
+    with all rights, and ``$words``, those that sysbench connects with. Where it fails, what the
+    server said of it is the reason. ``committed`` defines a
     function of the shell that prints what the server at ``$host`` and ``$port`` counted so far.
     """
 
@@ -59,13 +60,14 @@ sql="mariadb --no-defaults --socket=s" words="--mysql-socket=s --mysql-user=root
 mariadbd --no-defaults --user=root "--datadir=$PWD" --socket=s --skip-networking \
     --innodb-flush-log-at-trx-commit=0 --innodb-use-native-aio=0 > ../load.log 2>&1 &
 server=$!
+trap 'kill -KILL $server 2> /dev/null' EXIT # what cannot be loaded leaves no server behind
 until $sql -e 'SELECT 1' > /dev/null 2>&1; do
     kill -0 $server 2> /dev/null || { tail -n 5 ../load.log >&2; exit 1; }
     sleep 0.05
 done
 $sql -e "CREATE DATABASE tare; CREATE USER tare@'%' IDENTIFIED BY 'tare';
     GRANT ALL ON tare.* TO tare@'%'"
-fill "$@"
+fill "$@" || { grep -i -E 'error|no space' ../load.log | tail -n 2 | cut -c 1-200 >&2; exit 1; }
 mariadb-admin --no-defaults --socket=s shutdown
 wait $server
 rm -f ../install.log ../load.log
@@ -119,12 +121,13 @@ sql="psql -q -v ON_ERROR_STOP=1 -h $sockets -U postgres"
 words="--pgsql-host=$sockets --pgsql-user=postgres"
 $as "$bin/postgres" -D . -k "$sockets" -c listen_addresses= -c fsync=off > "$sockets/log" 2>&1 &
 server=$!
+trap 'kill -QUIT $server 2> /dev/null; rm -rf "$sockets"' EXIT # it leaves no server behind
 until $sql -d postgres -c 'SELECT 1' > /dev/null 2>&1; do
     kill -0 $server 2> /dev/null || { tail -n 5 "$sockets/log" >&2; exit 1; }
     sleep 0.05
 done
 $sql -d postgres -c "CREATE ROLE tare LOGIN PASSWORD 'tare'" -c 'CREATE DATABASE tare OWNER tare'
-fill "$@"
+fill "$@" || { grep -E 'ERROR|FATAL|PANIC' "$sockets/log" | tail -n 2 | cut -c 1-200 >&2; exit 1; }
 $sql -d tare -c 'GRANT ALL ON ALL TABLES IN SCHEMA public TO tare' \
     -c 'GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO tare' -c 'VACUUM ANALYZE'
 kill -INT $server

@@ -32,7 +32,7 @@ QUANTILES = {50: LATENCY_P50, 95: LATENCY_P95, 99: LATENCY_P99}
 FILL = r"""
 fill() {
     sysbench oltp_read_write "$1" $words "$2" "$3" "$4" --rand-seed=1 prepare > ../fill.log 2>&1 ||
-        { tail -n 5 ../fill.log >&2; exit 1; }
+        { tail -n 1 ../fill.log | tail -c 150 >&2; return 1; }
     rm ../fill.log
 }
 """
