@@ -60,7 +60,7 @@ sql="mariadb --no-defaults --socket=s" words="--mysql-socket=s --mysql-user=root
 mariadbd --no-defaults --user=root "--datadir=$PWD" --socket=s --skip-networking \
     --innodb-flush-log-at-trx-commit=0 --innodb-use-native-aio=0 > ../load.log 2>&1 &
 server=$!
-trap 'kill -KILL $server 2> /dev/null' EXIT # what cannot be loaded leaves no server behind
+trap 'kill -KILL $server 2> /dev/null || true' EXIT # what cannot be loaded leaves no server behind
 until $sql -e 'SELECT 1' > /dev/null 2>&1; do
     kill -0 $server 2> /dev/null || { tail -n 5 ../load.log >&2; exit 1; }
     sleep 0.05
@@ -121,7 +121,7 @@ sql="psql -q -v ON_ERROR_STOP=1 -h $sockets -U postgres"
 words="--pgsql-host=$sockets --pgsql-user=postgres"
 $as "$bin/postgres" -D . -k "$sockets" -c listen_addresses= -c fsync=off > "$sockets/log" 2>&1 &
 server=$!
-trap 'kill -QUIT $server 2> /dev/null; rm -rf "$sockets"' EXIT # it leaves no server behind
+trap 'kill -QUIT $server 2> /dev/null || true; rm -rf "$sockets"' EXIT # it leaves no server behind
 until $sql -d postgres -c 'SELECT 1' > /dev/null 2>&1; do
     kill -0 $server 2> /dev/null || { tail -n 5 "$sockets/log" >&2; exit 1; }
     sleep 0.05
