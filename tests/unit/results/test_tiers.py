@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tare.core.model import HostCost, Part, Status
+from tare.core.model import HostCost, Part, Replicates, Status
 from tare.results.questions.tiers import tiers
 from tare.results.study import compare
 from unit.makers import RATE, make_cell, make_plan, make_trial
@@ -29,8 +29,8 @@ def study(blocks=20):
     return trials
 
 
-def found(trials):
-    plan = make_plan(HOST, DOCKER, metrics=(RATE,), max_blocks=20)
+def found(trials, **changed):
+    plan = replace(make_plan(HOST, DOCKER, metrics=(RATE,), max_blocks=20), **changed)
     compared = compare(plan, trials)
     return tiers(compared.estimates, compared.comparisons)
 
@@ -56,6 +56,11 @@ def test_a_trial_of_which_one_role_is_not_known_is_left_out():
     web, db = found(trials)
 
     assert (web.cpu.pairs, db.cpu.pairs) == (19, 19)
+
+
+def test_instances_that_a_trial_makes_itself_are_no_roles():
+    assert len(found(study())) == 2
+    assert found(study(), replicates=Replicates.TRIALS) == ()
 
 
 def test_one_instance_has_no_roles_to_compare():

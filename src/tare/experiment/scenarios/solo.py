@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from tare.core.completed import tail_of
-from tare.core.errors import LayerError, LayerTimedOut, TareError, Unavailable
+from tare.core.errors import TareError
 from tare.experiment import scenario
 from tare.experiment.scenario import TrialContext
-from tare.experiment.trial.role_placement import NOT_IN_USERLAND, RolePlacement, in_directory
-from tare.machines.machine import Machine
+from tare.experiment.trial.role_placement import RolePlacement, in_directory, run_before
 from tare.work.roles import COMMAND
 from tare.work.workload import Workload
 
@@ -94,7 +92,7 @@ def prepare(context: TrialContext[Workload], placed_parts: Sequence[PlacedPart])
     if wanted is not None and (is_apart or machine in [placed.stack.machine for placed in cold]):
         commands.append((machine, in_directory(directory, wanted)))
     for where, argv in commands:
-        _run(where, argv, f"preparing {context.cell.workload}", context.deadline_s)
+        run_before(where, argv, f"preparing {context.cell.workload}", context.deadline_s)
 
 
 def before(context: TrialContext[Workload], placed_parts: Sequence[PlacedPart]) -> None:
@@ -103,7 +101,7 @@ def before(context: TrialContext[Workload], placed_parts: Sequence[PlacedPart]) 
     if wanted is not None:
         machine, directory = place_roles(context, placed_parts).at(COMMAND)
         what = f"preparing a trial of {context.cell.workload}"
-        _run(machine, in_directory(directory, wanted), what, context.deadline_s)
+        run_before(machine, in_directory(directory, wanted), what, context.deadline_s)
 
 
 def place_roles(
@@ -119,15 +117,3 @@ def place_roles(
         context.ledger,
         context.deadline_s,
     )
-
-
-def _run(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:
-    """Run what prepares trials; raises Unavailable or LayerError that says what it was."""
-    done = where.run(argv, timeout_s=deadline_s)
-    why = tail_of(done.stderr or done.stdout)
-    if done.timed_out:
-        raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
-    if done.returncode in NOT_IN_USERLAND:
-        raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
-    if done.returncode != 0:
-        raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")

@@ -129,14 +129,7 @@ class RolePlacement:
             return
         machine, directory = self.at(COMMAND)
         argv = [self._fill(COMMAND, word, addresses) for word in wanted]
-        done = machine.run(in_directory(directory, argv), timeout_s=self._warm_up_s)
-        why = tail_of(done.stderr or done.stdout)
-        if done.timed_out:
-            raise LayerTimedOut(f"the warm-up did not end within {self._warm_up_s:.0f} s")
-        if done.returncode in NOT_IN_USERLAND:
-            raise Unavailable(f"the warm-up: {why}; the machine inside lacks the tool")
-        if done.returncode != 0:
-            raise LayerError(f"the warm-up failed: {why or f'exit status {done.returncode}'}")
+        run_before(machine, in_directory(directory, argv), "the warm-up", self._warm_up_s)
 
     def _start_all(
         self,
@@ -309,6 +302,21 @@ def end_kept(kept: Kept, *, apart: bool = False) -> Iterator[str]:
                 server.end()
             except TareError as error:
                 yield str(error)
+
+
+def run_before(where: Machine, argv: Sequence[str], what: str, deadline_s: float) -> None:
+    """Run what prepares trials.
+
+    Raises Unavailable, LayerTimedOut or LayerError that says what it was.
+    """
+    done = where.run(argv, timeout_s=deadline_s)
+    why = tail_of(done.stderr or done.stdout)
+    if done.timed_out:
+        raise LayerTimedOut(f"{what} did not end within {deadline_s:.0f} s")
+    if done.returncode in NOT_IN_USERLAND:
+        raise Unavailable(f"{what}: {why}; the machine inside lacks the tool")
+    if done.returncode != 0:
+        raise LayerError(f"{what} failed: {why or f'exit status {done.returncode}'}")
 
 
 def in_directory(directory: str, argv: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from tare.core.model import ContrastKind, Resource, Source, Trial, Variant
+from tare.core.model import ContrastKind, Replicates, Resource, Source, Trial, Variant
 from tare.results.compare.comparison import Comparison
 from tare.results.compare.estimates import Estimates
 from tare.results.compare.instances import instance_pairs
@@ -44,8 +44,11 @@ class Tier:
 def tiers(estimates: Estimates, comparisons: Sequence[Comparison]) -> tuple[Tier, ...]:
     """Compare each role's instance with its baseline's; controls are left out.
 
-    Nothing of workloads in one instance, and of what was measured at the same moment as another.
+    Nothing of workloads in one instance, of what was measured at the same moment as another, and
+    of trials that make instances of their own, which are no roles.
     """
+    if estimates.plan.replicates is Replicates.TRIALS:
+        return ()
     return tuple(
         tier
         for row in comparisons

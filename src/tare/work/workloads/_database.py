@@ -35,8 +35,8 @@ class Engine:
 
     ``load`` ends with ``fill``, which is the caller's: it finds ``$sql``, the command of a client
     with all rights, and ``$words``, those that sysbench connects with. Where it fails, what the
-    server said of it is the reason. ``committed`` defines a
-    function of the shell that prints what the server at ``$host`` and ``$port`` counted so far.
+    server said of it is the reason. ``committed`` defines a function of the shell that prints what
+    the server at ``$host`` and ``$port`` counted so far; ``$1`` is MariaDB's name of the count.
     """
 
     packages: tuple[str, ...]
@@ -47,13 +47,16 @@ class Engine:
     durability: Mapping[Durability, str]
 
 
+# Who has all rights gets in by a socket alone, which root can reach while the data are loaded: the
+# server runs with the rights of root, and on a platform without walls listens to whoever asks.
 # The path of a socket holds 107 bytes: it is named by where the server runs, or is in /tmp.
 _MARIADB = Engine(
     packages=("mariadb-server",),
     load=r"""
 set -eu
 mariadb-install-db --no-defaults --user=root "--datadir=$PWD/data" --skip-test-db \
-    --auth-root-authentication-method=normal --innodb-use-native-aio=0 > install.log 2>&1 ||
+    --auth-root-authentication-method=socket --auth-root-socket-user=root \
+    --innodb-use-native-aio=0 > install.log 2>&1 ||
     { grep -i -m 3 error install.log >&2 || tail -n 5 install.log >&2; exit 1; }
 cd data
 sql="mariadb --no-defaults --socket=s" words="--mysql-socket=s --mysql-user=root"
@@ -114,9 +117,9 @@ chown postgres:postgres data "$sockets" 2> /dev/null ||
     { echo 'PostgreSQL refuses to run as root, and there is no other user here' >&2; exit 126; }
 chmod 700 data
 cd data
-$as "$bin/initdb" -D . --auth=trust --encoding=UTF8 --locale=C --no-sync > "$sockets/log" 2>&1 ||
+$as "$bin/initdb" -D . --auth=reject --encoding=UTF8 --locale=C --no-sync > "$sockets/log" 2>&1 ||
     { tail -n 5 "$sockets/log" >&2; exit 1; }
-echo 'host all all all trust' >> pg_hba.conf
+printf '%s\n' 'local all postgres trust' 'host tare tare all scram-sha-256' > pg_hba.conf
 sql="psql -q -v ON_ERROR_STOP=1 -h $sockets -U postgres"
 words="--pgsql-host=$sockets --pgsql-user=postgres"
 $as "$bin/postgres" -D . -k "$sockets" -c listen_addresses= -c fsync=off > "$sockets/log" 2>&1 &

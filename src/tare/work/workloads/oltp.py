@@ -49,9 +49,6 @@ echo "counted by the database: $((after - before))"
 """
 OPTION = {"mariadb": "mysql", "postgresql": "pgsql"}
 """What sysbench calls them."""
-COUNTER = {"mariadb": "Com_commit", "postgresql": ""}
-SELECTS = {"mariadb": "Com_select", "postgresql": ""}
-"""MariaDB counts no commit where a query is a transaction of its own; PostgreSQL does."""
 PREPARED = {"read_write": 9, "read_only": 5, "write_only": 4, "point_select": 1}
 """How many statements a thread prepares for each table; to PostgreSQL each is a transaction."""
 OWN_SHARE, OWN_COUNT = 0.01, 8
@@ -117,7 +114,8 @@ class Workload(workload.Workload):
     def command(self) -> Sequence[str]:
         """See Workload.command."""
         committed = _database.ENGINES[self.database].committed
-        counter = (SELECTS if self.test == "point_select" else COUNTER)[self.database]
+        # MariaDB counts no commit where a query is a transaction of its own.
+        counter = "Com_select" if self.test == "point_select" else "Com_commit"
         where = [_database.ADDRESS, _database.PORT, counter]
         # The same transactions in each trial; the warm-up's are others.
         load = [*self._load(self.time_s), EVERY_SECOND, "--histogram=on", "--rand-seed=3"]

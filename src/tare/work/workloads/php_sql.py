@@ -136,9 +136,9 @@ class Workload(workload.Workload):
     ``select`` reads the two rows of wp_users, ``insert`` adds a row to a table that was emptied.
     Each insert is a transaction; without ``autocommit`` all are one, whose commit is inside the
     clock. With ``durability`` full a commit waits until it is on the disk; with second it is
-    written at once and synced every second. ``together`` puts
-    the script into the database's own instance. Counts are those of aspernas2016: one select,
-    10,000 inserts; durability and autocommit are MySQL's defaults, of which it does not speak.
+    written at once and synced every second. ``together`` puts the script into the database's own
+    instance. Counts are those of aspernas2016: one select, 10,000 inserts; durability and
+    autocommit are MySQL's defaults, of which it does not speak.
     """
 
     operation: Operation = "insert"
