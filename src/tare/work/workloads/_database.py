@@ -48,7 +48,7 @@ class Engine:
 
 
 # Who has all rights gets in by a socket alone, which root can reach while the data are loaded: the
-# server runs with the rights of root, and on a platform without walls listens to whoever asks.
+# server runs with the rights of root, and on a platform without walls its ports are the host's.
 # The path of a socket holds 107 bytes: it is named by where the server runs, or is in /tmp.
 _MARIADB = Engine(
     packages=("mariadb-server",),
