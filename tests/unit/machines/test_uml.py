@@ -193,3 +193,29 @@ def test_a_kernel_that_does_not_power_off_is_late():
 def test_a_kernel_that_died_while_it_was_to_power_off_did_not_stop_in_order():
     with pytest.raises(LayerError, match="ended by itself"):
         instance(lives=False).stop()
+
+
+class Booting(Fake):
+    """Answers the trial boot by what its kernel says."""
+
+    def __init__(self, said):
+        super().__init__()
+        self.said = said
+
+    def run(self, argv, *, stdin=b"", timeout_s=60.0):
+        if engine.TRY in argv:
+            return Completed(tuple(argv), 134, self.said, b"", 0.0)
+        return super().run(argv, stdin=stdin, timeout_s=timeout_s)
+
+
+def test_a_cpu_with_more_registers_than_its_kernel_has_room_for_is_refused():
+    said = b"\nKernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b\nCPU: 0"
+
+    with pytest.raises(Unavailable, match=r"exitcode=0x0000000b; fix: .* without AMX"):
+        layer.load("uml").probe(Booting(said), None)
+
+
+def test_a_first_program_that_ends_orderly_is_no_reason_to_refuse():
+    said = b"Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000000\n"
+
+    assert "uml.version" in layer.load("uml").probe(Booting(said), None)

@@ -21,6 +21,17 @@ DEVICES = {"/dev/net/tun": "tun", "/dev/fuse": "fuse"}
 # The driver that takes a tap without losing packets gives it a name of its own.
 INIT = '"ip link set dev vec0 name eth0; exec /sbin/tare-init"'
 
+TRY_S = 30.0
+BROKEN = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b"
+# What it makes lies in a folder that is gone with it. Its root is the host's, read only.
+TRY = r"""
+folder=$(mktemp -d /tmp/tare-XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+env -i "TMPDIR=$folder" timeout -s KILL 20 "$0" mem=64M root=/dev/root rootfstype=hostfs ro \
+    "uml_dir=$folder" umid=try noreboot con=null con0=null,fd:1 ssl=null loglevel=1 \
+    init=/bin/true < /dev/null
+"""
+
 
 def usable(outer: Machine) -> str:
     """Return the version of the kernel that would be run, or raise Unavailable."""
@@ -34,6 +45,21 @@ def usable(outer: Machine) -> str:
         if outer.run(["sh", "-c", there, device, module]).returncode != 0:
             raise Unavailable(f"{outer.name} has no {device}", f"modprobe {module}")
     return text(outer, [BINARY, "--version"])
+
+
+def boots(outer: Machine) -> None:
+    """Raise Unavailable where its kernel cannot run a first program.
+
+    It has room for the registers of the CPUs of its time: on one with more (AMX) every program ends
+    by SIGSEGV, also /bin/true. That is looked for and nothing else.
+    """
+    done = outer.run(["sh", "-c", TRY, BINARY], timeout_s=TRY_S)
+    if BROKEN in (done.stdout + done.stderr).decode(errors="replace"):
+        raise Unavailable(
+            f"no program runs on the kernel of {BINARY} on the CPU of {outer.name}; it said last: "
+            f"{BROKEN}",
+            "measure it on a CPU without AMX, or with a newer user-mode-linux",
+        )
 
 
 def start_argv(folder: str, guest: Guest, limits: Limits, cable: Tap) -> list[str]:

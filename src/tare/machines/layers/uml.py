@@ -45,7 +45,9 @@ class Layer(layer.Layer):
     def probe(self, outer: Machine, userland: Userland | None) -> Mapping[str, str]:
         """See Layer.probe."""
         del userland
-        return {"uml.version": uml.usable(outer)}
+        version = uml.usable(outer)
+        uml.boots(outer)
+        return {"uml.version": version}
 
     def no_disk(self) -> str:
         """See Layer.no_disk."""
@@ -62,7 +64,7 @@ class Layer(layer.Layer):
                 f"user-mode Linux has one CPU, {site.limits.cpus} were to be given",
                 "measure it in a study whose limits have cpus: 1",
             )
-        self.probe(outer, None)
+        uml.usable(outer)
         guest = site.userland.guest(outer)
         folder = tree.own_folder(outer, site)
         cable = tap.make(outer, site)
